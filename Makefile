@@ -1,0 +1,63 @@
+# `make demo` and `make test` need Python 3.10+ and make, nothing else: each sets up what it uses in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP_ARGS ?=
+
+.PHONY: demo test test-slow check format speed learn clean
+
+demo: $(VENV)/.core
+	$(BIN)/reshuffle demo
+
+test: $(VENV)/.dev
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+speed: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.speed
+
+learn: $(VENV)/.learn
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "reshuffle needs Python 3.10 or newer, and $(PYTHON) is older. Name one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@echo "Setting up $(VENV) (once; a minute or two)" >&2
+	@$(PYTHON) -m venv $(VENV)
+
+# pip's own chatter is hidden; a failing install still prints its error.
+define install
+	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -e '.$(1)'
+	@touch $@
+endef
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(call install,)
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(call install,[dev])
+
+$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
+	$(call install,[dev,bench])
+
+$(VENV)/.learn: pyproject.toml constraints.txt | $(BIN)/python
+	@$(BIN)/python -c 'import torch' 2>/dev/null || [ "$$(uname -s)" != Linux ] || \
+	  printf '%s\n' "Installing torch. On Linux pip may fetch a GPU build of several GB; for the CPU build (200 MB) stop here and run" \
+	  "  make $(MAKECMDGOALS) PIP_ARGS='--extra-index-url URL'" \
+	  "with the CPU address that https://pytorch.org/get-started/locally/ shows." >&2
+	$(call install,[learn])

@@ -1,0 +1,35 @@
+"""Reasoning over knowledge graphs with rules you can trust.
+
+Names are loaded when first used, so that `import reshuffle` and `reshuffle --help` start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reshuffle.errors import NotExpressibleError, ReshuffleError
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.rules import RuleBase
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "KnowledgeGraph": "reshuffle.kg",
+    "NotExpressibleError": "reshuffle.errors",
+    "ReshuffleError": "reshuffle.errors",
+    "RuleBase": "reshuffle.rules",
+}
+
+__all__ = ["KnowledgeGraph", "NotExpressibleError", "ReshuffleError", "RuleBase", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'reshuffle' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,86 @@
+"""Results on stdout, progress and messages on stderr, the same for every verb."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+@dataclass(frozen=True)
+class Console:
+    """What a verb prints with. `verbosity`: -1 for `-q`, 0, or 1 for `-v`."""
+
+    json: bool = False
+    verbosity: int = 0
+
+    @property
+    def out(self) -> TextIO:
+        """Where results go."""
+        return sys.stdout
+
+    def result(self, text: str, data: Any) -> None:
+        """The answer: `text` for people, or `data` as one JSON document under `--json`."""
+        print(json.dumps(data, ensure_ascii=False) if self.json else text, file=self.out)
+
+    def message(self, text: str) -> None:
+        """Something the user should know; silenced by `-q`."""
+        if self.verbosity >= 0:
+            print(text, file=sys.stderr)  # noqa: T201
+
+    def detail(self, text: str) -> None:
+        """Something for the curious; shown with `-v`."""
+        if self.verbosity > 0:
+            print(text, file=sys.stderr)  # noqa: T201
+
+    def error(self, text: str) -> None:
+        """What went wrong; always shown."""
+        print(text, file=sys.stderr)  # noqa: T201
+
+    @contextmanager
+    def progress(
+        self, description: str, *, total: int | None = None, unit: str = "it"
+    ) -> Iterator[Callable[[int], None]]:
+        """A bar on stderr for work that lasts longer than two seconds (a `reshuffle.progress.Progress`)."""
+        from tqdm import tqdm  # noqa: PLC0415 - not needed for `--help`
+
+        silent = self.verbosity < 0 or not sys.stderr.isatty()
+        with tqdm(
+            desc=description, total=total, unit=unit, unit_scale=True, delay=2, disable=silent, leave=False
+        ) as bar:
+            yield bar.update
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Columns padded to equal width; numbers to the right.
+
+    >>> print(table(["name", "triples"], [["family", 17615], ["WN18RR", 86835]]))
+    name    triples
+    family   17,615
+    WN18RR   86,835
+    """
+    cells = [list(header), *[[_cell(value) for value in row] for row in rows]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    numeric = [
+        bool(rows) and all(isinstance(row[column], int | float) for row in rows)
+        for column in range(len(header))
+    ]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,98 @@
+"""Entry point: finds the verb, runs it, and turns what happens into an exit status.
+
+0 yes or done · 1 a negative answer · 2 bad usage or bad data · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from reshuffle import __version__
+from reshuffle.cli.console import Console
+from reshuffle.errors import ReshuffleError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERBS: tuple[str, ...] = ()
+
+DESCRIPTION = """\
+Reasoning over knowledge graphs with rules you can trust.
+
+Facts are triples (head, relation, tail), one per line, tab-separated; also .csv, .nt, .ttl, .parquet, .gz.
+Rules are lines such as  bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)
+"""
+
+EPILOG = """\
+`reshuffle VERB --help` explains a verb. Results go to stdout, messages to stderr.
+Exit status: 0 yes or done, 1 a negative answer, 2 bad usage or bad data, 130 interrupted.
+"""
+
+
+def _common_options() -> argparse.ArgumentParser:
+    """Options that work before and after the verb: SUPPRESS keeps one from undoing the other."""
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--json", action="store_true", help="print the result as JSON")
+    common.add_argument(
+        "-q", "--quiet", action="store_true", help="no messages and no progress, only results"
+    )
+    common.add_argument("-v", "--verbose", action="store_true", help="more messages")
+    return common
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all verbs; every verb gets the common options."""
+    common = _common_options()
+    parser = argparse.ArgumentParser(
+        prog="reshuffle",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        parents=[common],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"reshuffle {__version__}")
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    for name in VERBS:
+        verb = import_module(f"reshuffle.cli.{name}")
+        subparser = verbs.add_parser(
+            name,
+            help=verb.HELP,
+            description=verb.__doc__,
+            parents=[common],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        verb.configure(subparser)
+        subparser.set_defaults(run=verb.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = build_parser().parse_args(arguments)
+    console = Console(
+        json=getattr(options, "json", False),
+        verbosity=-1 if getattr(options, "quiet", False) else int(getattr(options, "verbose", False)),
+    )
+    try:
+        status = int(options.run(options, console))
+        sys.stdout.flush()
+    except ReshuffleError as error:
+        console.error(str(error))
+        return error.exit_status
+    except BrokenPipeError:
+        # The reader (`| head`) has what it wanted. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        console.error("interrupted")
+        return 130
+    return status
+
+
+def entry_point() -> None:
+    """The console script."""
+    sys.exit(main())

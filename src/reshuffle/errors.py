@@ -1,0 +1,96 @@
+"""The errors a user can meet. Each says what was found, the rule it breaks, and the way out."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class ReshuffleError(Exception):
+    """Anything this library refuses to do. The command line prints its text and exits with `exit_status`."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in which file; lines and columns count from 1."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+
+
+class InputError(ReshuffleError):
+    """Bad data: one message with the place, the offending line under it, and a hint."""
+
+    def __init__(
+        self, message: str, *, place: Place | None = None, source: str | None = None, hint: str | None = None
+    ) -> None:
+        self.message, self.place, self.source, self.hint = message, place, source, hint
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        lines = [f"{self.place}: {self.message}" if self.place else self.message]
+        if self.source is not None:
+            lines.append(f"    {self.source}")
+            if self.place is not None and self.place.column is not None:
+                lines.append("    " + " " * (self.place.column - 1) + "^")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class UnknownNameError(ReshuffleError, KeyError):
+    """A name that the vocabulary does not hold, with the nearest ones it does."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name = kind, name
+        self.message = f"unknown {kind} '{name}'{did_you_mean(name, known)}"
+        super().__init__(self.message)
+
+    def __str__(self) -> str:  # KeyError would print the quoted repr
+        return self.message
+
+
+class NotExpressibleError(ReshuffleError):
+    """No exact geometry exists for what was asked; `remedy` says what does work."""
+
+    exit_status = 1
+
+    def __init__(self, reason: str, *, remedy: str) -> None:
+        self.reason, self.remedy = reason, remedy
+        super().__init__(f"{reason}\n  hint: {remedy}")
+
+
+class BudgetError(ReshuffleError):
+    """A size limit (nodes, memory) would be exceeded; the message says by how much."""
+
+
+_MOST_CANDIDATES = 50_000
+
+
+def near_names(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
+    """Up to `most` names of `known` that look like `name`, nearest first.
+
+    >>> near_names("speeks", ["speaks", "bornIn", "spouse"])
+    ['speaks']
+    """
+    # difflib is quadratic in the name length, so only a bounded number of candidates is compared.
+    candidates = list(itertools.islice(known, _MOST_CANDIDATES))
+    by_folded = {candidate.casefold(): candidate for candidate in candidates}
+    return [by_folded[match] for match in difflib.get_close_matches(name.casefold(), by_folded, n=most)]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The ending of a message: `; did you mean 'x'?`, or nothing when no name is near."""
+    names = near_names(name, known)
+    return f"; did you mean {' or '.join(repr(near) for near in names)}?" if names else ""

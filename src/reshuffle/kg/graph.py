@@ -1,0 +1,203 @@
+"""The knowledge graph: an immutable set of named triples on integer arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reshuffle.kg.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+
+class Triple(NamedTuple):
+    """(e, r, f) of the paper, with names."""
+
+    head: str
+    relation: str
+    tail: str
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Compressed rows: entity e has the edges `starts[e] : starts[e + 1]`, sorted by (relation, neighbour).
+
+    One row pointer for all relations together, since a pointer per relation would cost entities x relations.
+    """
+
+    starts: NDArray[np.int64]  # entity + 1
+    relations: NDArray[np.int32]  # edge
+    neighbours: NDArray[np.int32]  # edge
+
+    def of(self, entity: int, relation: int) -> NDArray[np.int32]:
+        """The neighbours of `entity` over `relation`."""
+        start, end = self.starts[entity], self.starts[entity + 1]
+        row = self.relations[start:end]
+        first, last = np.searchsorted(row, [relation, relation + 1])
+        return self.neighbours[start + first : start + last]
+
+
+class KnowledgeGraph(AbstractSet[Triple]):
+    """A set of (head, relation, tail) triples: `in`, `len`, iteration and set operations go by name.
+
+    >>> kg = KnowledgeGraph([("ada", "bornIn", "london"), ("london", "cityIn", "uk")])
+    >>> ("ada", "bornIn", "london") in kg, len(kg), list(kg.relations)
+    (True, 2, ['bornIn', 'cityIn'])
+    >>> sorted(kg - KnowledgeGraph([("ada", "bornIn", "london")]))
+    [Triple(head='london', relation='cityIn', tail='uk')]
+
+    Kernels use the ids: `heads`, `relation_ids` and `tails` are sorted by (relation, head, tail), so that
+    each relation is one contiguous slice, and `by_head` and `by_tail` are built once, when first asked for.
+    """
+
+    def __init__(self, triples: Iterable[tuple[str, str, str]] = ()) -> None:
+        entities: dict[str, int] = {}
+        relations: dict[str, int] = {}
+        rows = [
+            (
+                entities.setdefault(head, len(entities)),
+                relations.setdefault(relation, len(relations)),
+                entities.setdefault(tail, len(entities)),
+            )
+            for head, relation, tail in triples
+        ]
+        columns = np.array(rows, dtype=np.int32).reshape(-1, 3)
+        self._set_up(
+            Vocabulary(entities, kind="entity"),
+            Vocabulary(relations, kind="relation"),
+            *_sorted_distinct(columns[:, 0], columns[:, 1], columns[:, 2], len(entities)),
+        )
+
+    @classmethod
+    def from_ids(
+        cls,
+        heads: NDArray[np.int32],
+        relation_ids: NDArray[np.int32],
+        tails: NDArray[np.int32],
+        *,
+        entities: Vocabulary,
+        relations: Vocabulary,
+    ) -> KnowledgeGraph:
+        """A graph over given vocabularies, which may hold more names than the triples use."""
+        graph = cls.__new__(cls)
+        graph._set_up(entities, relations, *_sorted_distinct(heads, relation_ids, tails, len(entities)))
+        return graph
+
+    def _set_up(
+        self,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        heads: NDArray[np.int32],
+        relation_ids: NDArray[np.int32],
+        tails: NDArray[np.int32],
+    ) -> None:
+        self.entities, self.relations = entities, relations
+        self.heads, self.relation_ids, self.tails = heads, relation_ids, tails
+        for column in (heads, relation_ids, tails):
+            column.flags.writeable = False
+
+    # --- a Python collection of named triples -------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def __iter__(self) -> Iterator[Triple]:
+        block = 100_000  # names are made in blocks, so iterating a large graph stays small
+        for start in range(0, len(self), block):
+            piece = slice(start, start + block)
+            yield from map(
+                Triple._make,
+                zip(
+                    self.entities[self.heads[piece]],
+                    self.relations[self.relation_ids[piece]],
+                    self.entities[self.tails[piece]],
+                    strict=True,
+                ),
+            )
+
+    def __contains__(self, triple: object) -> bool:
+        if not (isinstance(triple, tuple) and len(triple) == 3):
+            return False
+        head, relation, tail = triple
+        ids = (self.entities.find(head), self.relations.find(relation), self.entities.find(tail))
+        return None not in ids and self.has_ids(*ids)  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return hash(len(self))
+
+    def __repr__(self) -> str:
+        return (
+            f"<KnowledgeGraph: {len(self):,} triples, {len(self.entities):,} entities, "
+            f"{len(self.relations):,} relations>"
+        )
+
+    @classmethod
+    def _from_iterable(cls, triples: Iterable[Triple]) -> KnowledgeGraph:  # type: ignore[override]
+        return cls(triples)
+
+    # --- ids, for the kernels -----------------------------------------------------------------------
+
+    @property
+    def num_entities(self) -> int:
+        """|E|, isolated entities of the vocabulary included."""
+        return len(self.entities)
+
+    def has_ids(self, head: int, relation: int, tail: int) -> bool:
+        """Is the triple of these ids in the graph?"""
+        heads, tails = self.edges(relation)
+        first, last = np.searchsorted(heads, [head, head + 1])
+        position = first + np.searchsorted(tails[first:last], tail)
+        return bool(position < last and tails[position] == tail)
+
+    def edges(self, relation: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Heads and tails of one relation, sorted by (head, tail): views, not copies."""
+        start, end = self._relation_starts[relation], self._relation_starts[relation + 1]
+        return self.heads[start:end], self.tails[start:end]
+
+    @cached_property
+    def _relation_starts(self) -> NDArray[np.int64]:
+        return np.searchsorted(self.relation_ids, np.arange(len(self.relations) + 1)).astype(np.int64)
+
+    @cached_property
+    def by_head(self) -> Adjacency:
+        """Out-edges of every entity."""
+        return _adjacency(self.heads, self.relation_ids, self.tails, self.num_entities)
+
+    @cached_property
+    def by_tail(self) -> Adjacency:
+        """In-edges of every entity."""
+        return _adjacency(self.tails, self.relation_ids, self.heads, self.num_entities)
+
+
+def _sorted_distinct(
+    heads: NDArray[np.int32], relations: NDArray[np.int32], tails: NDArray[np.int32], num_entities: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """The distinct triples, sorted by (relation, head, tail)."""
+    size = np.int64(max(num_entities, 1))
+    # One 64-bit key per triple sorts several times faster than three columns; it fits while
+    # relations x entities^2 < 2^63, that is for 5 million entities up to 368,000 relations.
+    key = (relations.astype(np.int64) * size + heads) * size + tails
+    if len(key) and np.any(key[1:] <= key[:-1]):
+        key.sort()
+        key = key[np.concatenate([[True], key[1:] != key[:-1]])]
+    rest, sorted_tails = np.divmod(key, size)
+    del key
+    sorted_relations, sorted_heads = np.divmod(rest, size)
+    return sorted_heads.astype(np.int32), sorted_relations.astype(np.int32), sorted_tails.astype(np.int32)
+
+
+def _adjacency(
+    rows: NDArray[np.int32], relations: NDArray[np.int32], neighbours: NDArray[np.int32], num_rows: int
+) -> Adjacency:
+    # The triples come sorted by relation, so a stable sort by row leaves each row sorted by relation.
+    order = np.lexsort((neighbours, relations, rows))
+    starts = np.zeros(num_rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=num_rows), out=starts[1:])
+    return Adjacency(starts, relations[order], neighbours[order])

@@ -1,0 +1,1 @@
+"""Inference: rules, or any ordering constraints, meet a graph and answer."""

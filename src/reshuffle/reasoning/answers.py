@@ -1,0 +1,75 @@
+"""What every engine answers, whatever it computes with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from reshuffle.kg import KnowledgeGraph, Triple
+    from reshuffle.reasoning.proofs import Proof
+
+
+@dataclass(frozen=True)
+class Count:
+    """Of one relation: the derived triples that are not facts, and all that hold."""
+
+    derived: int
+    total: int
+
+
+class Answers(ABC):
+    """The consequences of rules over a graph. Names go in and come out.
+
+    `holds`, `tails` and `heads` include the facts; `triples` and `count` are the derived triples that are
+    not facts. Inverse, identity and fresh relations never appear. A name that neither the graph nor the
+    rules know raises `UnknownNameError`.
+    """
+
+    @property
+    @abstractmethod
+    def facts(self) -> KnowledgeGraph:
+        """The graph as it is now, updates included."""
+
+    @abstractmethod
+    def holds(self, head: str, relation: str, tail: str) -> bool:
+        """Does the triple follow (or stand in the graph)?"""
+
+    @abstractmethod
+    def tails(self, head: str, relation: str) -> Iterator[str]:
+        """All f with (head, relation, f), in no particular order."""
+
+    @abstractmethod
+    def heads(self, relation: str, tail: str) -> Iterator[str]:
+        """All e with (e, relation, tail), in no particular order."""
+
+    @abstractmethod
+    def triples(self) -> Iterator[Triple]:
+        """The derived triples that are not facts, streamed, sorted by nothing but grouped by relation."""
+
+    @abstractmethod
+    def counts(self) -> dict[str, Count]:
+        """Per relation, how many are derived and how many hold, without storing them."""
+
+    def count(self) -> int:
+        """How many triples are derived that are not facts."""
+        return sum(count.derived for count in self.counts().values())
+
+    @abstractmethod
+    def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """New facts, new entities included; only what changes is recomputed."""
+
+    @abstractmethod
+    def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """Take facts back; what followed only from them no longer holds."""
+
+    @abstractmethod
+    def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
+        """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
+
+    def explain(self, head: str, relation: str, tail: str) -> Proof | None:
+        """The smallest derivation, or None when the triple does not follow."""
+        return next(iter(self.proofs(head, relation, tail)), None)

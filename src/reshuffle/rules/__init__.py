@@ -1,0 +1,6 @@
+"""What follows: rules, their classes, and the slow, obvious meaning of entailment."""
+
+from reshuffle.rules.base import RuleBase
+from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Quality, Rule
+
+__all__ = ["Disjointness", "IntersectionRule", "PathRule", "Quality", "Rule", "RuleBase"]

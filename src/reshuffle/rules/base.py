@@ -1,0 +1,132 @@
+"""A set of rules, and the rewritings that the constructions ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reshuffle.kg import inverse_name
+from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FRESH_PREFIX = "~"
+
+
+@dataclass(frozen=True)
+class RuleBase:
+    """Rules in the order they were written. Duplicates and tautologies are kept apart and reported.
+
+    >>> hyp = PathRule(("hyp", "hyp"), "hyp")
+    >>> base = RuleBase((hyp, PathRule(("hyp",), "isa"), PathRule(("isa",), "isa")))
+    >>> base.relations, base.head_relations
+    (('hyp', 'isa'), ('hyp', 'isa'))
+    >>> print(base.tautologies[0])
+    isa(X, Y) -> isa(X, Y)
+    """
+
+    given: tuple[Rule, ...]
+    disjointness: tuple[Disjointness, ...] = ()
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The given rules without duplicates and tautologies."""
+        return tuple(rule for rule in dict.fromkeys(self.given) if not rule.is_tautology)
+
+    @cached_property
+    def duplicates(self) -> tuple[Rule, ...]:
+        """Rules that were given more than once."""
+        return tuple(rule for rule, count in Counter(self.given).items() if count > 1)
+
+    @cached_property
+    def tautologies(self) -> tuple[Rule, ...]:
+        """Rules that say nothing, such as `r(X, Y) -> r(X, Y)`."""
+        return tuple(dict.fromkeys(rule for rule in self.given if rule.is_tautology))
+
+    @cached_property
+    def path_rules(self) -> tuple[PathRule, ...]:
+        """Closed path and hierarchy rules."""
+        return tuple(rule for rule in self.rules if isinstance(rule, PathRule))
+
+    @cached_property
+    def intersection_rules(self) -> tuple[IntersectionRule, ...]:
+        """Intersection rules."""
+        return tuple(rule for rule in self.rules if isinstance(rule, IntersectionRule))
+
+    @cached_property
+    def relations(self) -> tuple[str, ...]:
+        """Every relation that occurs in a rule, a constraint or a tautology, in order of appearance."""
+        seen: dict[str, None] = {}
+        for rule in self.given:
+            seen.update(dict.fromkeys((*rule.body, rule.head)))
+        for pair in self.disjointness:
+            seen.update(dict.fromkeys((pair.first, pair.second)))
+        return tuple(seen)
+
+    @cached_property
+    def head_relations(self) -> tuple[str, ...]:
+        """Relations that some rule derives (the paper's R_1)."""
+        return tuple(dict.fromkeys(rule.head for rule in self.rules))
+
+    @cached_property
+    def by_head(self) -> dict[str, tuple[Rule, ...]]:
+        """The rules of each head relation."""
+        grouped: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            grouped.setdefault(rule.head, []).append(rule)
+        return {head: tuple(rules) for head, rules in grouped.items()}
+
+    @property
+    def uses_inverses(self) -> bool:
+        """Does any atom run backwards?"""
+        return any(relation.endswith(INVERSE_SUFFIX) for relation in self.relations)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __str__(self) -> str:
+        return "\n".join(str(rule) for rule in (*self.given, *self.disjointness))
+
+    def closed_under_reversal(self) -> RuleBase:
+        """With `r^-1` as a relation of its own: each rule also read from its second variable.
+
+        Needed as soon as one atom runs backwards, since (e, r, f) then holds iff (f, r^-1, e) does.
+        """
+        if not self.uses_inverses:
+            return self
+        return RuleBase((*self.rules, *(rule.reversed() for rule in self.rules)), self.disjointness)
+
+    def binarised(self) -> RuleBase:
+        """Bodies of at most two atoms, by fresh relations whose names start with `~`.
+
+        >>> print(RuleBase((PathRule(("a", "b", "c"), "r"),)).binarised())
+        a(X, Y) & b(Y, Z) -> "~1"(X, Z)
+        "~1"(X, Y) & c(Y, Z) -> r(X, Z)
+        """
+        prefixes: dict[tuple[str, ...], str] = {}
+        rules: list[Rule] = []
+        for rule in self.rules:
+            if isinstance(rule, IntersectionRule) or len(rule.body) <= 2:
+                rules.append(rule)
+                continue
+            first = rule.body[0]
+            for length in range(2, len(rule.body)):
+                prefix = rule.body[:length]
+                if prefix not in prefixes:
+                    prefixes[prefix] = f"{FRESH_PREFIX}{len(prefixes) + 1}"
+                    rules.append(PathRule((first, prefix[-1]), prefixes[prefix]))
+                first = prefixes[prefix]
+            rules.append(PathRule((first, rule.body[-1]), rule.head, rule.quality))
+        return RuleBase(tuple(rules), self.disjointness)
+
+
+def base_relation(relation: str) -> str:
+    """The relation that facts use: `r` for `r` and for `r^-1`."""
+    return inverse_name(relation) if relation.endswith(INVERSE_SUFFIX) else relation
