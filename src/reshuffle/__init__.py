@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reshuffle.errors import NotExpressibleError, ReshuffleError
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.rules import RuleBase
+    from reshuffle.rules import RuleBase, parse_rules
 
 __version__ = "0.1.0"
 
@@ -20,9 +20,17 @@ _HOME = {
     "NotExpressibleError": "reshuffle.errors",
     "ReshuffleError": "reshuffle.errors",
     "RuleBase": "reshuffle.rules",
+    "parse_rules": "reshuffle.rules",
 }
 
-__all__ = ["KnowledgeGraph", "NotExpressibleError", "ReshuffleError", "RuleBase", "__version__"]
+__all__ = [
+    "KnowledgeGraph",
+    "NotExpressibleError",
+    "ReshuffleError",
+    "RuleBase",
+    "__version__",
+    "parse_rules",
+]
 
 
 def __getattr__(name: str) -> Any:

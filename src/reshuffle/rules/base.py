@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,27 @@ FRESH_PREFIX = "~"
 
 
 @dataclass(frozen=True)
+class Unread:
+    """What a rule file holds and we do not use: so many of a kind, and where the first one stands.
+
+    >>> print(Unread("rules with constants", 2, "mined.txt:7: speaks(X,english) <= bornIn(X,london)"))
+    2 rules with constants not read; the first: mined.txt:7: speaks(X,english) <= bornIn(X,london)
+    """
+
+    what: str
+    count: int
+    first: str
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.what} not read; the first: {self.first}"
+
+
+@dataclass(frozen=True)
 class RuleBase:
     """Rules in the order they were written. Duplicates and tautologies are kept apart and reported.
+
+    `fresh` are the relations that `binarised` made, to be hidden from answers; `unread` is what the rule file
+    held besides rules of our kinds.
 
     >>> hyp = PathRule(("hyp", "hyp"), "hyp")
     >>> base = RuleBase((hyp, PathRule(("hyp",), "isa"), PathRule(("isa",), "isa")))
@@ -31,6 +50,8 @@ class RuleBase:
 
     given: tuple[Rule, ...]
     disjointness: tuple[Disjointness, ...] = ()
+    fresh: frozenset[str] = frozenset()
+    unread: tuple[Unread, ...] = field(default=(), compare=False)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from reshuffle.kg import inverse_name
 
 _PLAIN = re.compile(r"[^\W\d][\w.:-]*(\^-1)?\Z")
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 _VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
 
 
@@ -39,8 +40,17 @@ def quoted(relation: str) -> str:
 
 
 def quoted_text(name: str) -> str:
-    """`name` in double quotes, with `\\` and `"` escaped."""
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    r"""`name` in double quotes, with `\`, `"` and what would end a line or column escaped."""
+    return f'"{name.translate(_ESCAPES)}"'
+
+
+def is_variable(argument: str) -> bool:
+    """One upper-case letter with optional digits, or `?name`.
+
+    >>> is_variable("X"), is_variable("Z12"), is_variable("?who"), is_variable("London")
+    (True, True, True, False)
+    """
+    return _VARIABLE.match(argument) is not None
 
 
 @dataclass(frozen=True)

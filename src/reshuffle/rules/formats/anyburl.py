@@ -1,0 +1,130 @@
+"""AnyBURL's syntax: `predictions<TAB>support<TAB>confidence<TAB>head <= body`.
+
+A name runs to its parenthesis, so it needs no quotes; where it has them they are taken off.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from reshuffle.rules.formats.statement import (
+    BRACKETED,
+    QUOTED,
+    Atom,
+    SourceLine,
+    Statement,
+    read_columns,
+    relation_name,
+)
+
+if TYPE_CHECKING:
+    from reshuffle.errors import InputError
+
+_WITHIN_ATOM = r"(?:(?!\)\s*[,&]).)"  # a name or constant never runs on into the next atom
+_NAME = rf"((?:{QUOTED}|{BRACKETED})(?:\^-1)*|{_WITHIN_ATOM}+?)"
+_VARIABLE = r"\s*([A-Z][0-9]*|\?\w+)\s*"
+_ATOM = re.compile(rf"\s*{_NAME}\({_VARIABLE},{_VARIABLE}\)")
+# Constants are entity names as they stand in the data, blanks, commas and parentheses included.
+_CONSTANT = rf"\s*({QUOTED}|{_WITHIN_ATOM}+?)\s*"
+_ATOM_WITH_CONSTANTS = re.compile(rf"\s*{_NAME}\({_CONSTANT},{_CONSTANT}\)(?=\s*(?:[,&#]|\Z))")
+_SEPARATOR = re.compile(r"\s*[,&]\s*")
+_FALSE = re.compile(r"\s*false\s*\Z")
+_END = re.compile(r"\s*(#.*)?\Z")
+_COLUMNS = re.compile(r"\s*((?:[^\t]*\t)*)")
+
+
+def read_line(line: SourceLine, arrow_at: int) -> Statement:
+    """The statement on a line `[columns] head <= body`, whose arrow stands at an offset."""
+    columns = _COLUMNS.match(line.text, 0, arrow_at)
+    assert columns is not None
+    return Statement(
+        line,
+        _body(line, arrow_at + 2),
+        _head(line, columns.end(), arrow_at),
+        read_columns(line, columns.start(1), columns.end(1)),
+    )
+
+
+def _head(line: SourceLine, at: int, arrow_at: int) -> Atom | None:
+    if _FALSE.match(line.text, at, arrow_at):
+        return None
+    if not line.text[at:arrow_at].strip():
+        raise line.error("missing head", at=at, hint="an AnyBURL rule is written head <= body")
+    atom, end = _atom(line, at, arrow_at)
+    if line.text[end:arrow_at].strip():
+        raise line.error(
+            f"expected '<=' here, found '{line.text[end:arrow_at].strip()}'",
+            at=end,
+            hint="a rule has one head; an AnyBURL rule is written head <= body",
+        )
+    return atom
+
+
+def _body(line: SourceLine, at: int) -> tuple[Atom, ...]:
+    if _END.match(line.text, at):
+        raise line.outside_class(
+            "missing body",
+            at=arrow_end(line, at),
+            kind="rules without a body",
+            hint="an AnyBURL rule is written head <= body; rules without a body are outside the class",
+        )
+    atoms = []
+    while True:
+        atom, at = _atom(line, at, len(line.text))
+        atoms.append(atom)
+        if _END.match(line.text, at):
+            return tuple(atoms)
+        separator = _SEPARATOR.match(line.text, at)
+        if separator is None:
+            raise _no_separator(line, at)
+        at = separator.end()
+
+
+def arrow_end(line: SourceLine, at: int) -> int:
+    """The last column of the arrow that ends before `at`."""
+    return min(at, len(line.text.rstrip()))
+
+
+def _atom(line: SourceLine, at: int, end: int) -> tuple[Atom, int]:
+    match = _ATOM.match(line.text, at, end) or _ATOM_WITH_CONSTANTS.match(line.text, at, end)
+    if match is None:
+        raise _why_no_atom(line, at, end)
+    atom = Atom(
+        relation_name(match[1].strip()), match[2], match[3], match.start(1), match.start(2), match.start(3)
+    )
+    return atom, match.end()
+
+
+def _why_no_atom(line: SourceLine, at: int, end: int) -> InputError:
+    text = line.text[at:end]
+    start = at + len(text) - len(text.lstrip())
+    hint = "an atom is written relation(X,Y); a name runs to its parenthesis"
+    if not text.strip():
+        return line.error("missing atom", at=min(start, len(line.text.rstrip())), hint=hint)
+    name, opening, inside = text.partition("(")
+    if opening and ")" not in inside:
+        return line.error(
+            "unbalanced parentheses: this '(' is not closed", at=at + len(name), hint="add the missing ')'"
+        )
+    if not opening:
+        return line.error(f"expected an atom here, found '{text.strip()}'", at=start, hint=hint)
+    arguments = inside.partition(")")[0].split(",")
+    plural = "" if len(arguments) == 1 else "s"
+    return line.error(
+        f"wrong arity: {name.strip()} has {len(arguments)} argument{plural} here, and needs 2",
+        at=start,
+        hint="relations are binary: relation(X,Y)",
+    )
+
+
+def _no_separator(line: SourceLine, at: int) -> InputError:
+    rest = line.text[at:].lstrip()
+    start = len(line.text) - len(rest)
+    if rest.startswith(")"):
+        return line.error(
+            "unbalanced parentheses: this ')' closes nothing",
+            at=start,
+            hint="remove it, or add the missing '('",
+        )
+    return line.error(f"expected ',' here, found '{rest[0]}'", at=start, hint="atoms are separated by commas")

@@ -1,0 +1,144 @@
+"""What every reader of rule lines produces: atoms that know their columns, and errors that point there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reshuffle.errors import InputError, Place
+from reshuffle.kg import inverse_name
+from reshuffle.rules.rule import Quality
+
+SKIP_HINT = "--skip-unsupported (skip_unsupported=True) reads on and counts them"
+QUOTED = r'"(?:\\.|[^"\\])*"'
+BRACKETED = r"<[^<>=][^<>]*>"  # not `<=`, which is an arrow
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+_ARROW = re.compile(rf"{QUOTED}|(<=|->|=>|:-)|{BRACKETED}")
+
+
+class OutsideClassError(InputError):
+    """A well-formed rule that is not one of our kinds; `kind` names its like in the plural."""
+
+    kind = "rules outside the class"
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """One line of a rule file; `at` below are offsets in `text`, printed as columns from 1."""
+
+    file: str
+    number: int
+    text: str
+
+    def error(self, message: str, *, at: int, hint: str | None = None) -> InputError:
+        """A mistake in the text."""
+        return InputError(message, place=self._place(at), source=self._shown, hint=hint)
+
+    def outside_class(self, message: str, *, at: int, kind: str, hint: str) -> OutsideClassError:
+        """A rule that can be read but not used."""
+        error = OutsideClassError(message, place=self._place(at), source=self._shown, hint=hint)
+        error.kind = kind
+        return error
+
+    def _place(self, at: int) -> Place:
+        return Place(self.file, self.number, at + 1)
+
+    @property
+    def _shown(self) -> str:
+        # A tab is one column of the source line, and must be one column on the screen for the caret to fit.
+        return self.text.rstrip().replace("\t", " ")
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.number}: {self.text.strip()}"
+
+
+class Atom(NamedTuple):
+    """`relation(start, end)` with the offsets of its three parts."""
+
+    relation: str
+    start: str
+    end: str
+    at: int
+    start_at: int
+    end_at: int
+
+    def between(self, start: str) -> str:
+        """The relation that leads away from `start`: the inverse where the atom runs backwards."""
+        return self.relation if self.start == start else inverse_name(self.relation)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One rule as written; `head` is None for `false`."""
+
+    line: SourceLine
+    body: tuple[Atom, ...]
+    head: Atom | None
+    quality: Quality | None = None
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Body and head."""
+        return self.body if self.head is None else (*self.body, self.head)
+
+
+def arrow_of(text: str) -> tuple[str, int]:
+    """The first arrow outside quotes and its offset, or ("", -1).
+
+    >>> arrow_of('"a -> b"(X, Y) <= c(X, Y)')
+    ('<=', 15)
+    """
+    for match in _ARROW.finditer(text):
+        if match[1]:
+            return match[1], match.start(1)
+    return "", -1
+
+
+def relation_name(written: str) -> str:
+    """The relation meant by a written name: quotes or brackets off, double inverses cancelled.
+
+    >>> relation_name('"a \\\\"b\\\\""'), relation_name("<http://x/r>^-1"), relation_name("r^-1^-1")
+    ('a "b"', 'http://x/r^-1', 'r')
+    """
+    name, inverses = written, 0
+    while name.endswith("^-1"):
+        name, inverses = name[:-3], inverses + 1
+    name = unquoted(name)
+    while name.endswith("^-1"):
+        name, inverses = name[:-3], inverses + 1
+    return inverse_name(name) if inverses % 2 else name
+
+
+def unquoted(text: str) -> str:
+    """Without the quotes or angle brackets around it, if any."""
+    if len(text) > 1 and text[0] == '"' == text[-1]:
+        return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text[1:-1])
+    if len(text) > 1 and text[0] == "<" and text[-1] == ">":
+        return text[1:-1]
+    return text
+
+
+def read_columns(line: SourceLine, start: int, end: int) -> Quality | None:
+    """AnyBURL's three leading columns between two offsets: predictions, support, confidence."""
+    fields = line.text[start:end].split("\t")[:-1]
+    if not fields:
+        return None
+    if len(fields) != 3:
+        raise _odd_columns(line, f"found {len(fields)}", start)
+    try:
+        predictions, support = (int(field) if field.strip() else None for field in fields[:2])
+        confidence = float(fields[2]) if fields[2].strip() else None
+    except ValueError:
+        raise _odd_columns(line, "found " + ", ".join(repr(field) for field in fields), start) from None
+    return Quality(predictions, support, confidence)
+
+
+def _odd_columns(line: SourceLine, found: str, at: int) -> InputError:
+    return line.error(
+        f"unknown columns: expected three numbers before the rule, {found}",
+        at=at,
+        hint="the columns are AnyBURL's: predictions, support and confidence, each followed by a tab",
+    )

@@ -1,0 +1,201 @@
+"""Our own syntax: `body -> head`, `&` or `,` between atoms, `#` comments, names quoted unless plain words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from reshuffle.rules.formats.statement import (
+    BRACKETED,
+    QUOTED,
+    Atom,
+    SourceLine,
+    Statement,
+    read_columns,
+    relation_name,
+)
+from reshuffle.rules.rule import is_variable
+
+if TYPE_CHECKING:
+    from reshuffle.errors import InputError
+
+_WORD = r"[^\W\d](?:[\w.:]|-(?!>))*"
+_NAME = rf"(?:{_WORD}|{QUOTED}|{BRACKETED})(?:\^-1)*"
+_ARGUMENT = rf'\s*({QUOTED}|{BRACKETED}|[^(),&"<>\s](?:[^(),&"<>]*[^(),&"<>\s])?)\s*'
+_ATOM = re.compile(rf"({_NAME})\s*\({_ARGUMENT},{_ARGUMENT}\)")
+_BLANKS = re.compile(r"\s*")
+_SEPARATOR = re.compile(r"\s*([&,])")
+_ARROW = re.compile(r"\s*->")
+_FALSE = re.compile(r"false(?!\s*[\w(^.:-])")
+_END = re.compile(r"\s*(#.*)?\Z")
+_NOTHING = re.compile(r"(#.*|(->|<=).*)?\Z")
+_COLUMNS = re.compile(r"(?:[^\t(\"<#]*\t)*")
+_DATALOG_HINT = "Datalog and Prolog are written, not read; a rule is written body -> head"
+_CLOSED = re.compile(rf"(?:{QUOTED}|(?!->)[^()])*\)")
+
+
+def read_line(line: SourceLine) -> Statement:
+    """The statement on a line `[columns] body -> head`."""
+    start = _skip_blanks(line, 0)
+    columns = _COLUMNS.match(line.text, start)
+    assert columns is not None
+    body, at = _conjunction(line, columns.end())
+    head, at = _head(line, _after_arrow(line, at))
+    if not _END.match(line.text, at):
+        raise _trailing(line, _skip_blanks(line, at))
+    statement = Statement(line, body, head, read_columns(line, start, columns.end()))
+    _check_names(statement)
+    return statement
+
+
+def _skip_blanks(line: SourceLine, at: int) -> int:
+    blanks = _BLANKS.match(line.text, at)
+    assert blanks is not None
+    return blanks.end()
+
+
+def _conjunction(line: SourceLine, at: int) -> tuple[tuple[Atom, ...], int]:
+    atoms = []
+    expected = "body"
+    while True:
+        atom, at = _atom(line, at, expected)
+        atoms.append(atom)
+        separator = _SEPARATOR.match(line.text, at)
+        if separator is None:
+            return tuple(atoms), at
+        expected, at = f"atom after '{separator[1]}'", separator.end()
+
+
+def _atom(line: SourceLine, at: int, expected: str) -> tuple[Atom, int]:
+    at = _skip_blanks(line, at)
+    match = _ATOM.match(line.text, at)
+    if match is None:
+        raise _why_no_atom(line, at, expected)
+    name = relation_name(match[1])
+    if name in ("", "^-1"):
+        raise line.error("empty name: a relation needs at least one character", at=at)
+    return Atom(name, match[2], match[3], at, match.start(2), match.start(3)), match.end()
+
+
+def _after_arrow(line: SourceLine, at: int) -> int:
+    arrow = _ARROW.match(line.text, at)
+    if arrow is None:
+        raise _why_no_arrow(line, _skip_blanks(line, at))
+    return arrow.end()
+
+
+def _head(line: SourceLine, at: int) -> tuple[Atom | None, int]:
+    at = _skip_blanks(line, at)
+    false = _FALSE.match(line.text, at)
+    return (None, false.end()) if false else _atom(line, at, "head")
+
+
+def _check_names(statement: Statement) -> None:
+    variables = {variable for atom in statement.atoms for variable in (atom.start, atom.end)}
+    for atom in statement.atoms:
+        written_plain = statement.line.text[atom.at] not in '"<'
+        if written_plain and atom.relation in variables and is_variable(atom.relation):
+            raise statement.line.error(
+                f"{atom.relation} is used as a relation and as a variable",
+                at=atom.at,
+                hint=f'rename the variable, or write the relation as "{atom.relation}"',
+            )
+
+
+def _why_no_atom(line: SourceLine, at: int, expected: str) -> InputError:
+    """Which of the things that make an atom is missing at `at`."""
+    text = line.text
+    if _NOTHING.match(text, at):
+        return line.error(f"missing {expected}", at=at, hint="a rule is written body -> head")
+    if text[at] == '"' and not re.compile(QUOTED).match(text, at):
+        return line.error(
+            "unterminated quote", at=at, hint='close the name with "; a " inside it is written \\"'
+        )
+    if text[at] == "<" and ">" not in text[at:]:
+        return line.error("unterminated angle bracket", at=at, hint="close the name with >")
+    if text[at] in "()":
+        return line.error(f"expected a relation name here, found '{text[at]}'", at=at)
+    name = re.compile(_NAME).match(text, at)
+    opening = _skip_blanks(line, name.end()) if name else -1
+    if name is None or text[opening : opening + 1] != "(":
+        return _why_no_name(line, at)
+    return _why_no_arguments(line, name[0], at, opening)
+
+
+def _why_no_name(line: SourceLine, at: int) -> InputError:
+    found, parenthesis, _ = line.text[at:].partition("(")
+    if parenthesis and not re.search(r"\s|[&,]|->", found.strip()):
+        return line.error(
+            f"'{found.strip()}' is not a plain word",
+            at=at,
+            hint=f'names with other characters are quoted: "{found.strip()}"(X, Y)',
+        )
+    before_closing = re.match(r"[^()]*\)", line.text[at:])
+    if before_closing and not re.search("[&]|->", before_closing[0]):
+        return line.error(
+            "unbalanced parentheses: this ')' closes nothing",
+            at=at + before_closing.end() - 1,
+            hint="add the missing '(' after the relation name",
+        )
+    first = re.match(r"\S[^\s(),&]*", line.text[at:])
+    assert first is not None  # `at` is not blank
+    return line.error(
+        f"expected an atom here, found '{first[0]}'", at=at, hint="an atom is written relation(X, Y)"
+    )
+
+
+def _why_no_arguments(line: SourceLine, name: str, at: int, opening: int) -> InputError:
+    closed = _CLOSED.match(line.text, opening + 1)
+    if closed is None:
+        return line.error(
+            "unbalanced parentheses: this '(' is not closed", at=opening, hint="add the missing ')'"
+        )
+    inside = closed[0][:-1]
+    arguments = [argument.strip() for argument in inside.split(",")] if inside.strip() else []
+    if len(arguments) != 2:
+        plural = "" if len(arguments) == 1 else "s"
+        return line.error(
+            f"wrong arity: {name} has {len(arguments)} argument{plural} here, and needs 2",
+            at=at,
+            hint="relations are binary: relation(X, Y)",
+        )
+    if "" in arguments:
+        return line.error(
+            f"an argument of {name} is empty", at=opening, hint="an atom is written relation(X, Y)"
+        )
+    return line.error(
+        f"the arguments of {name} cannot be read", at=opening + 1, hint="an atom is written relation(X, Y)"
+    )
+
+
+def _why_no_arrow(line: SourceLine, at: int) -> InputError:
+    rest = line.text[at:]
+    if not rest or rest.startswith("#"):
+        return line.error(
+            "missing arrow: expected -> and a head", at=at, hint="a rule is written body -> head"
+        )
+    if rest.startswith(")"):
+        return _closes_nothing(line, at)
+    if rest.startswith(":-"):
+        return line.error("expected '&', ',' or '->' here, found ':-'", at=at, hint=_DATALOG_HINT)
+    return line.error(
+        f"expected '&', ',' or '->' here, found '{rest[0]}'", at=at, hint="a rule is written body -> head"
+    )
+
+
+def _trailing(line: SourceLine, at: int) -> InputError:
+    found = line.text[at]
+    if found == ")":
+        return _closes_nothing(line, at)
+    hint = (
+        "a rule has one head; write one rule per head"
+        if found in "&,"
+        else "one rule per line; # starts a comment"
+    )
+    return line.error(f"expected the end of the rule here, found '{found}'", at=at, hint=hint)
+
+
+def _closes_nothing(line: SourceLine, at: int) -> InputError:
+    return line.error(
+        "unbalanced parentheses: this ')' closes nothing", at=at, hint="remove it, or add the missing '('"
+    )
