@@ -1,1 +1,243 @@
-"""Derivations as data."""
+"""Derivations as data: a tree of triples, each a fact or concluded by one rule of the user's own.
+
+Everything here walks with an explicit stack and visits a shared sub-proof once, so a proof that is ten
+thousand steps deep prints, checks and exports as easily as one of three.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.errors import ReshuffleError
+from reshuffle.kg import Triple, inverse_name
+from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.rules.base import base_relation
+from reshuffle.rules.rule import IntersectionRule, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from reshuffle.rules import Rule, RuleBase
+
+_DEEPEST_INDENT = 24  # deeper sub-proofs are printed below, by number: indentation would grow quadratically
+
+
+class WrongStepError(ReshuffleError):
+    """A proof with a step that no rule of the base allows, or a leaf that is no fact."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proof:
+    """`triple` is a fact (`rule` is None), or follows by `rule` from its premises, in the order of the body.
+
+    >>> from reshuffle.rules import PathRule
+    >>> born, city = Proof(Triple("ada", "bornIn", "london")), Proof(Triple("london", "cityIn", "uk"))
+    >>> rule = PathRule(("bornIn", "cityIn"), "citizenOf")
+    >>> print(Proof(Triple("ada", "citizenOf", "uk"), rule, (born, city)))
+    citizenOf(ada, uk)    [bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)]
+    ├─ bornIn(ada, london)    fact
+    └─ cityIn(london, uk)    fact
+    """
+
+    triple: Triple
+    rule: Rule | None = None
+    premises: tuple[Proof, ...] = ()
+    size: int = field(init=False)
+    """How many rule applications the tree holds; a shared sub-proof counts as often as it is used."""
+    depth: int = field(init=False)
+    """The longest chain of rule applications."""
+    _hash: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Computed from the premises' own values, so that no later question has to walk the tree.
+        applied = 0 if self.rule is None else 1
+        object.__setattr__(self, "size", applied + sum(premise.size for premise in self.premises))
+        object.__setattr__(self, "depth", applied + max((p.depth for p in self.premises), default=0))
+        key = (self.triple, self.rule, tuple(premise._hash for premise in self.premises))
+        object.__setattr__(self, "_hash", hash(key))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Proof):
+            return NotImplemented
+        seen: set[tuple[int, int]] = set()
+        pending = [(self, other)]
+        while pending:
+            one, two = pending.pop()
+            if one is two or (id(one), id(two)) in seen:
+                continue
+            seen.add((id(one), id(two)))
+            if one._hash != two._hash or one.triple != two.triple or one.rule != two.rule:
+                return False
+            if len(one.premises) != len(two.premises):
+                return False
+            pending.extend(zip(one.premises, two.premises, strict=True))
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Proof of {spelled(self.triple)}: {self.size} rule applications, depth {self.depth}>"
+
+    def steps(self) -> Iterator[Proof]:
+        """Every distinct sub-proof, premises before what they prove, this proof last."""
+        done: set[int] = set()
+        pending: list[tuple[Proof, bool]] = [(self, False)]
+        while pending:
+            proof, premises_done = pending.pop()
+            if id(proof) in done:
+                continue
+            if premises_done:
+                done.add(id(proof))
+                yield proof
+            else:
+                pending.append((proof, True))
+                pending.extend((premise, False) for premise in reversed(proof.premises))
+
+    def leaves(self) -> tuple[Triple, ...]:
+        """The distinct facts that the proof rests on, from left to right."""
+        return tuple(dict.fromkeys(step.triple for step in self.steps() if step.rule is None))
+
+    def __str__(self) -> str:
+        return "\n".join(_tree_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: a flat list of numbered steps; a nested one could not be written beyond depth 1,000.
+
+        >>> Proof(Triple("a", "r", "b")).to_dict()["steps"]
+        [{'triple': ['a', 'r', 'b'], 'rule': None, 'premises': []}]
+        """
+        number: dict[int, int] = {}
+        steps = []
+        for step in self.steps():
+            number[id(step)] = len(number)
+            rule = None if step.rule is None else str(step.rule)
+            premises = [number[id(premise)] for premise in step.premises]
+            steps.append({"triple": list(step.triple), "rule": rule, "premises": premises})
+        return {"triple": list(self.triple), "size": self.size, "depth": self.depth, "steps": steps}
+
+    def to_mermaid(self) -> str:
+        """A Mermaid flow chart from the facts (round) to the conclusion."""
+        number: dict[int, int] = {}
+        lines = ["flowchart BT"]
+        for step in self.steps():
+            here = number[id(step)] = len(number)
+            text = spelled(step.triple).replace('"', "#quot;")
+            if step.rule is None:
+                lines.append(f'  n{here}(["{text}"])')
+                continue
+            rule = str(step.rule).replace('"', "#quot;")
+            lines.append(f'  n{here}["{text}<br/><small>{rule}</small>"]')
+            lines.extend(f"  n{number[id(premise)]} --> n{here}" for premise in step.premises)
+        return "\n".join(lines)
+
+
+def spelled(triple: tuple[str, str, str]) -> str:
+    """A triple as rules write atoms: `relation(head, tail)`."""
+    head, relation, tail = triple
+    return f"{quoted(relation)}({head}, {tail})"
+
+
+def _tree_lines(proof: Proof) -> Iterator[str]:
+    """A tree per block; a sub-proof that is too deep to indent starts a block of its own, by number."""
+    blocks, numbers = [proof], {id(proof): 0}
+    shown: set[int] = set()
+    for start in blocks:
+        block = numbers[id(start)]
+        if block:
+            yield f"[{block}]"
+        yield from _block_lines(start, blocks, numbers, shown)
+
+
+def _block_lines(
+    start: Proof, blocks: list[Proof], numbers: dict[int, int], shown: set[int]
+) -> Iterator[str]:
+    pending = [(start, "", "", 0)]
+    while pending:
+        proof, first, rest, depth = pending.pop()
+        if proof.rule is None:
+            yield f"{first}{spelled(proof.triple)}    fact"
+        elif id(proof) in shown:
+            yield f"{first}{spelled(proof.triple)}    (shown above)"
+        elif depth == _DEEPEST_INDENT:
+            if id(proof) not in numbers:
+                numbers[id(proof)] = len(numbers)
+                blocks.append(proof)
+            yield f"{first}{spelled(proof.triple)}    see [{numbers[id(proof)]}] below"
+        else:
+            shown.add(id(proof))
+            yield f"{first}{spelled(proof.triple)}    [{proof.rule}]"
+            pending.extend(_branches(proof, rest, depth))
+
+
+def _branches(proof: Proof, indent: str, depth: int) -> list[tuple[Proof, str, str, int]]:
+    """The premises, last first, each with the text before its own line and before the lines under it."""
+    last = len(proof.premises) - 1
+    return [
+        (premise, indent + "└─ ", indent + "   ", depth + 1)
+        if position == last
+        else (premise, indent + "├─ ", indent + "│  ", depth + 1)
+        for position, premise in reversed(list(enumerate(proof.premises)))
+    ]
+
+
+# --- checking ---------------------------------------------------------------------------------------
+
+
+def check_proof(proof: Proof, rules: RuleBase, facts: Container[Triple]) -> None:
+    """Every leaf a fact, every step an instance of a rule of the base; raises `WrongStepError` otherwise.
+
+    >>> from reshuffle.rules import RuleBase
+    >>> check_proof(Proof(Triple("a", "r", "b")), RuleBase(()), [])
+    Traceback (most recent call last):
+      ...
+    reshuffle.reasoning.proofs.WrongStepError: r(a, b) is no fact of the graph
+    """
+    base = frozenset(rules.rules)
+    for step in proof.steps():
+        if step.rule is None:
+            _check_leaf(step, facts)
+        elif step.rule not in base:
+            raise WrongStepError(f"{spelled(step.triple)} uses a rule that is not in the base: {step.rule}")
+        else:
+            _check_step(step, step.rule)
+
+
+def _check_leaf(leaf: Proof, facts: Container[Triple]) -> None:
+    if leaf.premises:
+        raise WrongStepError(f"{spelled(leaf.triple)} has premises but no rule")
+    if leaf.triple not in facts:
+        raise WrongStepError(f"{spelled(leaf.triple)} is no fact of the graph")
+
+
+def _check_step(step: Proof, rule: Rule) -> None:
+    expected = tuple(base_relation(relation) for relation in (rule.head, *rule.body))
+    found = (step.triple.relation, *(premise.triple.relation for premise in step.premises))
+    if expected != found:
+        raise WrongStepError(f"{spelled(step.triple)}: {', '.join(found)} do not fit the rule {rule}")
+    ends = [oriented(relation, p.triple) for relation, p in zip(rule.body, step.premises, strict=True)]
+    conclusion = oriented(rule.head, step.triple)
+    if isinstance(rule, IntersectionRule):
+        fits = all(pair == conclusion for pair in ends)
+    else:
+        joined = all(left[1] == right[0] for left, right in itertools.pairwise(ends))
+        fits = joined and conclusion == (ends[0][0], ends[-1][1])
+    if not fits:
+        premises = ", ".join(spelled(premise.triple) for premise in step.premises)
+        raise WrongStepError(f"{spelled(step.triple)} does not follow from {premises} by {rule}")
+
+
+def oriented(relation: str, triple: Triple) -> tuple[str, str]:
+    """The pair that an atom over `relation` sees in `triple`: turned around for an inverse atom."""
+    if relation.endswith(INVERSE_SUFFIX):
+        return (triple.tail, triple.head)
+    return (triple.head, triple.tail)
+
+
+def atom_triple(relation: str, start: str, end: str) -> Triple:
+    """The triple that an atom `relation(start, end)` speaks of, never over an inverse relation."""
+    if relation.endswith(INVERSE_SUFFIX):
+        return Triple(end, inverse_name(relation), start)
+    return Triple(start, relation, end)
