@@ -70,8 +70,8 @@ def _continue(url: str, part: Path, advance: Callable[[int], None]) -> None:
             urllib.request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS
         )
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
-            error.close()
             return  # nothing is missing; the checksum has the last word
         raise
     with response, part.open("ab" if response.status == http.client.PARTIAL_CONTENT else "wb") as out:

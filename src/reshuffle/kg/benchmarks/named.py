@@ -87,8 +87,9 @@ def check_graph(card: DataCard, role: str, split: GraphSplit, directory: Path) -
     }
     for what, count in found.items():
         if count != getattr(expected, what):
+            which = "graph" if role == "graph" else f"{role} graph"
             raise InputError(
-                f"the {role} graph of '{card.name}' should have {getattr(expected, what):,} {what}, "
+                f"the {which} of '{card.name}' should have {getattr(expected, what):,} {what}, "
                 f"found {count:,}",
                 place=Place(str(directory)),
                 hint="put the published files here",
