@@ -1,0 +1,105 @@
+"""Hierarchy and intersection rules (the paper's intersection graphs), alone or mixed with regular paths.
+
+Several r-edges act as a conjunction, labels side by side on one edge as a disjunction. So a relation that is
+derived by intersections is written as clauses, each a set of relations of which one must hold:
+
+1. The clauses of r start as {r}.
+2. A clause that has the head of a one-atom rule gets its body too.
+3. A clause that has the head of an intersection rule but none of its conjuncts is replaced by one clause per
+   conjunct. (The paper duplicates the node, which is the same.)
+4. A clause that contains another clause of r says less and is dropped.
+5. Each clause becomes a node n_c with an edge n_0 -s-> n_c for every s in it. Where some s in it has rules of two
+   and more atoms, the paths that read s from n_0 (see `regular`) move on to n_c for free.
+
+The mixed class is the one in which no relation that depends on an intersection occurs inside a longer path. There
+the conjuncts could be met through different middle entities, which no rule entails; step 5 never meets that case.
+Without longer paths all edges start at n_0 and nothing enters n_0, so one layer of the GNN suffices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from reshuffle.errors import BudgetError
+from reshuffle.rulegraphs.constructions.regular import Reader
+from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET, Draft
+from reshuffle.rules.classes import conjunctive_relations
+from reshuffle.rules.rule import IntersectionRule
+
+if TYPE_CHECKING:
+    from reshuffle.rulegraphs.graph import RuleGraph
+    from reshuffle.rules import RuleBase
+
+Clause: TypeAlias = frozenset[str]
+
+
+def intersection_graph(base: RuleBase, *, node_budget: int = DEFAULT_NODE_BUDGET) -> RuleGraph:
+    """The graph of a base in the hierarchy-intersection or the mixed class."""
+    closed = base.closed_under_reversal()
+    conjunctive = conjunctive_relations(closed)
+    draft = Draft(node_budget=node_budget)
+    reader = Reader(closed, draft)
+    start = draft.node()
+    nodes: dict[Clause, int] = {}
+    for relation in closed.relations:
+        if relation not in conjunctive:
+            draft.roots[relation] = (reader.edge_of(start, reader.grammar.symbol_of[relation]),)
+    for relation in closed.relations:
+        if relation in conjunctive:
+            for clause in clauses_of(relation, closed, most=node_budget):
+                if clause not in nodes:
+                    nodes[clause] = draft.node()
+                    _wire(clause, start, nodes[clause], reader)
+                draft.roots[relation] = (*draft.roots.get(relation, ()), (start, nodes[clause]))
+    return draft.finished(base)
+
+
+def clauses_of(relation: str, closed: RuleBase, *, most: int = DEFAULT_NODE_BUDGET) -> list[Clause]:
+    """The smallest sets of relations of which one must hold, all together equivalent to `relation`.
+
+    >>> from reshuffle.rules import IntersectionRule, RuleBase
+    >>> both = RuleBase((IntersectionRule(("a", "b"), "c"),))
+    >>> [sorted(clause) for clause in clauses_of("c", both)]
+    [['a', 'c'], ['b', 'c']]
+    """
+    finished: dict[Clause, None] = {}
+    waiting = [frozenset({relation})]
+    seen = set(waiting)
+    while waiting:
+        clause = waiting.pop()
+        extensions = _extensions(clause, closed)
+        if not extensions:
+            finished[clause] = None
+        for extended in extensions:
+            if extended not in seen:
+                seen.add(extended)
+                waiting.append(extended)
+        if len(seen) > most:
+            raise BudgetError(
+                f"the intersections that define `{relation}` need more than {most:,} clauses\n"
+                "  hint: allow more with node_budget=, or use engine='chase'"
+            )
+    smallest = [clause for clause in finished if not any(other < clause for other in finished)]
+    return sorted(smallest, key=sorted)
+
+
+def _extensions(clause: Clause, closed: RuleBase) -> list[Clause]:
+    """What steps 2 and 3 turn a clause into; nothing when it is finished."""
+    for head in clause:
+        for rule in closed.by_head.get(head, ()):
+            if isinstance(rule, IntersectionRule):
+                if clause.isdisjoint(rule.body):
+                    return [clause | {conjunct} for conjunct in rule.body]
+            elif len(rule.body) == 1 and rule.body[0] not in clause:
+                return [clause | {rule.body[0]}]
+    return []
+
+
+def _wire(clause: Clause, start: int, node: int, reader: Reader) -> None:
+    reader.draft.edge(start, sorted(clause), node)
+    for symbol in sorted({reader.grammar.symbol_of[relation] for relation in clause}):
+        for production in reader.grammar.productions[symbol]:
+            if len(production.body) > 1:
+                # Reading the symbol itself, not only this body, since it may be recursive.
+                reader.read(start, (symbol,), node)
+                break

@@ -1,0 +1,146 @@
+"""One construction for every class of path rules that can be exact: acyclic, left- and right-regular,
+transitive, symmetric, and their nestings.
+
+The paper has one construction for acyclic bases and one for left-regular ones; as printed the first breaks (R2)
+(docs/explanation/errata.md). Here every node u is a *context* in which relations can be read, and
+`after(u, X)` is the node where one stands after reading X from u:
+
+1. A relation that no rule derives: an edge u -X-> after(u, X).
+2. X whose component recurs on the left or not at all: an edge u -X-> x with x = after(u, X), and for every rule
+   X => Y gamma the path that reads gamma from after(u, Y) and then moves on to x for free. For Y in the same
+   component this is the paper's left-regular step 3; for other Y it is the acyclic step, with prefixes shared.
+3. X that also recurs on the right: an entry p of its own, a free move u -> p, an edge p -X-> q, and
+   X => beta: read beta from p, then on to q      X => X alpha: read alpha from q, then on to q
+   X => alpha X: read alpha from p, then on to p  X => X alpha X (also X => X X): read alpha from q, then on to p.
+4. Several relations that recur on the right: one exit q, an entry p_t and an edge p_t -t-> q for each t;
+   t => alpha t' reads alpha from p_t, then on to p_t'.
+5. The root of X is the edge made by reading X from the common start n_0.
+
+A node is entered by labelled edges from one context only, and by free moves, which become numbered identities:
+(R2). Whatever reads a word from u to v first makes the edges for its atoms, and each atom's rules lead to the
+same place as the atom: (R3). What arrives at after(u, X) is a word that led to u followed by one that derives X,
+and n_0 is never entered: the root edge of X has exactly the words of L_X, hence (R4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import NotExpressibleError
+from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET, Draft
+from reshuffle.rules.grammar import PathGrammar, Recursion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reshuffle.rulegraphs.graph import RuleGraph
+    from reshuffle.rules import RuleBase
+
+
+_MOST_CONTEXTS = 4  # looking at more of them finds the same
+
+
+class Reader:
+    """Builds `after(context, symbol)` on demand in a draft."""
+
+    def __init__(self, base: RuleBase, draft: Draft) -> None:
+        """`base` must be closed under reversal; its path rules must be regular."""
+        self.grammar = PathGrammar(base)
+        self.draft = draft
+        self._after: dict[tuple[int, str], int] = {}
+        self._entry: dict[tuple[int, str], int] = {}
+        self._contexts: dict[str, list[int]] = {}
+        for component in self.grammar.components:
+            if component.recursion is Recursion.EMBEDDED:
+                raise NotExpressibleError(
+                    f"the recursion of `{component.symbols[0]}` is outside the regular class",
+                    remedy="classify() says why; a bound or the chase still answers",
+                )
+
+    def after(self, context: int, symbol: str) -> int:
+        """The node where one stands after reading `symbol` from `context`."""
+        if (context, symbol) not in self._after:
+            self._contexts.setdefault(symbol, []).append(context)
+            {
+                Recursion.LEFT: self._read_left,
+                Recursion.BOTH: self._read_both,
+                Recursion.RIGHT: self._read_right,
+            }[self.grammar.component_of[symbol].recursion](context, symbol)
+        return self._after[context, symbol]
+
+    def edge_of(self, context: int, symbol: str) -> tuple[int, int]:
+        """Source and target of the edge that reads `symbol` from `context`."""
+        target = self.after(context, symbol)
+        return self._entry[context, symbol], target
+
+    def context_without_return(self, symbol: str) -> int | None:
+        """A context from which `symbol` has been read and to which no path leads back, if there is one."""
+        contexts = self._contexts.get(symbol, ())[:_MOST_CONTEXTS]
+        return next((context for context in contexts if not self.draft.returns_to(context)), None)
+
+    def read(self, context: int, word: Sequence[str], end: int) -> None:
+        """A path that reads `word` from `context` and ends in `end`."""
+        for symbol in word:
+            context = self.after(context, symbol)
+        self.draft.free(context, end)
+
+    def _enter(self, context: int, symbol: str, entry: int, target: int) -> None:
+        self._after[context, symbol], self._entry[context, symbol] = target, entry
+        self.draft.edge(entry, self.grammar.labels[symbol], target)
+
+    def _read_left(self, context: int, symbol: str) -> None:
+        target = self.draft.node()
+        self._enter(context, symbol, context, target)
+        for production in self.grammar.productions[symbol]:
+            self.read(context, production.body, target)
+
+    def _read_both(self, context: int, symbol: str) -> None:
+        entry, target = self.draft.node(), self.draft.node()
+        self.draft.free(context, entry)
+        self._enter(context, symbol, entry, target)
+        for production in self.grammar.productions[symbol]:
+            body = production.body
+            starts_with, ends_with = body[0] == symbol, body[-1] == symbol
+            middle = body[1 if starts_with else 0 : len(body) - (1 if ends_with else 0)]
+            self.read(target if starts_with else entry, middle, entry if ends_with else target)
+
+    def _read_right(self, context: int, symbol: str) -> None:
+        members = self.grammar.component_of[symbol].symbols
+        entries = {member: self.draft.node() for member in members}
+        target = self.draft.node()
+        for member in members:
+            self.draft.edge(entries[member], self.grammar.labels[member], target)
+        self.draft.free(context, entries[symbol])
+        self._after[context, symbol], self._entry[context, symbol] = target, entries[symbol]
+        for member in members:
+            for production in self.grammar.productions[member]:
+                *rest, last = production.body
+                if last in entries:
+                    self.read(entries[member], rest, entries[last])
+                else:
+                    self.read(entries[member], production.body, target)
+
+
+def regular_graph(base: RuleBase, *, node_budget: int = DEFAULT_NODE_BUDGET) -> RuleGraph:
+    """The rule graph of a base of path rules whose recursion is regular."""
+    closed = base.closed_under_reversal()
+    drafts = [_drafted(closed, node_budget=node_budget, reuse=reuse) for reuse in (True, False)]
+    return min((draft.finished(base) for draft in drafts), key=lambda graph: graph.num_nodes)
+
+
+def _drafted(closed: RuleBase, *, node_budget: int, reuse: bool) -> Draft:
+    """Roots for all relations, those that others are made of last.
+
+    With `reuse`, a relation that has been read from a context to which nothing leads back is decided by that
+    edge: its words are exactly those of the relation, so it needs no edge of its own from n_0. Such an edge
+    must then be left alone by the reductions, which costs nodes elsewhere; the caller keeps the smaller graph.
+    """
+    draft = Draft(node_budget=node_budget)
+    reader = Reader(closed, draft)
+    start = draft.node()
+    for component in reversed(reader.grammar.components):
+        for symbol in component.symbols:
+            context = reader.context_without_return(symbol) if reuse else None
+            edge = reader.edge_of(start if context is None else context, symbol)
+            draft.roots.update(dict.fromkeys(reader.grammar.labels[symbol], (edge,)))
+    return draft

@@ -1,0 +1,127 @@
+"""Rule graphs: the paper's bridge from rules to matrices.
+
+Each node becomes a row and column of every B_r, each edge (n_j, r, n_i) the one entry b_ij = 1. A path from one
+node to another has a type, the word of its labels, and an eq-reduced type, that word without identities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from reshuffle.rules import RuleBase
+
+
+class Edge(NamedTuple):
+    """An edge from node `source` to node `target`."""
+
+    source: int
+    label: str
+    target: int
+
+
+@dataclass(frozen=True)
+class RuleGraph:
+    """Nodes 0 ... num_nodes - 1, labelled edges, and which edges decide each relation.
+
+    `roots[r]` are the (source, target) of the r-edges whose words are exactly those that entail r, one per
+    clause: a relation defined by intersections has several, and all of them must be met.
+    """
+
+    num_nodes: int
+    edges: tuple[Edge, ...]
+    identities: frozenset[str] = frozenset()
+    roots: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    rules: RuleBase | None = None
+    bound: int | None = None
+    hidden: frozenset[str] = frozenset()
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """All labels, identities last."""
+        used = dict.fromkeys(edge.label for edge in self.edges)
+        return (*(label for label in used if label not in self.identities), *sorted(self.identities))
+
+    @cached_property
+    def by_label(self) -> dict[str, tuple[Edge, ...]]:
+        """The edges of each label."""
+        grouped: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            grouped.setdefault(edge.label, []).append(edge)
+        return {label: tuple(edges) for label, edges in grouped.items()}
+
+    @cached_property
+    def _steps(self) -> dict[tuple[int, str], frozenset[int]]:
+        """Where a label leads from a node, identities before and after included."""
+        steps: dict[tuple[int, str], set[int]] = {}
+        for source, label, target in self.edges:
+            if label not in self.identities:
+                steps.setdefault((source, label), set()).update(self.identity_closure[target])
+        return {key: frozenset(targets) for key, targets in steps.items()}
+
+    @cached_property
+    def outgoing(self) -> tuple[tuple[str, ...], ...]:
+        """Per node the labels, identities left out, that lead on from it."""
+        labels: list[dict[str, None]] = [{} for _ in range(self.num_nodes)]
+        for source, label, _ in self.edges:
+            if label not in self.identities:
+                labels[source][label] = None
+        return tuple(tuple(node) for node in labels)
+
+    @cached_property
+    def identity_closure(self) -> tuple[frozenset[int], ...]:
+        """Per node the nodes that identity edges alone lead to, itself included."""
+        direct: dict[int, list[int]] = {}
+        for source, label, target in self.edges:
+            if label in self.identities:
+                direct.setdefault(source, []).append(target)
+        return tuple(frozenset(_reachable(node, direct)) for node in range(self.num_nodes))
+
+    def after(self, nodes: Iterable[int], label: str) -> frozenset[int]:
+        """The nodes that a `label` edge, with identities after it, leads to."""
+        reached: set[int] = set()
+        for node in nodes:
+            reached |= self._steps.get((node, label), frozenset())
+        return frozenset(reached)
+
+    def ends(self, source: int, word: Sequence[str]) -> frozenset[int]:
+        """The nodes that a path with eq-reduced type `word` reaches from `source`."""
+        nodes = self.identity_closure[source]
+        for label in word:
+            nodes = self.after(nodes, label)
+        return nodes
+
+    def has_path(self, source: int, word: Sequence[str], target: int) -> bool:
+        """Is there a path of this eq-reduced type between the two nodes?"""
+        return target in self.ends(source, word)
+
+    def words(self, source: int, target: int, *, max_length: int) -> Iterator[tuple[str, ...]]:
+        """The eq-reduced types of the paths between two nodes, shortest first."""
+        level = {(): self.identity_closure[source]}
+        for length in range(max_length + 1):
+            yield from (word for word, nodes in level.items() if target in nodes)
+            if length < max_length:
+                level = {
+                    (*word, label): self.after(nodes, label)
+                    for word, nodes in level.items()
+                    for label in dict.fromkeys(
+                        label for node in sorted(nodes) for label in self.outgoing[node]
+                    )
+                }
+
+    def __str__(self) -> str:
+        return f"rule graph with {self.num_nodes} nodes and {len(self.edges)} edges"
+
+
+def _reachable(start: int, direct: Mapping[int, Sequence[int]]) -> set[int]:
+    seen, waiting = {start}, [start]
+    while waiting:
+        for node in direct.get(waiting.pop(), ()):
+            if node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return seen

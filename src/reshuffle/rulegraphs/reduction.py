@@ -1,0 +1,226 @@
+"""Making rule graphs small: l decides the cost of everything downstream.
+
+Every step is a merging of nodes or a dropping of edges that leaves the language of each root edge as it is,
+which is what (R4) speaks of. Merging keeps (R1), and keeps (R3) because the image of a path is a path.
+
+1. *Same past.* Two nodes with the same incoming edges (up to nodes already known to be the same) are reached
+   by the same words, so they can be one: the coarsest backward bisimulation that leaves root sources alone.
+   It keeps (R2), since the incoming edges of the merged node are those of each part.
+2. *Free entry.* A node whose only incoming edge is a free move from u is reached by the words of u.
+3. *Free exit.* A node whose only outgoing edge is a free move to v adds nothing beyond v, unless it has an
+   incoming label in common with v (R2), or is itself the end of a root edge and v has other ways in.
+4. *Same future.* Two nodes with the same outgoing edges can be one, unless one is the end of a root edge
+   or they have an incoming label in common (R2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+FREE = ""  # no relation has an empty name
+
+_MOST_PARTNERS = 32
+
+Edges: TypeAlias = "list[tuple[int, str, int]]"
+Roots: TypeAlias = "Mapping[str, tuple[tuple[int, int], ...]]"
+
+
+def reduced(num_nodes: int, edges: Edges, roots: Roots) -> tuple[int, Edges, Roots]:
+    """Trim, then merge until nothing changes, then number the nodes that are left from 0."""
+    edges = _trimmed(edges, roots)
+    while True:
+        before = len({node for source, _, target in edges for node in (source, target)})
+        for step in (_same_past, _free_entry, _free_exit, _same_future):
+            merged_into = step(num_nodes, edges, roots)
+            edges, roots = _renamed(edges, roots, merged_into)
+        if before == len({node for source, _, target in edges for node in (source, target)}):
+            return _renumbered(edges, roots)
+
+
+def _trimmed(edges: Edges, roots: Roots) -> Edges:
+    """Only edges on a path from the source to the target of some root edge."""
+    pairs = {pair for clauses in roots.values() for pair in clauses}
+    forward: dict[int, list[int]] = {}
+    backward: dict[int, list[int]] = {}
+    for source, _, target in edges:
+        forward.setdefault(source, []).append(target)
+        backward.setdefault(target, []).append(source)
+    targets_of: dict[int, set[int]] = {}
+    for source, target in pairs:
+        targets_of.setdefault(source, set()).add(target)
+    useful: set[tuple[int, str, int]] = set()
+    for source, targets in targets_of.items():
+        reached = _spread([source], forward)
+        needed = _spread(targets, backward)
+        useful.update(edge for edge in edges if edge[0] in reached and edge[2] in needed)
+    return [edge for edge in edges if edge in useful]
+
+
+def _spread(start: Iterable[int], neighbours: Mapping[int, list[int]]) -> set[int]:
+    seen = set(start)
+    waiting = list(seen)
+    while waiting:
+        for node in neighbours.get(waiting.pop(), ()):
+            if node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return seen
+
+
+def _same_past(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
+    sources = sorted({source for clauses in roots.values() for source, _ in clauses})
+    block = [0] * num_nodes
+    for index, node in enumerate(sources, start=1):
+        block[node] = index
+    incoming: list[list[tuple[str, int]]] = [[] for _ in range(num_nodes)]
+    for source, label, target in edges:
+        incoming[target].append((label, source))
+    count = len(sources) + 1
+    while True:
+        signatures: dict[tuple[int, frozenset[tuple[str, int]]], int] = {}
+        block = [
+            signatures.setdefault(
+                (block[node], frozenset((label, block[source]) for label, source in incoming[node])),
+                len(signatures),
+            )
+            for node in range(num_nodes)
+        ]
+        if len(signatures) == count:
+            break
+        count = len(signatures)
+    first: dict[int, int] = {}
+    return [first.setdefault(number, node) for node, number in enumerate(block)]
+
+
+def _free_entry(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
+    fixed = {source for clauses in roots.values() for source, _ in clauses}
+    incoming: dict[int, list[tuple[int, str]]] = {}
+    for source, label, target in edges:
+        incoming.setdefault(target, []).append((source, label))
+    merged_into = list(range(num_nodes))
+    for node, arrivals in incoming.items():
+        if len(arrivals) == 1 and arrivals[0][1] == FREE and node not in fixed:
+            merged_into[node] = arrivals[0][0]
+    return _resolved(merged_into)
+
+
+def _free_exit(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
+    outgoing: dict[int, list[tuple[str, int]]] = {}
+    for source, label, target in edges:
+        outgoing.setdefault(source, []).append((label, target))
+    candidates = {
+        node: [leaving[0][1]]
+        for node, leaving in outgoing.items()
+        if len(leaving) == 1 and leaving[0][0] == FREE
+    }
+    movable = _movable_ends(edges, roots, {node: others[0] for node, others in candidates.items()})
+    return _merge_compatible(num_nodes, edges, roots, candidates, movable)
+
+
+def _movable_ends(edges: Edges, roots: Roots, leads_to: Mapping[int, int]) -> set[int]:
+    """Root ends c whose free move to v may be taken: from the root's source, v is entered through c alone."""
+    forward: dict[int, list[int]] = {}
+    entered_from: dict[int, set[int]] = {}
+    for source, _, target in edges:
+        forward.setdefault(source, []).append(target)
+        entered_from.setdefault(target, set()).add(source)
+    sources_of: dict[int, set[int]] = {}
+    for clauses in roots.values():
+        for source, target in clauses:
+            sources_of.setdefault(target, set()).add(source)
+    return {
+        end
+        for end, sources in sources_of.items()
+        if end in leads_to
+        and all(
+            entered_from[leads_to[end]] & (_spread([source], forward)) == {end} and leads_to[end] != source
+            for source in sources
+        )
+    }
+
+
+def _same_future(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
+    outgoing: dict[int, set[tuple[str, int]]] = {}
+    for source, label, target in edges:
+        outgoing.setdefault(source, set()).add((label, target))
+    alike: dict[frozenset[tuple[str, int]], list[int]] = {}
+    for node, leaving in outgoing.items():
+        alike.setdefault(frozenset(leaving), []).append(node)
+    ends = {target for clauses in roots.values() for _, target in clauses}
+    candidates = {}
+    for nodes in alike.values():
+        partners = [node for node in nodes if node not in ends]
+        for index, node in enumerate(partners):
+            # The nearest few are enough: what is left over is tried again in the next round.
+            candidates[node] = partners[max(0, index - _MOST_PARTNERS) : index]
+    return _merge_compatible(num_nodes, edges, roots, candidates)
+
+
+def _merge_compatible(
+    num_nodes: int,
+    edges: Edges,
+    roots: Roots,
+    candidates: Mapping[int, list[int]],
+    movable: Collection[int] = (),
+) -> list[int]:
+    """Merge each node into the first of its candidates against which no root edge and no (R2) stands."""
+    sources = {source for clauses in roots.values() for source, _ in clauses}
+    fixed = sources | {target for clauses in roots.values() for _, target in clauses if target not in movable}
+    incoming: list[set[tuple[str, int]]] = [set() for _ in range(num_nodes)]
+    for source, label, target in edges:
+        if label != FREE:
+            incoming[target].add((label, source))
+    merged_into = list(range(num_nodes))
+    for node, partners in candidates.items():
+        if node in fixed:
+            continue
+        for other in partners:
+            both = incoming[node] | incoming[other]
+            if merged_into[other] == other and len({label for label, _ in both}) == len(both):
+                merged_into[node], incoming[other] = other, both
+                break
+    return _resolved(merged_into)
+
+
+def _resolved(merged_into: list[int]) -> list[int]:
+    """Follow chains of mergings to their end; a cycle of free moves ends at its smallest node."""
+    final = []
+    for start in range(len(merged_into)):
+        node, seen = start, {start}
+        while (following := merged_into[node]) != node:
+            if following in seen:
+                node = min(seen)
+                break
+            seen.add(following)
+            node = following
+        final.append(node)
+    return final
+
+
+def _renamed(edges: Edges, roots: Roots, merged_into: list[int]) -> tuple[Edges, Roots]:
+    moved = dict.fromkeys(
+        (merged_into[source], label, merged_into[target]) for source, label, target in edges
+    )
+    kept = [edge for edge in moved if not (edge[1] == FREE and edge[0] == edge[2])]
+    return kept, {
+        relation: tuple(dict.fromkeys((merged_into[s], merged_into[t]) for s, t in clauses))
+        for relation, clauses in roots.items()
+    }
+
+
+def _renumbered(edges: Edges, roots: Roots) -> tuple[int, Edges, Roots]:
+    order: dict[int, int] = {}
+    for source, _, target in edges:
+        order.setdefault(source, len(order))
+        order.setdefault(target, len(order))
+    return (
+        len(order),
+        [(order[source], label, order[target]) for source, label, target in edges],
+        {
+            relation: tuple((order[source], order[target]) for source, target in clauses)
+            for relation, clauses in roots.items()
+        },
+    )

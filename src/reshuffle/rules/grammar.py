@@ -1,0 +1,205 @@
+"""Path rules as a context-free grammar, and the shape of its recursion.
+
+A rule r1;...;rp -> r is the production r => r1...rp, and every head relation also stands for itself, so the
+words that r derives are exactly the bodies that P entails for r (the paper's L_r). Relations that imply each
+other by one-atom rules (a symmetric r and its inverse, say) mean the same and become one symbol.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import PathRule
+
+
+@dataclass(frozen=True)
+class Production:
+    """`head => body` over symbols, and the rule it was made from."""
+
+    head: str
+    body: tuple[str, ...]
+    rule: PathRule
+
+
+class Recursion(Enum):
+    """How the symbols of one strongly connected component call each other."""
+
+    LEFT = "left"  # only as the first atom, or not at all
+    RIGHT = "right"  # only as the last atom; several symbols
+    BOTH = "both"  # one symbol, as the first atom, as the last, or as both
+    EMBEDDED = "embedded"  # any other way: not regular, or not visibly so
+
+
+@dataclass(frozen=True)
+class Component:
+    """Symbols that depend on each other, or one symbol on its own."""
+
+    symbols: tuple[str, ...]
+    recursion: Recursion
+    offender: Production | None = None  # for EMBEDDED: the production that does not fit
+
+
+class PathGrammar:
+    """The grammar of a rule base's path rules; give it a base that is closed under reversal.
+
+    >>> from reshuffle.rules import PathRule, RuleBase
+    >>> rules = RuleBase((PathRule(("hyp", "hyp"), "hyp"), PathRule(("hyp", "part"), "part")))
+    >>> [(component.symbols, component.recursion.value) for component in PathGrammar(rules).components]
+    [(('hyp',), 'both'), (('part',), 'both')]
+    """
+
+    def __init__(self, base: RuleBase) -> None:
+        self.base = base
+        implied_by: dict[str, list[str]] = {relation: [] for relation in base.relations}
+        for rule in base.path_rules:
+            if len(rule.body) == 1:
+                implied_by[rule.head].append(rule.body[0])
+        position = {relation: index for index, relation in enumerate(base.relations)}
+        groups = [tuple(sorted(group, key=position.__getitem__)) for group in strongly_connected(implied_by)]
+        self.labels: dict[str, tuple[str, ...]] = {group[0]: group for group in groups}
+        self.symbol_of = {label: symbol for symbol, labels in self.labels.items() for label in labels}
+
+    @cached_property
+    def productions(self) -> dict[str, tuple[Production, ...]]:
+        """The distinct productions of each symbol; those that say X => X are gone."""
+        found: dict[str, dict[tuple[str, ...], Production]] = {symbol: {} for symbol in self.labels}
+        for rule in self.base.path_rules:
+            head = self.symbol_of[rule.head]
+            body = tuple(self.symbol_of[relation] for relation in rule.body)
+            if body != (head,):
+                found[head].setdefault(body, Production(head, body, rule))
+        return {symbol: tuple(by_body.values()) for symbol, by_body in found.items()}
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """Strongly connected components, each after those it depends on."""
+        calls = {
+            symbol: [part for production in productions for part in production.body]
+            for symbol, productions in self.productions.items()
+        }
+        return tuple(self._component(group) for group in strongly_connected(calls))
+
+    @cached_property
+    def component_of(self) -> dict[str, Component]:
+        """The component of each symbol."""
+        return {symbol: component for component in self.components for symbol in component.symbols}
+
+    def _component(self, symbols: tuple[str, ...]) -> Component:
+        members = set(symbols)
+        productions = [production for symbol in symbols for production in self.productions[symbol]]
+        calls = [
+            (production, [place for place, part in enumerate(production.body) if part in members])
+            for production in productions
+        ]
+        if all(set(places) <= {0} for _, places in calls):
+            return Component(symbols, Recursion.LEFT)
+        right_or_both = Recursion.BOTH if len(symbols) == 1 else Recursion.RIGHT
+        for production, places in calls:
+            last = len(production.body) - 1
+            allowed = {0, last} if right_or_both is Recursion.BOTH else {last}
+            if not set(places) <= allowed:
+                return Component(symbols, Recursion.EMBEDDED, production)
+        return Component(symbols, right_or_both)
+
+    def derives(self, symbol: str, word: tuple[str, ...]) -> bool:
+        """Is `word` (of relations) one that the symbol derives? By filling in all its parts, shortest first."""
+        spans: dict[tuple[int, int], set[str]] = {}
+        for length in range(1, len(word) + 1):
+            for start in range(len(word) - length + 1):
+                end = start + length
+                found = (
+                    {self.symbol_of[word[start]]} if length == 1 and word[start] in self.symbol_of else set()
+                )
+                spans[start, end] = self._derivers(start, end, found, spans)
+        return symbol in spans[0, len(word)]
+
+    def _derivers(
+        self, start: int, end: int, found: set[str], spans: Mapping[tuple[int, int], set[str]]
+    ) -> set[str]:
+        """All symbols that derive one span, given those of the shorter spans and those `found` already."""
+        changed = True
+        while changed:
+            changed = False
+            for symbol, productions in self.productions.items():
+                if symbol in found:
+                    continue
+                for production in productions:
+                    if _splits(production.body, start, end, {**spans, (start, end): found}):
+                        found.add(symbol)
+                        changed = True
+                        break
+        return found
+
+
+def _splits(body: tuple[str, ...], start: int, end: int, spans: Mapping[tuple[int, int], set[str]]) -> bool:
+    """Can the span be cut into consecutive parts derived by the symbols of `body`?"""
+    places = {start}
+    for index, symbol in enumerate(body):
+        still_to_come = len(body) - 1 - index
+        places = {
+            cut
+            for place in places
+            for cut in range(place + 1, end - still_to_come + 1)
+            if symbol in spans.get((place, cut), ())
+        }
+    return end in places
+
+
+def strongly_connected(calls: Mapping[str, Collection[str]]) -> list[tuple[str, ...]]:
+    """Strongly connected components of a graph, each after those that it calls (Tarjan, without recursion).
+
+    >>> strongly_connected({"a": ["b"], "b": ["a", "c"], "c": []})
+    [('c',), ('b', 'a')]
+    """
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    waiting: list[str] = []
+    on_stack: set[str] = set()
+    components: list[tuple[str, ...]] = []
+
+    def close(node: str) -> None:
+        component = []
+        while not component or component[-1] != node:
+            component.append(waiting.pop())
+            on_stack.discard(component[-1])
+        components.append(tuple(component))
+
+    for root in calls:
+        if root in order:
+            continue
+        work = [(root, _enter(root, calls, order, low, waiting, on_stack))]
+        while work:
+            node, pending = work[-1]
+            callee = next(pending, None)
+            if callee is None:
+                work.pop()
+                if low[node] == order[node]:
+                    close(node)
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+            elif callee not in order:
+                work.append((callee, _enter(callee, calls, order, low, waiting, on_stack)))
+            elif callee in on_stack:
+                low[node] = min(low[node], order[callee])
+    return components
+
+
+def _enter(
+    node: str,
+    calls: Mapping[str, Collection[str]],
+    order: dict[str, int],
+    low: dict[str, int],
+    waiting: list[str],
+    on_stack: set[str],
+) -> Iterator[str]:
+    order[node] = low[node] = len(order)
+    waiting.append(node)
+    on_stack.add(node)
+    return iter(calls[node])
