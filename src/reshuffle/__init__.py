@@ -11,24 +11,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reshuffle.errors import NotExpressibleError, ReshuffleError
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.benchmarks import InductiveBenchmark
     from reshuffle.rules import RuleBase, parse_rules
+    from reshuffle.rules.benchmarks import load_benchmark
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "InductiveBenchmark": "reshuffle.kg.benchmarks",
     "KnowledgeGraph": "reshuffle.kg",
     "NotExpressibleError": "reshuffle.errors",
     "ReshuffleError": "reshuffle.errors",
     "RuleBase": "reshuffle.rules",
+    "load_benchmark": "reshuffle.rules.benchmarks",
     "parse_rules": "reshuffle.rules",
 }
 
 __all__ = [
+    "InductiveBenchmark",
     "KnowledgeGraph",
     "NotExpressibleError",
     "ReshuffleError",
     "RuleBase",
     "__version__",
+    "load_benchmark",
     "parse_rules",
 ]
 

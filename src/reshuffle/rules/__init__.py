@@ -1,8 +1,9 @@
 """What follows: rules, their classes, and the slow, obvious meaning of entailment."""
 
 from reshuffle.rules.base import RuleBase, Unread
-from reshuffle.rules.parsing import parse_rules
+from reshuffle.rules.parsing import parse_rules, read_rules
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Quality, Rule
+from reshuffle.rules.writing import format_rules
 
 __all__ = [
     "Disjointness",
@@ -12,5 +13,7 @@ __all__ = [
     "Rule",
     "RuleBase",
     "Unread",
+    "format_rules",
     "parse_rules",
+    "read_rules",
 ]

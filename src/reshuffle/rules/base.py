@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ class Unread:
     """What a rule file holds and we do not use: so many of a kind, and where the first one stands.
 
     >>> print(Unread("rules with constants", 2, "mined.txt:7: speaks(X,english) <= bornIn(X,london)"))
-    2 rules with constants not read; the first: mined.txt:7: speaks(X,english) <= bornIn(X,london)
+    rules with constants not read: 2; the first: mined.txt:7: speaks(X,english) <= bornIn(X,london)
     """
 
     what: str
@@ -30,7 +31,7 @@ class Unread:
     first: str
 
     def __str__(self) -> str:
-        return f"{self.count} {self.what} not read; the first: {self.first}"
+        return f"{self.what} not read: {self.count}; the first: {self.first}"
 
 
 @dataclass(frozen=True)
@@ -122,15 +123,17 @@ class RuleBase:
         """
         if not self.uses_inverses:
             return self
-        return RuleBase((*self.rules, *(rule.reversed() for rule in self.rules)), self.disjointness)
+        both = (*self.rules, *(rule.reversed() for rule in self.rules))
+        return replace(self, given=both, fresh=self.fresh | {inverse_name(name) for name in self.fresh})
 
     def binarised(self) -> RuleBase:
-        """Bodies of at most two atoms, by fresh relations whose names start with `~`.
+        """Bodies of at most two atoms, by fresh relations whose names start with `~` and that `fresh` lists.
 
         >>> print(RuleBase((PathRule(("a", "b", "c"), "r"),)).binarised())
         a(X, Y) & b(Y, Z) -> "~1"(X, Z)
         "~1"(X, Y) & c(Y, Z) -> r(X, Z)
         """
+        names = self._unused_names()
         prefixes: dict[tuple[str, ...], str] = {}
         rules: list[Rule] = []
         for rule in self.rules:
@@ -141,11 +144,17 @@ class RuleBase:
             for length in range(2, len(rule.body)):
                 prefix = rule.body[:length]
                 if prefix not in prefixes:
-                    prefixes[prefix] = f"{FRESH_PREFIX}{len(prefixes) + 1}"
+                    prefixes[prefix] = next(names)
                     rules.append(PathRule((first, prefix[-1]), prefixes[prefix]))
                 first = prefixes[prefix]
             rules.append(PathRule((first, rule.body[-1]), rule.head, rule.quality))
-        return RuleBase(tuple(rules), self.disjointness)
+        return replace(self, given=tuple(rules), fresh=self.fresh | set(prefixes.values()))
+
+    def _unused_names(self) -> Iterator[str]:
+        """`~1`, `~2`, ... without those that a rule already uses, forwards or backwards."""
+        taken = {base_relation(relation) for relation in self.relations}
+        numbered = (f"{FRESH_PREFIX}{number}" for number in itertools.count(1))
+        return (name for name in numbered if name not in taken)
 
 
 def base_relation(relation: str) -> str:

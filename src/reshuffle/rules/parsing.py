@@ -1,49 +1,87 @@
-"""From rule text to a `RuleBase`."""
+"""From rule text and rule files to a `RuleBase`, whatever the format."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.rules.base import RuleBase, Unread
-from reshuffle.rules.formats import anyburl, text
+from reshuffle.rules.formats import amie, anyburl, owl, text
 from reshuffle.rules.formats.shape import meaning
 from reshuffle.rules.formats.statement import OutsideClassError, SourceLine, Statement, arrow_of
 from reshuffle.rules.rule import Disjointness, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+READABLE = ("text", "anyburl", "amie", "owl")
+ONTOLOGY_ENDINGS = (".ttl", ".owl", ".rdf", ".nt")
+WRITTEN_ONLY = {".rls": "nemo", ".dl": "Soufflé", ".pl": "Prolog"}
+LOG_LINES = "log lines"
+
+Confidence = Literal["file", "recomputed"]
 
 
-def parse_rules(source: str, *, file: str = "<text>", skip_unsupported: bool = False) -> RuleBase:
-    """The rules of a text, one per line, as `body -> head` or as AnyBURL's `head <= body`.
+def parse_rules(
+    source: str,
+    *,
+    file: str = "<text>",
+    skip_unsupported: bool = False,
+    confidence: Confidence = "file",
+) -> RuleBase:
+    """The rules of a text, one per line: `body -> head`, AnyBURL's `head <= body`, or AMIE's output.
 
     Rules outside the class are errors, or with `skip_unsupported` counted in the result's `unread`.
+    `confidence` is the file's, or recomputed from the file's counts as PyClause does.
 
     >>> base = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)  # by birth")
     >>> base.rules
     (PathRule(body=('bornIn', 'cityIn'), head='citizenOf', quality=None),)
     """
-    rules: list[Rule] = []
-    disjointness: list[Disjointness] = []
-    unread: dict[str, list[SourceLine]] = {}
+    read: list[Rule | Disjointness] = []
+    skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
+    is_amie = any(amie.is_rule(line.text) for line in _lines(source, file))
     for line in _lines(source, file):
+        if is_amie and not amie.is_rule(line.text):
+            skipped[LOG_LINES].append(line)
+            continue
         try:
-            read = meaning(_statement(line))
+            read.append(meaning(_statement(line)))
         except OutsideClassError as error:
             if not skip_unsupported:
                 raise
-            unread.setdefault(error.kind, []).append(line)
-            continue
-        if isinstance(read, Disjointness):
-            disjointness.append(read)
-        else:
-            rules.append(read)
-    skipped = tuple(Unread(kind, len(lines), str(lines[0])) for kind, lines in unread.items())
-    if not rules and not disjointness:
-        raise _no_rules(file, skipped)
-    return RuleBase(tuple(rules), tuple(disjointness), unread=skipped)
+            skipped[error.kind].append(line)
+    unread = [Unread(kind, len(lines), str(lines[0])) for kind, lines in skipped.items()]
+    return _base(read, unread, file, confidence)
+
+
+def read_rules(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    skip_unsupported: bool = False,
+    confidence: Confidence = "file",
+    notes: Callable[[str], None] | None = None,
+) -> RuleBase:
+    """The rules of a file, in a format told by its ending and content unless named.
+
+    What is not read is counted in the result's `unread`, and told to `notes` one sentence at a time.
+    """
+    path = Path(path)
+    kind = _checked(format) if format else _format_of(path)
+    content = _content(path)
+    if kind == "owl":
+        base = _base(*owl.read(content, str(path)), str(path), confidence)
+    else:
+        source = _decoded(content, str(path))
+        base = parse_rules(source, file=str(path), skip_unsupported=skip_unsupported, confidence=confidence)
+    if notes:
+        for unread in base.unread:
+            notes(str(unread))
+    return base
 
 
 def _lines(source: str, file: str) -> Iterator[SourceLine]:
@@ -55,16 +93,92 @@ def _lines(source: str, file: str) -> Iterator[SourceLine]:
 
 def _statement(line: SourceLine) -> Statement:
     arrow, at = arrow_of(line.text)
-    return anyburl.read_line(line, at) if arrow == "<=" else text.read_line(line)
+    if arrow == "<=":
+        return anyburl.read_line(line, at)
+    return amie.read_line(line) if amie.is_rule(line.text) else text.read_line(line)
 
 
-def _no_rules(file: str, skipped: tuple[Unread, ...]) -> InputError:
-    if skipped:
-        counts = Counter({unread.what: unread.count for unread in skipped})
-        left = ", ".join(f"{count} {what}" for what, count in counts.items())
-        return InputError(f"no rules left: {left} not read", place=Place(file))
+def _base(
+    read: Iterable[Rule | Disjointness], unread: Sequence[Unread], file: str, confidence: Confidence
+) -> RuleBase:
+    rules: list[Rule] = []
+    disjointness: list[Disjointness] = []
+    for item in read:
+        if isinstance(item, Disjointness):
+            disjointness.append(item)
+        else:
+            rules.append(_recomputed(item) if confidence == "recomputed" else item)
+    if not rules and not disjointness:
+        raise _no_rules(file, unread)
+    return RuleBase(tuple(rules), tuple(disjointness), unread=tuple(unread))
+
+
+def _recomputed(rule: Rule) -> Rule:
+    return replace(rule, quality=rule.quality.recomputed()) if rule.quality else rule
+
+
+def _no_rules(file: str, unread: Sequence[Unread]) -> InputError:
+    if unread:
+        counts = ", ".join(f"{kind.count} {kind.what}" for kind in unread)
+        return InputError(f"no rules found, only what is not read: {counts}", place=Place(file))
     return InputError(
         "no rules found",
         place=Place(file),
         hint="one rule per line, such as bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)",
     )
+
+
+def _checked(name: str) -> str:
+    if name not in READABLE:
+        raise InputError(
+            f"'{name}' is not a format rules are read from{did_you_mean(name, READABLE)}",
+            hint=f"the formats are {', '.join(READABLE)}; without one, the file's ending and content decide",
+        )
+    return name
+
+
+def _format_of(path: Path) -> str:
+    ending = path.suffix.lower()
+    if ending in WRITTEN_ONLY:
+        raise InputError(
+            f"{WRITTEN_ONLY[ending]} programs are written, not read",
+            place=Place(str(path)),
+            hint="write the rules as body -> head, one per line",
+        )
+    return "owl" if ending in ONTOLOGY_ENDINGS else "text"
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", place=Place(str(path))) from None
+    except IsADirectoryError:
+        raise InputError("a directory, not a rule file", place=Place(str(path))) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path))) from None
+
+
+def _decoded(content: bytes, file: str) -> str:
+    if b"\0" in content[:10_000]:
+        raise InputError(
+            "not a rule file, but binary data",
+            place=Place(file),
+            hint="give the rules themselves: one per line, body -> head",
+        )
+    if content[:1] == b"{":
+        raise InputError(
+            "not a rule file, but JSON",
+            place=Place(file),
+            hint="give the rules themselves, not what they compile to",
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - (content.rfind(b"\n", 0, error.start) + 1) + 1
+        raise InputError(
+            f"not UTF-8: byte 0x{content[error.start]:02x}",
+            place=Place(file, line, column),
+            hint="save the file as UTF-8",
+        ) from None

@@ -16,6 +16,8 @@ _PLAIN = re.compile(r"[^\W\d][\w.:-]*(\^-1)?\Z")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 _VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
 
+_PSEUDOCOUNT = 5  # PyClause's default: rules with few predictions are believed less
+
 
 @dataclass(frozen=True)
 class Quality:
@@ -24,6 +26,16 @@ class Quality:
     predictions: int | None = None
     support: int | None = None
     confidence: float | None = None
+
+    def recomputed(self) -> Quality:
+        """With PyClause's confidence, support / (predictions + 5), where both counts are known.
+
+        >>> Quality(predictions=15, support=10, confidence=0.66).recomputed().confidence
+        0.5
+        """
+        if self.predictions is None or self.support is None:
+            return self
+        return replace(self, confidence=self.support / (self.predictions + _PSEUDOCOUNT))
 
 
 def quoted(relation: str) -> str:

@@ -16,10 +16,16 @@ from reshuffle.rules.formats.statement import (
     Statement,
     read_columns,
     relation_name,
+    written_columns,
 )
+from reshuffle.rules.formats.terms import terms
+from reshuffle.rules.rule import quoted_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reshuffle.errors import InputError
+    from reshuffle.rules.base import RuleBase
 
 _WITHIN_ATOM = r"(?:(?!\)\s*[,&]).)"  # a name or constant never runs on into the next atom
 _NAME = rf"((?:{QUOTED}|{BRACKETED})(?:\^-1)*|{_WITHIN_ATOM}+?)"
@@ -31,6 +37,9 @@ _ATOM_WITH_CONSTANTS = re.compile(rf"\s*{_NAME}\({_CONSTANT},{_CONSTANT}\)(?=\s*
 _SEPARATOR = re.compile(r"\s*[,&]\s*")
 _FALSE = re.compile(r"\s*false\s*\Z")
 _END = re.compile(r"\s*(#.*)?\Z")
+# Names that reach their parenthesis without being taken for a quote, a comment, an arrow or another atom.
+_BARE = re.compile(r"""(?!false\Z|.*(?:->|=>|:-))[^\s"<#()&,>](?:[^\t\n\r"<()&,]*[^\s"<()&,])?\Z""")
+_INNER = "ABCDEFGHIJKLMNOPQRSTUVW"  # AnyBURL's variables between X and Y
 _COLUMNS = re.compile(r"\s*((?:[^\t]*\t)*)")
 
 
@@ -44,6 +53,27 @@ def read_line(line: SourceLine, arrow_at: int) -> Statement:
         _head(line, columns.end(), arrow_at),
         read_columns(line, columns.start(1), columns.end(1)),
     )
+
+
+def lines(base: RuleBase) -> Iterator[str]:
+    """`columns head <= body` for every rule; AnyBURL has no constraints."""
+    for rule in base.given:
+        *body, head = (_written(*term) for term in terms(rule, _variables(len(rule.body) + 1)))
+        yield f"{written_columns(rule.quality)}{head} <= {', '.join(body)}"
+
+
+def _variables(count: int) -> list[str]:
+    """X, A, B, ..., Y: the head's variables are X and Y, as AnyBURL writes them."""
+    inner = [
+        _INNER[index % len(_INNER)] + (str(index // len(_INNER)) if index >= len(_INNER) else "")
+        for index in range(count - 2)
+    ]
+    return ["X", *inner, "Y"]
+
+
+def _written(relation: str, start: str, end: str) -> str:
+    name = relation if _BARE.match(relation) else quoted_text(relation)
+    return f"{name}({start},{end})"
 
 
 def _head(line: SourceLine, at: int, arrow_at: int) -> Atom | None:

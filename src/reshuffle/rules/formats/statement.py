@@ -136,6 +136,18 @@ def read_columns(line: SourceLine, start: int, end: int) -> Quality | None:
     return Quality(predictions, support, confidence)
 
 
+def written_columns(quality: Quality | None) -> str:
+    """The three leading columns with their tabs; what is not known stays empty.
+
+    >>> written_columns(Quality(predictions=12, support=3, confidence=0.25))
+    '12\\t3\\t0.25\\t'
+    """
+    if quality is None:
+        return ""
+    values = (quality.predictions, quality.support, quality.confidence)
+    return "".join("\t" if value is None else f"{value}\t" for value in values)
+
+
 def _odd_columns(line: SourceLine, found: str, at: int) -> InputError:
     return line.error(
         f"unknown columns: expected three numbers before the rule, {found}",

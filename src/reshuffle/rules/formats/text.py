@@ -13,11 +13,15 @@ from reshuffle.rules.formats.statement import (
     Statement,
     read_columns,
     relation_name,
+    written_columns,
 )
 from reshuffle.rules.rule import is_variable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reshuffle.errors import InputError
+    from reshuffle.rules.base import RuleBase
 
 _WORD = r"[^\W\d](?:[\w.:]|-(?!>))*"
 _NAME = rf"(?:{_WORD}|{QUOTED}|{BRACKETED})(?:\^-1)*"
@@ -46,6 +50,13 @@ def read_line(line: SourceLine) -> Statement:
     statement = Statement(line, body, head, read_columns(line, start, columns.end()))
     _check_names(statement)
     return statement
+
+
+def lines(base: RuleBase) -> Iterator[str]:
+    """Every rule and constraint, with its columns where a miner gave them."""
+    for rule in base.given:
+        yield f"{written_columns(rule.quality)}{rule}"
+    yield from map(str, base.disjointness)
 
 
 def _skip_blanks(line: SourceLine, at: int) -> int:
