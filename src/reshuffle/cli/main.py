@@ -18,7 +18,7 @@ from reshuffle.errors import ReshuffleError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS: tuple[str, ...] = ()
+VERBS: tuple[str, ...] = ("data",)
 
 DESCRIPTION = """\
 Reasoning over knowledge graphs with rules you can trust.

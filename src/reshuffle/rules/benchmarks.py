@@ -1,0 +1,36 @@
+"""All named benchmarks: those in files, which the layer below knows, and `families`, which rules make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reshuffle.kg.benchmarks import card_of, file_cards, load_from_files
+from reshuffle.progress import SILENT
+from reshuffle.rules.families import NAME, families, families_card
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reshuffle.kg.benchmarks import Benchmark, DataCard
+    from reshuffle.progress import Progress
+
+
+def data_cards() -> Mapping[str, DataCard]:
+    """The card of every named benchmark."""
+    return {**file_cards(), NAME: families_card()}
+
+
+def load_benchmark(name: str, *, progress: Progress = SILENT) -> Benchmark:
+    """A benchmark by name; its files are found or downloaded, and checked.
+
+    >>> load_benchmark("families").test
+    <GraphSplit: ... facts, ... valid, ... queries, ... entities>
+    >>> load_benchmark("famlies")
+    Traceback (most recent call last):
+      ...
+    reshuffle.errors.UnknownNameError: unknown data set 'famlies'; did you mean 'families' or 'family'?
+    """
+    if name == NAME:
+        return families().benchmark
+    card_of(name, data_cards())  # so that `families` is among the names an error suggests
+    return load_from_files(name, progress=progress)

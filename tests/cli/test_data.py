@@ -1,0 +1,121 @@
+"""`reshuffle data list` and `reshuffle data show NAME`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from datasets import data_folder
+from reshuffle.cli.main import main
+from reshuffle.rules.benchmarks import data_cards
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No benchmark file on this machine, and no way to the public origin."""
+    monkeypatch.setenv("RESHUFFLE_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("reshuffle.kg.benchmarks.finding._checkout", lambda: None)
+    return tmp_path
+
+
+def test_list_shows_every_data_set_and_where_it_is(nowhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "list"]) == 0
+    header, *rows, blank, legend = capsys.readouterr().out.splitlines()
+    assert header.split() == ["name", "kind", "relations", "entities", "triples", "where"]
+    assert [row.split()[0] for row in rows] == list(data_cards())
+    first = "FB15k-237-v1  inductive     180 / 142  1,594 / 1,093   5,226 / 2,404    not here"
+    assert rows[0] == first
+    assert rows[-1].endswith("  embedded")
+    assert (blank, legend[:6]) == ("", "Counts")
+
+
+def test_list_as_json(nowhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "list", "--json"]) == 0
+    listed = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert listed.keys() == data_cards().keys()
+    assert listed["WN18RR-v1"]["where"] == "not here"
+    assert listed["WN18RR-v1"]["graphs"]["test"] == {
+        "relations": 8,
+        "entities": 922,
+        "triples": 1991,
+        "facts": 1618,
+        "valid": 185,
+        "queries": 188,
+    }
+
+
+def test_show_prints_card_counts_degrees_and_relations(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = data_folder("FB15k-237-v1")
+    assert main(["data", "show", "FB15k-237-v1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("FB15k-237-v1 (inductive)\n")
+    for line in (
+        f"files    {folder}",
+        "Test graph: 142 relations, 1,093 entities, 2,404 triples (1,993 facts, 206 validation, 205 queries)",
+        "edges all       1   3.000  5.326   353",
+        "... and 170 more; -v shows all",
+    ):
+        assert line in out.splitlines()
+
+
+def test_show_lists_all_relations_with_v(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "show", "families"]) == 0
+    short = capsys.readouterr().out
+    assert main(["data", "show", "families", "-v"]) == 0
+    full = capsys.readouterr().out
+    assert "twin" not in short
+    assert full.count("\ntwin ") == 2
+
+
+def test_show_as_json_has_all_relations_by_size(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "data", "show", "families"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    graph = shown["graphs"]["train"]
+    assert sum(graph["relations_by_size"].values()) == graph["facts"]
+    sizes = list(graph["relations_by_size"].values())
+    assert sizes == sorted(sizes, reverse=True)
+    assert set(graph["degrees"]) == {"out", "in", "all"}
+    assert graph["degrees"]["all"]["mean"] == pytest.approx(2 * graph["facts"] / graph["entities"])
+
+
+def test_show_of_an_unknown_name_suggests_and_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "show", "famly"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "unknown data set 'famly'; did you mean 'family' or 'families'?\n"
+
+
+def test_show_of_missing_files_says_where_to_put_them(
+    nowhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "show", "WN18RR"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("the files of 'WN18RR' are not here, and https://")
+    assert f"    {nowhere / 'WN18RR'}\n" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["data", "show"], "`data show` needs a name; `data list` gives them"),
+        (["data", "list", "family"], "`data list` takes no name; did you mean `data show NAME`?"),
+        (["data", "lst"], "invalid choice: 'lst'"),
+    ],
+)
+def test_bad_usage_exits_with_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,147 @@
+"""What every verb of `reshuffle` has in common: streams, options before and after the verb, exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import reshuffle
+from reshuffle.cli.console import Console
+from reshuffle.cli.main import VERBS, build_parser, main
+from reshuffle.errors import InputError, NotExpressibleError
+
+SLOW_MODULES = ["torch", "pyarrow", "numba", "numpy", "pandas", "polars", "tqdm"]
+
+
+def stopped(arguments: list[str]) -> object:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    return caught.value.code
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert stopped(["--version"]) == 0
+    assert capsys.readouterr().out == f"reshuffle {reshuffle.__version__}\n"
+
+
+def test_help_tells_a_newcomer_what_goes_in_and_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert stopped(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)" in out
+    assert "Exit status: 0 yes or done" in out
+    for verb in VERBS:
+        # argparse may wrap the line, so only its beginning is looked for.
+        beginning = " ".join(import_module(f"reshuffle.cli.{verb}").HELP.split()[:2])
+        assert re.search(rf"^    {verb} +{re.escape(beginning)}", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
+def test_help_imports_nothing_slow(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from reshuffle.cli.main import main\n"
+        "try:\n"
+        f"    main({arguments!r})\n"
+        "except SystemExit:\n"
+        f"    print([name for name in {SLOW_MODULES!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert finished.stderr == "[]\n"
+
+
+def test_no_verb_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert stopped([]) == 2
+    assert "VERB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--json", "data", "list"], ["data", "--json", "list"], ["data", "list", "--json"]]
+)
+def test_json_works_before_and_after_the_verb(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 0
+    assert isinstance(json.loads(capsys.readouterr().out), list)
+
+
+@pytest.mark.parametrize("option", ["quiet", "verbose", "json"])
+@pytest.mark.parametrize("after", [False, True])
+def test_common_options_work_on_both_sides_of_every_verb(option: str, after: bool) -> None:
+    parse = build_parser().parse_args
+    flag = [f"--{option}"]
+    arguments = ["data", "list", *flag] if after else [*flag, "data", "list"]
+    assert getattr(parse(arguments), option) is True
+    assert not hasattr(parse(["data", "list"]), option)
+
+
+def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr("reshuffle.rules.benchmarks.data_cards", fail)
+    return main(["data", "list"])
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (NotExpressibleError("no geometry", remedy="a bound"), 1, "no geometry\n  hint: a bound\n"),
+        (InputError("bad data"), 2, "bad data\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+    ],
+    ids=["negative", "bad data", "interrupted"],
+)
+def test_errors_go_to_stderr_and_set_the_exit_status(
+    error: BaseException,
+    status: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert failing_with(error, monkeypatch) == status
+    assert capsys.readouterr() == ("", message)
+
+
+def test_a_mistake_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ZeroDivisionError):
+        failing_with(ZeroDivisionError(), monkeypatch)
+
+
+def test_a_closed_pipe_ends_without_a_word() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [
+        sys.executable,
+        "-c",
+        "from reshuffle.cli.main import entry_point; entry_point()",
+        "data",
+        "list",
+    ]
+    finished = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (finished.returncode, finished.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "shown"), [(-1, "wrong\n"), (0, "note\nwrong\n"), (1, "note\nmore\nwrong\n")]
+)
+def test_messages_follow_the_verbosity_and_leave_stdout_alone(
+    verbosity: int, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console = Console(verbosity=verbosity)
+    console.message("note")
+    console.detail("more")
+    console.error("wrong")
+    assert capsys.readouterr() == ("", shown)
+
+
+def test_progress_counts_in_silence_where_no_one_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console().progress("reading", total=3) as advance:
+        advance(3)
+    assert capsys.readouterr() == ("", "")
