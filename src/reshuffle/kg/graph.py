@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reshuffle.kg.sorting import sorted_distinct, stable_order
 from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -60,19 +61,22 @@ class KnowledgeGraph(AbstractSet[Triple]):
     def __init__(self, triples: Iterable[tuple[str, str, str]] = ()) -> None:
         entities: dict[str, int] = {}
         relations: dict[str, int] = {}
-        rows = [
+        flat = np.fromiter(
             (
-                entities.setdefault(head, len(entities)),
-                relations.setdefault(relation, len(relations)),
-                entities.setdefault(tail, len(entities)),
-            )
-            for head, relation, tail in triples
-        ]
-        columns = np.array(rows, dtype=np.int32).reshape(-1, 3)
+                number
+                for head, relation, tail in triples
+                for number in (
+                    entities.setdefault(head, len(entities)),
+                    relations.setdefault(relation, len(relations)),
+                    entities.setdefault(tail, len(entities)),
+                )
+            ),
+            dtype=np.int32,
+        )
         self._set_up(
             Vocabulary(entities, kind="entity"),
             Vocabulary(relations, kind="relation"),
-            *_sorted_distinct(columns[:, 0], columns[:, 1], columns[:, 2], len(entities)),
+            *sorted_distinct(flat[0::3], flat[1::3], flat[2::3], len(entities)),
         )
 
     @classmethod
@@ -87,7 +91,7 @@ class KnowledgeGraph(AbstractSet[Triple]):
     ) -> KnowledgeGraph:
         """A graph over given vocabularies, which may hold more names than the triples use."""
         graph = cls.__new__(cls)
-        graph._set_up(entities, relations, *_sorted_distinct(heads, relation_ids, tails, len(entities)))
+        graph._set_up(entities, relations, *sorted_distinct(heads, relation_ids, tails, len(entities)))
         return graph
 
     def _set_up(
@@ -176,28 +180,12 @@ class KnowledgeGraph(AbstractSet[Triple]):
         return _adjacency(self.tails, self.relation_ids, self.heads, self.num_entities)
 
 
-def _sorted_distinct(
-    heads: NDArray[np.int32], relations: NDArray[np.int32], tails: NDArray[np.int32], num_entities: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """The distinct triples, sorted by (relation, head, tail)."""
-    size = np.int64(max(num_entities, 1))
-    # One 64-bit key per triple sorts several times faster than three columns; it fits while
-    # relations x entities^2 < 2^63, that is for 5 million entities up to 368,000 relations.
-    key = (relations.astype(np.int64) * size + heads) * size + tails
-    if len(key) and np.any(key[1:] <= key[:-1]):
-        key.sort()
-        key = key[np.concatenate([[True], key[1:] != key[:-1]])]
-    rest, sorted_tails = np.divmod(key, size)
-    del key
-    sorted_relations, sorted_heads = np.divmod(rest, size)
-    return sorted_heads.astype(np.int32), sorted_relations.astype(np.int32), sorted_tails.astype(np.int32)
-
-
 def _adjacency(
     rows: NDArray[np.int32], relations: NDArray[np.int32], neighbours: NDArray[np.int32], num_rows: int
 ) -> Adjacency:
-    # The triples come sorted by relation, so a stable sort by row leaves each row sorted by relation.
-    order = np.lexsort((neighbours, relations, rows))
+    # The triples come sorted by (relation, head, tail), so a stable sort by row leaves each row sorted by
+    # (relation, neighbour).
+    order = stable_order(rows, num_rows)
     starts = np.zeros(num_rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=num_rows), out=starts[1:])
     return Adjacency(starts, relations[order], neighbours[order])

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from reshuffle.errors import UnknownNameError
+from reshuffle.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
+
+# A dict of a few hundred thousand names is cheap and needs no compiled code; one of millions costs ten
+# times the text of the names, and seconds.
+_LARGE = 500_000
+_SCANS_BEFORE_INDEX = 8
+_BLOCK = 100_000
 
 
 class Vocabulary:
@@ -33,20 +40,26 @@ class Vocabulary:
     def __init__(self, names: Iterable[str] | pa.Array, *, kind: str = "name") -> None:
         """`names` must be distinct; `kind` is what an error message calls one of them."""
         self.kind = kind
-        self._array = names if isinstance(names, pa.Array) else pa.array(list(names), pa.large_string())
+        self._array = _name_array(names, kind)
+        self._scans = 0
 
     @cached_property
     def _ids(self) -> dict[str, int]:
         return {name: position for position, name in enumerate(self._array.to_pylist())}
 
+    @cached_property
+    def _index(self) -> _LargeIndex:
+        return _LargeIndex(self._array)
+
     def __len__(self) -> int:
         return len(self._array)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._array.to_pylist())
+        for start in range(0, len(self), _BLOCK):  # in blocks, so that iterating a large one stays small
+            yield from self._array.slice(start, _BLOCK).to_pylist()
 
     def __contains__(self, name: object) -> bool:
-        return name in self._ids
+        return isinstance(name, str) and self.find(name) is not None
 
     @overload
     def __getitem__(self, position: int) -> str: ...
@@ -71,11 +84,19 @@ class Vocabulary:
 
     def find(self, name: str) -> int | None:
         """The id of `name`, or None."""
-        return self._ids.get(name)
+        if len(self) < _LARGE:
+            return self._ids.get(name)
+        if not isinstance(name, str):
+            return None
+        self._scans += 1
+        if self._scans <= _SCANS_BEFORE_INDEX:  # whoever asks for a few names should not wait for an index
+            position = pc.index(self._array, pa.scalar(name, self._array.type)).as_py()
+            return position if position >= 0 else None
+        return self._index.find(name)
 
     def id(self, name: str) -> int:
         """The id of `name`; raises `UnknownNameError` with the nearest names."""
-        found = self._ids.get(name)
+        found = self.find(name)
         if found is None:
             raise UnknownNameError(self.kind, name, self)
         return found
@@ -84,6 +105,67 @@ class Vocabulary:
         """The ids of several names; raises like `id`."""
         return np.fromiter((self.id(name) for name in names), dtype=np.int32)
 
+    def positions_of(self, other: Vocabulary) -> NDArray[np.int32]:
+        """For each name of `other` its id here, or -1."""
+        if self == other:
+            return np.arange(len(self), dtype=np.int32)
+        found = pc.index_in(other._array, value_set=self._array)
+        return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+
+    def extended_by(self, other: Vocabulary) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """This vocabulary with the new names of `other` behind, and for each name of `other` its id there."""
+        positions = self.positions_of(other)
+        new = positions < 0
+        if not new.any():
+            return self, positions
+        positions[new] = len(self) + np.arange(int(new.sum()), dtype=np.int32)
+        names = pa.concat_arrays([self._array, other._array.filter(pa.array(new))])
+        return Vocabulary(names, kind=self.kind), positions
+
     def to_arrow(self) -> pa.Array:
         """The names as an Arrow array, without a copy."""
         return self._array
+
+
+class _LargeIndex:
+    """A hash table over millions of names: four bytes per slot, and no Python object per name."""
+
+    def __init__(self, names: pa.Array) -> None:
+        from reshuffle.kg import kernels  # noqa: PLC0415 - numba is slow to import, and few need it
+
+        self._find = kernels.find_name
+        _, offsets, text = names.buffers()
+        self._offsets = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
+        self._text = np.frombuffer(text, np.uint8)
+        self._slots = np.zeros(1 << (2 * len(names)).bit_length(), dtype=np.int32)
+        kernels.index_names(self._offsets, self._text, self._slots)
+
+    def find(self, name: str) -> int | None:
+        wanted = np.frombuffer(name.encode(), np.uint8)
+        number = int(self._find(self._offsets, self._text, self._slots, wanted))
+        return number if number >= 0 else None
+
+
+def _name_array(names: Iterable[str] | pa.Array, kind: str) -> pa.Array:
+    if isinstance(names, pa.Array):
+        return names.cast(pa.large_string())
+    listed = list(names)
+    try:
+        return pa.array(listed, pa.large_string())
+    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
+        odd = next((name for name in listed if not _is_text(name)), None)
+        raise InputError(
+            f"found {odd!r} ({type(odd).__name__}) as the name of {_with_article(kind)}, expected text",
+            hint="names are Python strings that can be written as UTF-8; convert numbers with str(...)",
+        ) from error
+
+
+def _is_text(name: object) -> bool:
+    try:
+        return isinstance(name, str) and name.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
