@@ -85,7 +85,7 @@ def _head(line: SourceLine, at: int, arrow_at: int) -> Atom | None:
     if line.text[end:arrow_at].strip():
         raise line.error(
             f"expected '<=' here, found '{line.text[end:arrow_at].strip()}'",
-            at=end,
+            at=arrow_at - len(line.text[end:arrow_at].lstrip()),
             hint="a rule has one head; an AnyBURL rule is written head <= body",
         )
     return atom
@@ -95,7 +95,7 @@ def _body(line: SourceLine, at: int) -> tuple[Atom, ...]:
     if _END.match(line.text, at):
         raise line.outside_class(
             "missing body",
-            at=arrow_end(line, at),
+            at=min(at, len(line.text.rstrip())),
             kind="rules without a body",
             hint="an AnyBURL rule is written head <= body; rules without a body are outside the class",
         )
@@ -109,11 +109,6 @@ def _body(line: SourceLine, at: int) -> tuple[Atom, ...]:
         if separator is None:
             raise _no_separator(line, at)
         at = separator.end()
-
-
-def arrow_end(line: SourceLine, at: int) -> int:
-    """The last column of the arrow that ends before `at`."""
-    return min(at, len(line.text.rstrip()))
 
 
 def _atom(line: SourceLine, at: int, end: int) -> tuple[Atom, int]:

@@ -176,7 +176,7 @@ def _head_forwards(axiom: Axiom) -> Axiom:
 
 
 def _axioms(ontology: _Ontology, subject: Any, predicate: str, target: Any) -> list[Axiom] | None:
-    """What a triple says of relations: nothing if it declares or is part of another, None if it is not read."""
+    """What a triple says of relations: nothing if it only declares or is part of another, None if not read."""
     if predicate == f"{RDF}type":
         kind = getattr(target, "value", "")
         reader, silent = _BY_TYPE.get(kind), kind in _DECLARED

@@ -34,6 +34,7 @@ _FALSE = re.compile(r"false(?!\s*[\w(^.:-])")
 _END = re.compile(r"\s*(#.*)?\Z")
 _NOTHING = re.compile(r"(#.*|(->|<=).*)?\Z")
 _COLUMNS = re.compile(r"(?:[^\t(\"<#]*\t)*")
+_ATOM_HINT = "an atom is written relation(X, Y)"
 _DATALOG_HINT = "Datalog and Prolog are written, not read; a rule is written body -> head"
 _CLOSED = re.compile(rf"(?:{QUOTED}|(?!->)[^()])*\)")
 
@@ -84,7 +85,7 @@ def _atom(line: SourceLine, at: int, expected: str) -> tuple[Atom, int]:
         raise _why_no_atom(line, at, expected)
     name = relation_name(match[1])
     if name in ("", "^-1"):
-        raise line.error("empty name: a relation needs at least one character", at=at)
+        raise line.error("empty name: a relation needs at least one character", at=at, hint=_ATOM_HINT)
     return Atom(name, match[2], match[3], at, match.start(2), match.start(3)), match.end()
 
 
@@ -125,7 +126,7 @@ def _why_no_atom(line: SourceLine, at: int, expected: str) -> InputError:
     if text[at] == "<" and ">" not in text[at:]:
         return line.error("unterminated angle bracket", at=at, hint="close the name with >")
     if text[at] in "()":
-        return line.error(f"expected a relation name here, found '{text[at]}'", at=at)
+        return line.error(f"expected a relation name here, found '{text[at]}'", at=at, hint=_ATOM_HINT)
     name = re.compile(_NAME).match(text, at)
     opening = _skip_blanks(line, name.end()) if name else -1
     if name is None or text[opening : opening + 1] != "(":
@@ -150,9 +151,7 @@ def _why_no_name(line: SourceLine, at: int) -> InputError:
         )
     first = re.match(r"\S[^\s(),&]*", line.text[at:])
     assert first is not None  # `at` is not blank
-    return line.error(
-        f"expected an atom here, found '{first[0]}'", at=at, hint="an atom is written relation(X, Y)"
-    )
+    return line.error(f"expected an atom here, found '{first[0]}'", at=at, hint=_ATOM_HINT)
 
 
 def _why_no_arguments(line: SourceLine, name: str, at: int, opening: int) -> InputError:
@@ -171,12 +170,8 @@ def _why_no_arguments(line: SourceLine, name: str, at: int, opening: int) -> Inp
             hint="relations are binary: relation(X, Y)",
         )
     if "" in arguments:
-        return line.error(
-            f"an argument of {name} is empty", at=opening, hint="an atom is written relation(X, Y)"
-        )
-    return line.error(
-        f"the arguments of {name} cannot be read", at=opening + 1, hint="an atom is written relation(X, Y)"
-    )
+        return line.error(f"an argument of {name} is empty", at=opening, hint=_ATOM_HINT)
+    return line.error(f"the arguments of {name} cannot be read", at=opening + 1, hint=_ATOM_HINT)
 
 
 def _why_no_arrow(line: SourceLine, at: int) -> InputError:
