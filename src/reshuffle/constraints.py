@@ -8,23 +8,30 @@ harden to it; reasoning, extraction and injection start from it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import UnknownNameError
+from reshuffle.errors import InputError, Place, UnknownNameError
 from reshuffle.kg import inverse_name
+from reshuffle.kg.files import written_whole
+from reshuffle.rules import PathRule, parse_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from reshuffle.rules import RuleBase
+    from reshuffle.rules import Rule, RuleBase
 
 UNCONSTRAINED = -1
+FORMAT = "reshuffle-constraints"
+VERSION = 1
+_OPENING = f'{{"format": "{FORMAT}"'.encode()
 
 
 @dataclass(frozen=True)
@@ -85,8 +92,110 @@ class OrderingConstraints:
         """The (start, exit) pairs that decide `relation`."""
         if relation in self.roots:
             return self.roots[relation]
+        return self.constrained_slots(relation)
+
+    def constrained_slots(self, relation: str) -> tuple[tuple[int, int], ...]:
+        """Every (source, slot) of the relation: the ones of B_r."""
         source = self.source_of(relation)
         return tuple((int(source[slot]), int(slot)) for slot in np.flatnonzero(source != UNCONSTRAINED))
+
+    def captures_rule(self, rule: Rule) -> bool:
+        """Do the constraints of the body entail those of the head, whatever the entity embeddings are?
+
+        For a path this is B_r ⪯ B_rp ... B_r1 with identities anywhere between, for an intersection
+        B_r ⪯ max(B_r1, ..., B_rp) likewise: every one of B_r must be met.
+        """
+        words = [rule.body] if isinstance(rule, PathRule) else [(part,) for part in rule.body]
+        return all(
+            any(start in self._origins(slot, word) for word in words)
+            for start, slot in self.constrained_slots(rule.head)
+        )
+
+    def _origins(self, slot: int, word: Sequence[str]) -> set[int]:
+        """The slots from which a path with eq-reduced type `word` leads to `slot`."""
+        slots = self._identity_origins({slot})
+        for relation in reversed(word):
+            source = self.source_of(relation)
+            slots = self._identity_origins({int(source[end]) for end in slots} - {UNCONSTRAINED})
+        return slots
+
+    def _identity_origins(self, slots: set[int]) -> set[int]:
+        found, waiting = set(slots), list(slots)
+        while waiting:
+            end = waiting.pop()
+            for identity in self.identities:
+                start = int(self.source_of(identity)[end])
+                if start != UNCONSTRAINED and start not in found:
+                    found.add(start)
+                    waiting.append(start)
+        return found
+
+    # --- files --------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the ones of every B_r, and the rest as it is."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "num_slots": self.num_slots,
+            "matrices": {relation: self.constrained_slots(relation) for relation in self.relations},
+            "identities": sorted(self.identities),
+            "hidden": sorted(self.hidden),
+            "roots": {relation: list(pairs) for relation, pairs in self.roots.items()},
+            "bound": self.bound,
+            "rules": None if self.rules is None else str(self.rules),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> OrderingConstraints:
+        """The inverse of `to_dict`."""
+        relations = tuple(data["matrices"])
+        sources = np.full((len(relations), data["num_slots"]), UNCONSTRAINED, dtype=np.int32)
+        for index, pairs in enumerate(data["matrices"].values()):
+            for source, slot in pairs:
+                sources[index, slot] = source
+        return cls(
+            relations,
+            sources,
+            frozenset(data["identities"]),
+            frozenset(data["hidden"]),
+            {relation: tuple((s, t) for s, t in pairs) for relation, pairs in data["roots"].items()},
+            data["bound"],
+            None if data["rules"] is None else parse_rules(data["rules"]),
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON file, whole or not at all."""
+        with written_whole(path) as aside:
+            aside.write_text(json.dumps(self.to_dict(), ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> OrderingConstraints:
+        """Read what `save` wrote; anything else is one clear error."""
+        place = Place(str(path))
+        try:
+            data = json.loads(Path(path).read_bytes())
+            if data["format"] != FORMAT:
+                raise KeyError("format")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"not a file of compiled constraints ({type(error).__name__})",
+                place=place,
+                hint="`reshuffle compile RULES -o FILE` writes one",
+            ) from error
+        if data["version"] != VERSION:
+            raise InputError(
+                f"constraints of version {data['version']}; this reshuffle reads version {VERSION}",
+                place=place,
+                hint="compile the rules again",
+            )
+        return cls.from_dict(data)
+
+
+def is_compiled(path: str | Path) -> bool:
+    """Does the file look like compiled constraints (rather than rules)?"""
+    with Path(path).open("rb") as file:
+        return file.read(len(_OPENING)) == _OPENING
 
 
 def _matrix(source: NDArray[np.int32]) -> NDArray[np.int8]:

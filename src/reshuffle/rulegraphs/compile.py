@@ -17,7 +17,7 @@ def compiled(graph: RuleGraph) -> OrderingConstraints:
             raise ValueError(f"node {target} has two incoming {label}-edges, against (R2)")
         sources[position[label], target] = source
     return OrderingConstraints(
-        graph.labels, sources, graph.identities, graph.hidden, graph.roots, graph.bound, graph.rules
+        graph.labels, sources, graph.identities, roots=graph.roots, bound=graph.bound, rules=graph.rules
     )
 
 
@@ -35,5 +35,4 @@ def decompiled(constraints: OrderingConstraints) -> RuleGraph:
         constraints.roots,
         constraints.rules,
         constraints.bound,
-        constraints.hidden,
     )

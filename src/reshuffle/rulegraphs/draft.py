@@ -69,7 +69,7 @@ class Draft:
         num_nodes, edges, roots = reduced(self.num_nodes, list(self.edges), self.roots)
         taken = {label for _, label, _ in edges}
         numbered, identities = _numbered(edges, taken)
-        return RuleGraph(num_nodes, numbered, identities, roots, rules, bound)
+        return RuleGraph(num_nodes, numbered, identities, roots, rules, bound, self.num_nodes)
 
 
 def _numbered(

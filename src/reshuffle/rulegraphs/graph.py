@@ -38,7 +38,7 @@ class RuleGraph:
     roots: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     rules: RuleBase | None = None
     bound: int | None = None
-    hidden: frozenset[str] = frozenset()
+    unreduced_nodes: int | None = None  # before the reductions, to say what they saved
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class RuleGraph:
 
     def words(self, source: int, target: int, *, max_length: int) -> Iterator[tuple[str, ...]]:
         """The eq-reduced types of the paths between two nodes, shortest first."""
-        level = {(): self.identity_closure[source]}
+        level: dict[tuple[str, ...], frozenset[int]] = {(): self.identity_closure[source]}
         for length in range(max_length + 1):
             yield from (word for word, nodes in level.items() if target in nodes)
             if length < max_length:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from reshuffle.rules.base import RuleBase
     from reshuffle.rules.rule import PathRule
@@ -110,7 +110,7 @@ class PathGrammar:
 
     def derives(self, symbol: str, word: tuple[str, ...]) -> bool:
         """Is `word` (of relations) one that the symbol derives? By filling in all its parts, shortest first."""
-        spans: dict[tuple[int, int], set[str]] = {}
+        spans: dict[tuple[int, int], set[str]] = {(0, 0): set()}  # no rule derives the empty word
         for length in range(1, len(word) + 1):
             for start in range(len(word) - length + 1):
                 end = start + length
@@ -153,53 +153,34 @@ def _splits(body: tuple[str, ...], start: int, end: int, spans: Mapping[tuple[in
 
 
 def strongly_connected(calls: Mapping[str, Collection[str]]) -> list[tuple[str, ...]]:
-    """Strongly connected components of a graph, each after those that it calls (Tarjan, without recursion).
+    """Strongly connected components of a graph, each after those that it calls (Kosaraju, without recursion).
 
     >>> strongly_connected({"a": ["b"], "b": ["a", "c"], "c": []})
-    [('c',), ('b', 'a')]
+    [('c',), ('a', 'b')]
     """
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    waiting: list[str] = []
-    on_stack: set[str] = set()
-    components: list[tuple[str, ...]] = []
-
-    def close(node: str) -> None:
-        component = []
-        while not component or component[-1] != node:
-            component.append(waiting.pop())
-            on_stack.discard(component[-1])
-        components.append(tuple(component))
-
-    for root in calls:
-        if root in order:
-            continue
-        work = [(root, _enter(root, calls, order, low, waiting, on_stack))]
-        while work:
-            node, pending = work[-1]
-            callee = next(pending, None)
-            if callee is None:
-                work.pop()
-                if low[node] == order[node]:
-                    close(node)
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-            elif callee not in order:
-                work.append((callee, _enter(callee, calls, order, low, waiting, on_stack)))
-            elif callee in on_stack:
-                low[node] = min(low[node], order[callee])
-    return components
+    callers: dict[str, list[str]] = {node: [] for node in calls}
+    for node, called in calls.items():
+        for callee in called:
+            callers[callee].append(node)
+    placed: set[str] = set()
+    finished = [node for root in calls for node in _postorder(root, calls, placed)]
+    placed.clear()
+    components = [tuple(reversed(_postorder(root, callers, placed))) for root in reversed(finished)]
+    return [component for component in reversed(components) if component]
 
 
-def _enter(
-    node: str,
-    calls: Mapping[str, Collection[str]],
-    order: dict[str, int],
-    low: dict[str, int],
-    waiting: list[str],
-    on_stack: set[str],
-) -> Iterator[str]:
-    order[node] = low[node] = len(order)
-    waiting.append(node)
-    on_stack.add(node)
-    return iter(calls[node])
+def _postorder(root: str, graph: Mapping[str, Collection[str]], seen: set[str]) -> list[str]:
+    """The nodes reachable from `root` and not `seen` before, each after those it leads to."""
+    order: list[str] = []
+    work = [] if root in seen else [(root, iter(graph[root]))]
+    seen.add(root)
+    while work:
+        node, pending = work[-1]
+        following = next((other for other in pending if other not in seen), None)
+        if following is None:
+            order.append(node)
+            work.pop()
+        else:
+            seen.add(following)
+            work.append((following, iter(graph[following])))
+    return order

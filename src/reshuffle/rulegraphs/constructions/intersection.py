@@ -9,7 +9,7 @@ derived by intersections is written as clauses, each a set of relations of which
    conjunct. (The paper duplicates the node, which is the same.)
 4. A clause that contains another clause of r says less and is dropped.
 5. Each clause becomes a node n_c with an edge n_0 -s-> n_c for every s in it. Where some s in it has rules of two
-   and more atoms, the paths that read s from n_0 (see `regular`) move on to n_c for free.
+   and more atoms, the paths that read them from n_0 (see `regular`) move on to n_c for free.
 
 The mixed class is the one in which no relation that depends on an intersection occurs inside a longer path. There
 the conjuncts could be met through different middle entities, which no rule entails; step 5 never meets that case.
@@ -49,7 +49,7 @@ def intersection_graph(base: RuleBase, *, node_budget: int = DEFAULT_NODE_BUDGET
             for clause in clauses_of(relation, closed, most=node_budget):
                 if clause not in nodes:
                     nodes[clause] = draft.node()
-                    _wire(clause, start, nodes[clause], reader)
+                    _wire(clause, start, nodes[clause], reader, conjunctive)
                 draft.roots[relation] = (*draft.roots.get(relation, ()), (start, nodes[clause]))
     return draft.finished(base)
 
@@ -95,11 +95,12 @@ def _extensions(clause: Clause, closed: RuleBase) -> list[Clause]:
     return []
 
 
-def _wire(clause: Clause, start: int, node: int, reader: Reader) -> None:
+def _wire(clause: Clause, start: int, node: int, reader: Reader, conjunctive: frozenset[str]) -> None:
     reader.draft.edge(start, sorted(clause), node)
-    for symbol in sorted({reader.grammar.symbol_of[relation] for relation in clause}):
-        for production in reader.grammar.productions[symbol]:
-            if len(production.body) > 1:
-                # Reading the symbol itself, not only this body, since it may be recursive.
-                reader.read(start, (symbol,), node)
-                break
+    for relation in sorted(clause):
+        symbol = reader.grammar.symbol_of[relation]
+        longer = [rule.body for rule in reader.grammar.productions[symbol] if len(rule.body) > 1]
+        # A conjunctive relation is never read itself: that would make an edge of it without its clauses. Others
+        # are, since they may be recursive.
+        for word in longer if relation in conjunctive else [(symbol,)] if longer else []:
+            reader.read(start, word, node)

@@ -1,0 +1,108 @@
+"""Say which class a rule base is in, whether its geometry is exact, and what was proved about its rule graph.
+
+Exit status 1 where no exact geometry exists and no bound is given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from reshuffle.cli.console import Console
+    from reshuffle.rulegraphs import RuleGraph
+    from reshuffle.rulegraphs.checks import Check
+    from reshuffle.rules import RuleBase
+    from reshuffle.rules.classes import Classification
+
+HELP = "the class of a rule base, and whether its geometry is exact"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_rule_options(parser)
+
+
+def add_rule_options(parser: argparse.ArgumentParser) -> None:
+    """What every verb that takes rules to geometry accepts."""
+    parser.add_argument(
+        "rules", metavar="RULES", help="a rule file: ours, AnyBURL's, AMIE's, or an OWL ontology"
+    )
+    parser.add_argument(
+        "--bound", type=int, metavar="M", help="exact for what follows in M steps, for any path rules"
+    )
+    parser.add_argument(
+        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
+    )
+    parser.add_argument(
+        "--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes (default 20000)"
+    )
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Classify, build, check, report."""
+    from reshuffle.rulegraphs import build  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.rulegraphs.checks import check_graph  # noqa: PLC0415
+    from reshuffle.rules.classes import classify  # noqa: PLC0415
+
+    base = rules_of(arguments, console)
+    classification = classify(base)
+    graph, checks = None, {}
+    if classification.faithful or arguments.bound is not None:
+        graph = build(base, bound=arguments.bound, node_budget=arguments.node_budget)
+        checks = check_graph(graph)
+    data = _data(base, classification, graph, checks)
+    console.result(_text(data, graph, checks), data)
+    for name, reason in classification.why_not.items():
+        console.detail(f"not {name}: {reason}")
+    return 0 if graph is not None else 1
+
+
+def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
+    """Read the rule file and say what was noticed in it."""
+    from reshuffle.rules import read_rules  # noqa: PLC0415
+
+    base = read_rules(arguments.rules, skip_unsupported=arguments.skip_unsupported, notes=console.message)
+    for name, rules in (("given more than once", base.duplicates), ("says nothing", base.tautologies)):
+        for rule in rules:
+            console.message(f"{arguments.rules}: {name}: {rule}")
+    return base
+
+
+def _data(
+    base: RuleBase, classification: Classification, graph: RuleGraph | None, checks: dict[str, Check]
+) -> dict[str, Any]:
+    from reshuffle.rules.base import base_relation  # noqa: PLC0415 - verbs import when they run
+
+    bound = graph.bound if graph else None
+    return {
+        "rules": len(base),
+        "relations": len({base_relation(relation) for relation in base.relations}),
+        "nodes": graph.num_nodes if graph else 0,
+        "class": classification.name,
+        "faithful": classification.faithful and bound is None,
+        "bound": bound,
+        "reason": classification.reason,
+        "checks": {name: check.to_dict() for name, check in checks.items()},
+    }
+
+
+def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check]) -> str:
+    lines = [
+        f"rules: {data['rules']}, relations: {data['relations']}",
+        f"class: {data['class']}" + (f" ({data['reason']})" if data["reason"] else ""),
+    ]
+    if graph is None:
+        lines += [
+            "no exact geometry exists for this class",
+            "  hint: --bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
+        ]
+        return "\n".join(lines)
+    exact = "exact" if data["faithful"] else f"exact for what follows in {data['bound']} steps"
+    lines.append(
+        f"rule graph: {graph.num_nodes} nodes ({graph.unreduced_nodes} before reduction), {len(graph.edges)} edges, "
+        f"{len(graph.identities)} identity relations; {exact}"
+    )
+    lines += [f"  {name}: {check}" for name, check in checks.items()]
+    return "\n".join(lines)

@@ -1,0 +1,232 @@
+"""The conditions (R1) to (R4) on a given graph: each holds, is violated with a witness, or is verified up to a length.
+
+- R3 as languages: every r-edge e has L_r inside L(e). It suffices to check each rule at each edge with its head's
+  label; derived words follow by induction.
+- R4 as languages: every r has an r-edge e with L(e) inside L_r. Decidable where L_r is visibly regular; elsewhere
+  the words of L(e) are tried up to a length. R4m asks this only of words of length <= m + 1.
+- With intersection rules both need a clause form. R3∧: an r-edge whose label heads an intersection has one of the
+  conjuncts among its words. R4∧: whatever word is chosen for each r-edge, together they entail r.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from reshuffle.errors import BudgetError
+from reshuffle.rulegraphs.languages import edge_language, relation_language, word_outside
+from reshuffle.rules.base import RuleBase
+from reshuffle.rules.classes import conjunctive_relations
+from reshuffle.rules.grammar import PathGrammar
+from reshuffle.rules.rule import IntersectionRule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from reshuffle.rulegraphs.graph import RuleGraph
+
+Status = Literal["holds", "violated", "verified"]
+
+LENGTH = 4  # up to here where a language is not visibly regular
+_MOST_WORDS = 5_000
+
+
+@dataclass(frozen=True)
+class Check:
+    """What is known about one condition."""
+
+    status: Status
+    length: int | None = None  # for `verified`: words up to this length
+    witness: str | None = None  # for `violated`
+
+    def __str__(self) -> str:
+        if self.status == "verified":
+            return f"verified up to length {self.length}"
+        return f"{self.status}: {self.witness}" if self.witness else self.status
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`: only what is known."""
+        values = {"status": self.status, "length": self.length, "witness": self.witness}
+        return {key: value for key, value in values.items() if value is not None}
+
+
+HOLDS = Check("holds")
+
+
+def check_graph(graph: RuleGraph, base: RuleBase | None = None) -> dict[str, Check]:
+    """All conditions that apply to a graph and the rules it is meant for (by default those it was built from)."""
+    checker = _Checker(graph, base if base is not None else graph.rules or RuleBase(()))
+    checks = {"R1": checker.r1(), "R2": checker.r2(), "R3": checker.r3()}
+    if checker.closed.intersection_rules:
+        checks["R3∧"] = checker.r3_clauses()
+    if graph.bound is not None:
+        return {**checks, "R4m": checker.r4_bounded(graph.bound)}
+    checks["R4"] = checker.r4()
+    if checker.closed.intersection_rules:
+        checks["R4∧"] = checker.r4_clauses()
+    return checks
+
+
+class _Checker:
+    def __init__(self, graph: RuleGraph, base: RuleBase) -> None:
+        self.graph = graph
+        self.closed = base.closed_under_reversal()
+        self.grammar = PathGrammar(self.closed)
+        self.conjunctive = conjunctive_relations(self.closed)
+
+    def r1(self) -> Check:
+        for relation in self.closed.relations:
+            if relation not in self.graph.by_label:
+                return Check("violated", witness=f"no edge is labelled {relation}")
+        return HOLDS
+
+    def r2(self) -> Check:
+        sources: dict[tuple[str, int], int] = {}
+        for source, label, target in self.graph.edges:
+            other = sources.setdefault((label, target), source)
+            if other != source:
+                return Check(
+                    "violated",
+                    witness=f"node {target} has incoming {label}-edges from nodes {other} and {source}",
+                )
+        return HOLDS
+
+    def r3(self) -> Check:
+        for rule in self.closed.path_rules:
+            for edge in self.graph.by_label.get(rule.head, ()):
+                if not self.graph.has_path(edge.source, rule.body, edge.target):
+                    return _violated(f"has no {';'.join(rule.body)} path beside it", rule.head, *_ends(edge))
+        return HOLDS
+
+    def r3_clauses(self) -> Check:
+        for rule in self.closed.intersection_rules:
+            for edge in self.graph.by_label.get(rule.head, ()):
+                if not any(self.graph.has_path(edge.source, (part,), edge.target) for part in rule.body):
+                    return _violated(f"has none of {', '.join(rule.body)} beside it", rule.head, *_ends(edge))
+        return HOLDS
+
+    # --- R4 -----------------------------------------------------------------------------------------
+
+    def r4(self) -> Check:
+        return _worst(
+            self._some_edge(relation, self._inside)
+            for relation in self.closed.relations
+            if relation not in self.conjunctive
+        )
+
+    def r4_bounded(self, bound: int) -> Check:
+        """R4m, by trying every word of length <= m + 1: `holds` when none was left out."""
+        inside = partial(self._inside_up_to, length=bound + 1)
+        worst = _worst(self._some_edge(relation, inside) for relation in self.closed.relations)
+        return HOLDS if worst == Check("verified", length=bound + 1) else worst
+
+    def _some_edge(self, relation: str, inside: Callable[[str, int, int], Check]) -> Check:
+        """One r-edge with L(e) inside L_r; the edge that the graph names as root is tried first."""
+        first: Check | None = None
+        for source, target in self._edges_of(relation):
+            check = inside(relation, source, target)
+            if check.status != "violated":
+                return check
+            first = first or check
+        return first or Check("violated", witness=f"no edge is labelled {relation}")
+
+    def _edges_of(self, relation: str) -> Iterable[tuple[int, int]]:
+        edges = (_ends(edge) for edge in self.graph.by_label.get(relation, ()))
+        return dict.fromkeys((*self.graph.roots.get(relation, ()), *edges))
+
+    def _inside(self, relation: str, source: int, target: int) -> Check:
+        try:
+            words = relation_language(self.grammar, [self.grammar.symbol_of[relation]])
+            word = word_outside(edge_language(self.graph, source, target), words)
+        except BudgetError:
+            return self._inside_up_to(relation, source, target, length=LENGTH)
+        return HOLDS if word is None else _not_entailed(word, relation, source, target)
+
+    def _inside_up_to(self, relation: str, source: int, target: int, *, length: int) -> Check:
+        symbol = self.grammar.symbol_of[relation]
+        words = self.graph.words(source, target, max_length=length)
+        reached = length
+        for word in itertools.islice(words, _MOST_WORDS):
+            if not self.grammar.derives(symbol, word):
+                return _not_entailed(word, relation, source, target)
+        cut_off = next(words, None)
+        if cut_off is not None:
+            reached = len(cut_off) - 1
+        return Check("verified", length=reached)
+
+    # --- R4 with intersections ----------------------------------------------------------------------
+
+    def r4_clauses(self) -> Check:
+        return _worst(
+            self._clauses_entail(relation)
+            for relation in self.closed.relations
+            if relation in self.conjunctive
+        )
+
+    def _clauses_entail(self, relation: str) -> Check:
+        """Each word of a clause's edge derives one of its labels, and any choice of labels entails the relation."""
+        clauses = []
+        for source, target in self.graph.roots.get(relation) or self._edges_of(relation):
+            labels = [edge.label for edge in self.graph.edges if _ends(edge) == (source, target)]
+            labels = [label for label in labels if label not in self.graph.identities]
+            symbols = dict.fromkeys(self.grammar.symbol_of[label] for label in labels)
+            word = word_outside(
+                edge_language(self.graph, source, target), relation_language(self.grammar, symbols)
+            )
+            if word is not None:
+                return _not_entailed(word, " or ".join(labels), source, target)
+            clauses.append(frozenset(labels))
+        choice = self._choice_without(relation, clauses)
+        if choice is None:
+            return HOLDS
+        return Check("violated", witness=f"{' & '.join(sorted(choice))} meet all clauses of {relation}")
+
+    def _choice_without(self, relation: str, clauses: list[frozenset[str]]) -> frozenset[str] | None:
+        """Labels that meet every clause and yet do not entail the relation, by depth-first search."""
+        waiting = [(frozenset[str](), 0)]
+        seen = set(waiting)
+        while waiting:
+            chosen, place = waiting.pop()
+            known = self._consequences(chosen)
+            if relation in known:
+                continue
+            if place == len(clauses):
+                return chosen
+            options = [chosen] if clauses[place] & known else [chosen | {label} for label in clauses[place]]
+            for option in options:
+                if (option, place + 1) not in seen:
+                    seen.add((option, place + 1))
+                    waiting.append((option, place + 1))
+        return None
+
+    def _consequences(self, relations: frozenset[str]) -> set[str]:
+        """What follows for one pair of entities by one-atom and intersection rules."""
+        known = set(relations)
+        rules = [r for r in self.closed if isinstance(r, IntersectionRule) or len(r.body) == 1]
+        changed = True
+        while changed:
+            new = {rule.head for rule in rules if known.issuperset(rule.body)} - known
+            changed = bool(new)
+            known |= new
+        return known
+
+
+def _ends(edge: tuple[int, str, int]) -> tuple[int, int]:
+    return edge[0], edge[2]
+
+
+def _violated(what: str, relation: str, source: int, target: int) -> Check:
+    return Check("violated", witness=f"the {relation}-edge from node {source} to node {target} {what}")
+
+
+def _not_entailed(word: tuple[str, ...], relation: str, source: int, target: int) -> Check:
+    path = ";".join(word) or "the empty word"
+    return _violated(f"has the path {path}, which does not entail {relation}", relation, source, target)
+
+
+def _worst(checks: Iterable[Check]) -> Check:
+    """A violation if there is one, else the shortest length that was verified, else `holds`."""
+    ranked = {"violated": 0, "verified": 1, "holds": 2}
+    return min(checks, key=lambda check: (ranked[check.status], check.length or 0), default=HOLDS)

@@ -1,0 +1,102 @@
+"""Pictures of rule graphs, laid out like the paper's figures: DOT and Mermaid always, SVG and PNG by Graphviz."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.kg.files import written_whole
+
+if TYPE_CHECKING:
+    from reshuffle.rulegraphs.graph import RuleGraph
+
+ENDINGS = (".svg", ".png", ".dot", ".mmd")
+
+
+def node_names(graph: RuleGraph) -> list[str]:
+    """n_0 for the common start, n_r for the node that decides relation r, a number for the others.
+
+    >>> from reshuffle.rules import parse_rules
+    >>> from reshuffle.rulegraphs import build
+    >>> node_names(build(parse_rules("a(X, Y) & b(Y, Z) -> c(X, Z)")))
+    ['n0', 'n_c', 'n_a']
+    """
+    names = [f"n{node}" for node in range(graph.num_nodes)]
+    decides: dict[int, str] = {}
+    for relation, clauses in graph.roots.items():
+        if len(clauses) == 1:
+            decides.setdefault(clauses[0][1], relation)
+    for node, relation in decides.items():
+        names[node] = f"n_{relation}"
+    return names
+
+
+def to_dot(graph: RuleGraph) -> str:
+    """Graphviz source. Labels between the same two nodes share an edge; identities are dashed."""
+    lines = ["digraph rules {", "  rankdir=LR;", '  node [shape=box, fontname="Helvetica"];']
+    lines += [f"  {node} [label={_quoted(name)}];" for node, name in enumerate(node_names(graph))]
+    for (source, target, identity), labels in _bundles(graph).items():
+        style = ", style=dashed" if identity else ""
+        lines.append(f"  {source} -> {target} [label={_quoted(', '.join(labels))}{style}];")
+    return "\n".join([*lines, "}", ""])
+
+
+def to_mermaid(graph: RuleGraph) -> str:
+    """Mermaid source, which many Markdown viewers draw."""
+    lines = ["graph LR"]
+    lines += [f"  {node}[{_entities(name)}]" for node, name in enumerate(node_names(graph))]
+    for (source, target, identity), labels in _bundles(graph).items():
+        arrow = "-.->" if identity else "-->"
+        lines.append(f"  {source} {arrow}|{_entities(', '.join(labels))}| {target}")
+    return "\n".join([*lines, ""])
+
+
+def draw(graph: RuleGraph, path: str | Path) -> None:
+    """Write a picture in the format that the ending of `path` names."""
+    path = Path(path)
+    if path.suffix not in ENDINGS:
+        raise InputError(
+            f"cannot draw a {path.suffix or 'file without an ending'}",
+            place=Place(str(path)),
+            hint=f"use one of {', '.join(ENDINGS)}",
+        )
+    if path.suffix == ".mmd":
+        content = to_mermaid(graph).encode()
+    elif path.suffix == ".dot":
+        content = to_dot(graph).encode()
+    else:
+        content = _rendered(to_dot(graph), path.suffix[1:])
+    with written_whole(path) as aside:
+        aside.write_bytes(content)
+
+
+def _rendered(dot: str, file_format: str) -> bytes:
+    program = shutil.which("dot")
+    if program is None:
+        raise ReshuffleError(
+            f"drawing {file_format.upper()} needs the program `dot` of Graphviz, which is not installed\n"
+            "  hint: install Graphviz, or draw a .dot or .mmd file, which needs nothing"
+        )
+    done = subprocess.run([program, f"-T{file_format}"], input=dot.encode(), capture_output=True, check=False)
+    if done.returncode != 0:
+        raise ReshuffleError(f"dot could not draw the graph: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
+
+
+def _bundles(graph: RuleGraph) -> dict[tuple[int, int, bool], list[str]]:
+    bundles: dict[tuple[int, int, bool], list[str]] = {}
+    for source, label, target in graph.edges:
+        bundles.setdefault((source, target, label in graph.identities), []).append(label)
+    return bundles
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _entities(text: str) -> str:
+    """Quoted for Mermaid, which knows no escapes but numbered entities."""
+    return '"' + text.replace("#", "#35;").replace('"', "#34;") + '"'
