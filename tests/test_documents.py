@@ -1,0 +1,70 @@
+"""The documents say what is so."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reshuffle
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def project() -> dict[str, Any]:
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+
+
+def required() -> dict[str, set[str]]:
+    """Package names by section: the core and each extra."""
+    groups = {"Core": project()["dependencies"], **project()["optional-dependencies"]}
+    return {
+        group: {re.split(r"[<>=!;\s]", requirement, maxsplit=1)[0] for requirement in requirements}
+        for group, requirements in groups.items()
+    }
+
+
+def reasons() -> dict[str, dict[str, str]]:
+    """Package names and reasons by section of the decision record."""
+    found: dict[str, dict[str, str]] = {}
+    text = (ROOT / "docs" / "decisions" / "0001-dependencies.md").read_text(encoding="utf-8")
+    for section in text.split("\n## ")[1:]:
+        title, *lines = section.splitlines()
+        rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+        found[title] = {package: why for package, why in rows if package not in {"package", "---"}}
+    return found
+
+
+def test_every_dependency_has_its_line_of_reason_and_no_other_has() -> None:
+    assert {group: set(rows) for group, rows in reasons().items()} == required()
+    for rows in reasons().values():
+        assert all(len(why.split()) >= 3 for why in rows.values())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_files(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        if not target.startswith(("http://", "https://")):
+            assert (document.parent / target).exists(), target
+
+
+def test_the_readme_can_be_run_by_its_tenth_line() -> None:
+    top = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:10]
+    assert any(line.startswith("make demo") for line in top)
+    assert any(line.startswith("make test") for line in top)
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    assert project()["version"] == reshuffle.__version__
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {reshuffle.__version__}\n" in citation
