@@ -35,6 +35,7 @@ CLASSES = (
     "hierarchy-intersection",
     "mixed",
 )
+_MOST_NAMES = 4
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,8 @@ class _Classifier:
         calls = [place for place, symbol in enumerate(body) if symbol in members]
         cite = self._cite(rule)
         if len(members) > 1:
-            names = ", ".join(f"`{name}`" for name in sorted(members))
+            names = ", ".join(f"`{name}`" for name in sorted(members)[:_MOST_NAMES])
+            names += f" and {len(members) - _MOST_NAMES} more" if len(members) > _MOST_NAMES else ""
             return f"{names} call each other, not all as the first atom and not all as the last: {cite}"
         if len(calls) > 2:
             return f"`{head}` calls itself {len(calls)} times: {cite}"
