@@ -3,7 +3,7 @@
 from reshuffle.rules.base import RuleBase, Unread
 from reshuffle.rules.parsing import parse_rules, read_rules
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Quality, Rule
-from reshuffle.rules.writing import format_rules
+from reshuffle.rules.writing import format_rules, write_rules
 
 __all__ = [
     "Disjointness",
@@ -16,4 +16,5 @@ __all__ = [
     "format_rules",
     "parse_rules",
     "read_rules",
+    "write_rules",
 ]

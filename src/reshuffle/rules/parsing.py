@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from reshuffle.errors import InputError, Place, did_you_mean
+from reshuffle.kg.files import find_source
 from reshuffle.rules.base import RuleBase, Unread
 from reshuffle.rules.formats import amie, anyburl, owl, text
 from reshuffle.rules.formats.shape import meaning
@@ -46,7 +47,8 @@ def parse_rules(
     is_amie = any(amie.is_rule(line.text) for line in _lines(source, file))
     for line in _lines(source, file):
         if is_amie and not amie.is_rule(line.text):
-            skipped[LOG_LINES].append(line)
+            if amie.is_log(line.text):
+                skipped[LOG_LINES].append(line)
             continue
         try:
             read.append(meaning(_statement(line)))
@@ -149,14 +151,10 @@ def _format_of(path: Path) -> str:
 
 
 def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", place=Place(str(path))) from None
-    except IsADirectoryError:
-        raise InputError("a directory, not a rule file", place=Place(str(path))) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path))) from None
+    if path.is_dir():
+        raise InputError("a directory, not a rule file", place=Place(str(path)), hint="name one of its files")
+    with find_source(str(path)).open(lambda _: None) as stream:
+        return stream.read()
 
 
 def _decoded(content: bytes, file: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place, did_you_mean
+from reshuffle.kg.files import written_whole
 from reshuffle.rules.formats import amie, anyburl, nemo, owl, prolog, souffle, text
 from reshuffle.rules.rule import Disjointness, IntersectionRule
 
@@ -51,7 +52,7 @@ def format_rules(
 
     >>> from reshuffle.rules import parse_rules
     >>> print(format_rules(parse_rules("r(X, Y) & s(Z, Y) -> t(X, Z)"), "nemo"), end="")
-    t(?X, ?Z) :- r(?X, ?Y), s(?Z, ?Y) .
+    <t>(?X, ?Z) :- <r>(?X, ?Y), <s>(?Z, ?Y) .
     """
     chosen = _named(format)
     lacking = _inexpressible(base, chosen)
@@ -62,6 +63,21 @@ def format_rules(
         if notes:
             notes(message)
     return "".join(f"{line}\n" for line in chosen.lines(base))
+
+
+def write_rules(
+    base: RuleBase,
+    path: Path | str,
+    *,
+    format: str | None = None,
+    skip_unsupported: bool = False,
+    notes: Callable[[str], None] | None = None,
+) -> None:
+    """Write the rules to a file, whole or not at all, in the format that its ending or `format` names."""
+    chosen = format or format_of(path)
+    content = format_rules(base, chosen, skip_unsupported=skip_unsupported, notes=notes)
+    with written_whole(path) as aside:
+        aside.write_bytes(content.encode())
 
 
 def _named(name: str) -> Format:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from reshuffle.errors import InputError
     from reshuffle.rules.base import RuleBase
 
-_COLUMNS = 8
+_HEADER = (
+    "Rule", "Head Coverage", "Std Confidence", "PCA Confidence",
+    "Positive Examples", "Body size", "PCA Body size", "Functional variable",
+)  # fmt: skip
 _QUOTED_NAME = r'"(?:\\.|[^"\\])*"(?:\^-1)*|<[^<>]*>(?:\^-1)*'
 # AMIE puts two blanks between the parts of an atom, so that a name may hold one; hand-written files may not.
 _WIDE = re.compile(rf"{_QUOTED_NAME}|\S+(?: \S+)*")
@@ -32,6 +35,11 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def is_rule(text: str) -> bool:
     """Does the line start with a variable and hold AMIE's arrow?"""
     return text.lstrip().startswith("?") and arrow_of(text)[0] == "=>"
+
+
+def is_log(text: str) -> bool:
+    """Anything but a rule and the header that `lines` writes."""
+    return not is_rule(text) and text.split("\t") != list(_HEADER)
 
 
 def read_line(line: SourceLine) -> Statement:
@@ -79,8 +87,8 @@ def _atom(start: re.Match[str], relation: re.Match[str], end: re.Match[str]) -> 
 def _quality(line: SourceLine, columns: list[str], at: int) -> Quality | None:
     if not columns:
         return None
-    if len(columns) != _COLUMNS - 1:
-        raise _odd_columns(line, f"expected {_COLUMNS} with the rule, found {len(columns) + 1}", at)
+    if len(columns) != len(_HEADER) - 1:
+        raise _odd_columns(line, f"expected {len(_HEADER)} with the rule, found {len(columns) + 1}", at)
     _, confidence, _, support, predictions, _, _ = columns
     quality = Quality(_count(line, predictions, at), _count(line, support, at), _number(line, confidence, at))
     return None if quality == Quality() else quality

@@ -1,8 +1,7 @@
-"""Datalog as nemo reads it (`.rls`): `head(?X, ?Y) :- body(?X, ?Y) .`, odd names as percent-encoded IRIs."""
+"""Datalog as nemo reads it (`.rls`): `<head>(?X, ?Y) :- <body>(?X, ?Y) .`, names as percent-encoded IRIs."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
     from reshuffle.rules.base import RuleBase
 
-_PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*\Z")
 _IN_IRI = (
     "/:#?&=+@!$'()*,;[]"  # what an IRI may hold as it is; % is not among them, so that the way back is clear
 )
@@ -29,12 +27,15 @@ def lines(base: RuleBase) -> Iterator[str]:
 
 
 def written(relation: str) -> str:
-    """A relation as a nemo predicate.
+    """A relation as a nemo predicate; always an IRI, since plain words may be functions of nemo.
 
-    >>> written("bornIn"), written("/film/film genre")
-    ('bornIn', '</film/film%20genre>')
+    >>> written("contains"), written("/film/film genre")
+    ('<contains>', '</film/film%20genre>')
     """
-    return relation if _PLAIN.match(relation) else f"<{quote(relation, safe=_IN_IRI)}>"
+    encoded = quote(relation, safe="/")  # `:` too, since nemo looks for a protocol before it
+    if encoded.startswith("_"):  # nemo keeps names that start with __ for itself
+        encoded = "%5F" + encoded[1:]
+    return f"<{encoded}>"
 
 
 def name_of(predicate: str) -> str:

@@ -14,6 +14,7 @@ SKIP_HINT = "--skip-unsupported (skip_unsupported=True) reads on and counts them
 QUOTED = r'"(?:\\.|[^"\\])*"'
 BRACKETED = r"<[^<>=][^<>]*>"  # not `<=`, which is an arrow
 
+_UNKNOWN = "-"
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 _ARROW = re.compile(rf"{QUOTED}|(<=|->|=>|:-)|{BRACKETED}")
@@ -129,15 +130,15 @@ def read_columns(line: SourceLine, start: int, end: int) -> Quality | None:
     if len(fields) != 3:
         raise _odd_columns(line, f"found {len(fields)}", start)
     try:
-        predictions, support = (int(field) if field.strip() else None for field in fields[:2])
-        confidence = float(fields[2]) if fields[2].strip() else None
+        predictions, support = (None if field.strip() == _UNKNOWN else int(field) for field in fields[:2])
+        confidence = None if fields[2].strip() == _UNKNOWN else float(fields[2])
     except ValueError:
         raise _odd_columns(line, "found " + ", ".join(repr(field) for field in fields), start) from None
     return Quality(predictions, support, confidence)
 
 
 def written_columns(quality: Quality | None) -> str:
-    """The three leading columns with their tabs; what is not known stays empty.
+    """The three leading columns with their tabs; what is not known is a dash.
 
     >>> written_columns(Quality(predictions=12, support=3, confidence=0.25))
     '12\\t3\\t0.25\\t'
@@ -145,7 +146,7 @@ def written_columns(quality: Quality | None) -> str:
     if quality is None:
         return ""
     values = (quality.predictions, quality.support, quality.confidence)
-    return "".join("\t" if value is None else f"{value}\t" for value in values)
+    return "".join(f"{_UNKNOWN if value is None else value}\t" for value in values)
 
 
 def _odd_columns(line: SourceLine, found: str, at: int) -> InputError:

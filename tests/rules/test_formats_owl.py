@@ -1,0 +1,217 @@
+"""OWL 2 property axioms: which rule each one is, the round trip, and what is named but not read."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reshuffle.errors import InputError, ReshuffleError
+from reshuffle.rules import Disjointness, PathRule, RuleBase, format_rules, parse_rules, read_rules
+from reshuffle.rules.formats import owl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("pyoxigraph")
+
+PREFIXES = f"""
+@prefix owl: <{owl.OWL}> .
+@prefix rdf: <{owl.RDF}> .
+@prefix rdfs: <{owl.RDFS}> .
+@prefix : <urn:reshuffle:relation:> .
+"""
+
+
+def ontology(folder: Path, text: str, *, name: str = "family.ttl") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def read_turtle(folder: Path, text: str) -> RuleBase:
+    return read_rules(ontology(folder, PREFIXES + text))
+
+
+@pytest.mark.parametrize(
+    ("axiom", "rules"),
+    [
+        (":p rdfs:subPropertyOf :q .", ["p(X, Y) -> q(X, Y)"]),
+        ("[ owl:inverseOf :p ] rdfs:subPropertyOf :q .", ["p(Y, X) -> q(X, Y)"]),
+        (":p rdfs:subPropertyOf [ owl:inverseOf :q ] .", ["p(Y, X) -> q(X, Y)"]),
+        (":p owl:equivalentProperty :q .", ["p(X, Y) -> q(X, Y)", "q(X, Y) -> p(X, Y)"]),
+        (":p owl:inverseOf :q .", ["q(Y, X) -> p(X, Y)", "p(Y, X) -> q(X, Y)"]),
+        (":p a owl:SymmetricProperty .", ["p(Y, X) -> p(X, Y)"]),
+        (":p a owl:TransitiveProperty .", ["p(X, Y) & p(Y, Z) -> p(X, Z)"]),
+        (":p owl:propertyChainAxiom ( :q :r ) .", ["q(X, Y) & r(Y, Z) -> p(X, Z)"]),
+        (
+            ":p owl:propertyChainAxiom ( :q [ owl:inverseOf :r ] :q ) .",
+            ["q(X, Y) & r(Z, Y) & q(Z, Z1) -> p(X, Z1)"],
+        ),
+        (
+            "<http://x.org/p> rdfs:subPropertyOf <http://x.org/q> .",
+            ["<http://x.org/p>(X,Y) -> <http://x.org/q>(X,Y)"],
+        ),
+        (":p owl:propertyDisjointWith :q .", ["p(X, Y) & q(X, Y) -> false"]),
+        ("[ owl:inverseOf :p ] owl:propertyDisjointWith :q .", ["p(X, Y) & q(Y, X) -> false"]),
+        (
+            "[] a owl:AllDisjointProperties ; owl:members ( :p :q :r ) .",
+            ["p(X, Y) & q(X, Y) -> false", "p(X, Y) & r(X, Y) -> false", "q(X, Y) & r(X, Y) -> false"],
+        ),
+    ],
+)
+def test_axioms_are_rules(tmp_path: Path, axiom: str, rules: list[str]):
+    base = read_turtle(tmp_path, axiom)
+    assert base == parse_rules("\n".join(rules))
+    assert base.unread == ()
+
+
+def test_everything_else_is_counted_and_named(tmp_path: Path):
+    path = ontology(
+        tmp_path,
+        PREFIXES
+        + """
+        <http://x.org/family> a owl:Ontology ; owl:imports <http://x.org/other> .
+        :p a owl:ObjectProperty, owl:FunctionalProperty, owl:TransitiveProperty ; rdfs:domain :Person .
+        :q a owl:ObjectProperty, owl:FunctionalProperty ; rdfs:subPropertyOf "a text" .
+        :Person a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :p ; owl:someValuesFrom :Person ] .
+        :ada a :Person ; :p :bob .
+        """,
+    )
+    heard: list[str] = []
+    base = read_rules(path, notes=heard.append)
+    assert base.given == (PathRule(("p", "p"), "p"),)
+    assert {unread.what: unread.count for unread in base.unread} == {
+        "owl:imports axioms": 1,
+        "owl:FunctionalProperty axioms": 2,
+        "rdfs:domain axioms": 1,
+        "rdfs:subPropertyOf axioms": 1,
+        "rdfs:subClassOf axioms": 1,
+        "owl:Restriction axioms": 1,
+        "facts and annotations": 2,
+    }
+    assert heard[0] == (
+        f"owl:imports axioms not read: 1; the first: {path}: <http://x.org/family> <{owl.OWL}imports> <http://x.org/other>"
+    )
+
+
+@pytest.mark.parametrize(
+    "axiom",
+    [
+        ":p owl:propertyChainAxiom _:circle . _:circle rdf:first :q ; rdf:rest _:circle .",
+        ":p owl:propertyChainAxiom () .",
+        ":p owl:propertyChainAxiom :q .",
+        ":p owl:propertyChainAxiom ( 'q' ) .",
+    ],
+)
+def test_broken_chains_are_counted(tmp_path: Path, axiom: str):
+    base = read_turtle(tmp_path, f":p rdfs:subPropertyOf :q . {axiom}")
+    assert base.given == (PathRule(("p",), "q"),)
+    assert [unread.what for unread in base.unread] == ["owl:propertyChainAxiom axioms"]
+
+
+def test_other_endings_and_serialisations(tmp_path: Path):
+    rule = (PathRule(("http://x.org/p",), "http://x.org/q"),)
+    triple = f"<http://x.org/p> <{owl.RDFS}subPropertyOf> <http://x.org/q> ."
+    xml = (
+        f'<?xml version="1.0"?><rdf:RDF xmlns:rdf="{owl.RDF}" xmlns:rdfs="{owl.RDFS}">'
+        '<rdf:Description rdf:about="http://x.org/p"><rdfs:subPropertyOf rdf:resource="http://x.org/q"/>'
+        "</rdf:Description></rdf:RDF>"
+    )
+    assert read_rules(ontology(tmp_path, triple, name="a.nt")).given == rule
+    assert read_rules(ontology(tmp_path, triple, name="a.owl")).given == rule
+    assert read_rules(ontology(tmp_path, xml, name="b.owl")).given == rule
+    assert read_rules(ontology(tmp_path, xml, name="b.rdf")).given == rule
+    assert read_rules(ontology(tmp_path, xml, name="b.xml"), format="owl").given == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('<?xml version="1.0"?>\n<Ontology xmlns="x"/>', "OWL/XML is not read"),
+        ("Prefix(:=<http://x.org/>)\nOntology()", "OWL functional syntax is not read"),
+        ("Prefix: : <http://x.org/>", "Manchester syntax is not read"),
+    ],
+)
+def test_other_syntaxes_are_named(tmp_path: Path, text: str, message: str):
+    path = ontology(tmp_path, text, name="a.owl")
+    with pytest.raises(InputError) as caught:
+        read_rules(path)
+    assert str(caught.value) == (
+        f"{path}: {message}\n  hint: save the ontology as Turtle, RDF/XML or N-Triples"
+    )
+
+
+def test_a_mistake_in_the_ontology_is_placed(tmp_path: Path):
+    path = ontology(tmp_path, "<http://x.org/p> a\n  oops .")
+    with pytest.raises(InputError) as caught:
+        read_rules(path)
+    assert caught.value.place is not None
+    assert (caught.value.place.file, caught.value.place.line) == (str(path), 2)
+
+
+def test_an_ontology_without_property_axioms(tmp_path: Path):
+    path = ontology(tmp_path, PREFIXES + ":Child rdfs:subClassOf :Person .")
+    with pytest.raises(InputError) as caught:
+        read_rules(path)
+    assert str(caught.value) == f"{path}: no rules found, only what is not read: 1 rdfs:subClassOf axioms"
+
+
+def test_without_pyoxigraph_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    with pytest.raises(ReshuffleError) as caught:
+        read_turtle(tmp_path, ":p a owl:SymmetricProperty .")
+    assert str(caught.value) == ("reading an ontology needs pyoxigraph\n  hint: pip install 'reshuffle[rdf]'")
+
+
+# Writing
+
+
+def relations(*, inverses: bool) -> st.SearchStrategy[str]:
+    plain = st.sampled_from(
+        [
+            "r",
+            "born in",
+            "100%",
+            "é<>",
+            "http://example.org/a#b",
+            "urn:reshuffle:relation:r",
+            "a:b c",
+            "mailto:x",
+        ]
+    )
+    return st.one_of(plain, plain.map(lambda name: f"{name}^-1")) if inverses else plain
+
+
+def expressible() -> st.SearchStrategy[RuleBase]:
+    bodies = st.lists(relations(inverses=True), min_size=1, max_size=4).map(tuple)
+    rules = st.lists(st.builds(PathRule, bodies, relations(inverses=False)), min_size=1, max_size=5)
+    pairs = st.lists(st.builds(Disjointness, relations(inverses=False), relations(inverses=True)), max_size=2)
+    return st.builds(lambda given, apart: RuleBase(tuple(given), tuple(apart)), rules, pairs)
+
+
+@given(base=expressible())
+def test_what_owl_can_say_comes_back_the_same(tmp_path_factory: pytest.TempPathFactory, base: RuleBase):
+    folder = tmp_path_factory.mktemp("owl")
+    back = read_rules(ontology(folder, format_rules(base, "owl")))
+    assert back == base
+    assert back.unread == ()
+
+
+def test_an_inverse_head_is_written_from_its_second_variable():
+    base = RuleBase((PathRule(("a", "b"), "c^-1"),))
+    assert "<urn:reshuffle:relation:c> owl:propertyChainAxiom" in format_rules(base, "owl")
+
+
+def test_owl_has_no_intersections():
+    base = parse_rules("a(X, Y) & b(X, Y) -> c(X, Y)\na(X, Y) -> b(X, Y)")
+    with pytest.raises(InputError) as caught:
+        format_rules(base, "owl")
+    assert str(caught.value) == (
+        "1 of the rules cannot be written as owl, the first: a(X, Y) & b(X, Y) -> c(X, Y)\n"
+        "  hint: leave them out with --skip-unsupported (skip_unsupported=True)"
+    )
+    assert "propertyChainAxiom" not in format_rules(base, "owl", skip_unsupported=True)
