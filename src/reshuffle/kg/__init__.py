@@ -1,8 +1,11 @@
 """What is known: knowledge graphs, their vocabularies, and how they come in and go out."""
 
 from reshuffle.kg.completion import IDENTITY, CompletedGraph, identity_name, inverse_name
+from reshuffle.kg.files import written_whole
 from reshuffle.kg.graph import Adjacency, KnowledgeGraph, Triple
+from reshuffle.kg.reading import read_graph
 from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.kg.writing import write_graph, write_triples
 
 __all__ = [
     "IDENTITY",
@@ -13,4 +16,8 @@ __all__ = [
     "Vocabulary",
     "identity_name",
     "inverse_name",
+    "read_graph",
+    "write_graph",
+    "write_triples",
+    "written_whole",
 ]

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reshuffle.kg.sorting import sorted_distinct, stable_order
+from reshuffle.kg import algebra
+from reshuffle.kg.sorting import grouped_by_row, sorted_distinct
 from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+    from os import PathLike
 
+    import pyarrow as pa
     from numpy.typing import NDArray
+
+COLUMNS = ("head", "relation", "tail")
 
 
 class Triple(NamedTuple):
@@ -127,7 +132,9 @@ class KnowledgeGraph(AbstractSet[Triple]):
             )
 
     def __contains__(self, triple: object) -> bool:
-        if not (isinstance(triple, tuple) and len(triple) == 3):
+        if not (
+            isinstance(triple, tuple) and len(triple) == 3 and all(isinstance(name, str) for name in triple)
+        ):
             return False
         head, relation, tail = triple
         ids = (self.entities.find(head), self.relations.find(relation), self.entities.find(tail))
@@ -145,6 +152,98 @@ class KnowledgeGraph(AbstractSet[Triple]):
     @classmethod
     def _from_iterable(cls, triples: Iterable[Triple]) -> KnowledgeGraph:  # type: ignore[override]
         return cls(triples)
+
+    # --- set operations: on arrays between graphs, by the collection's own loops with anything else ------
+    #
+    # Results keep the vocabulary of the left graph, so that ids stay comparable and no name is copied.
+
+    def __and__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
+        if isinstance(other, KnowledgeGraph):
+            return algebra.selected(self, algebra.rows_in(self, other))
+        return super().__and__(other)  # type: ignore[return-value]
+
+    def __sub__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
+        if isinstance(other, KnowledgeGraph):
+            return algebra.selected(self, ~algebra.rows_in(self, other))
+        return super().__sub__(other)  # type: ignore[return-value]
+
+    def __or__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
+        if isinstance(other, KnowledgeGraph):
+            return algebra.union(self, other)
+        return super().__or__(other)  # type: ignore[return-value]
+
+    def __xor__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
+        if isinstance(other, KnowledgeGraph):
+            return algebra.union(self - other, other - self)
+        return super().__xor__(other)  # type: ignore[return-value]
+
+    def __le__(self, other: AbstractSet[Any]) -> bool:
+        if isinstance(other, KnowledgeGraph):
+            return len(self) <= len(other) and bool(algebra.rows_in(self, other).all())
+        return super().__le__(other)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, KnowledgeGraph):
+            return self is other or (len(self) == len(other) and self <= other)
+        return super().__eq__(other)
+
+    def isdisjoint(self, other: Iterable[Any]) -> bool:
+        """Do the two have no triple in common?"""
+        if isinstance(other, KnowledgeGraph):
+            return not algebra.rows_in(self, other).any()
+        return super().isdisjoint(other)
+
+    # --- files and tables (details in `reading`, `writing`, `tables`) --------------------------------
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> KnowledgeGraph:
+        """The graph in a file: TSV, CSV, N-Triples, Turtle or Parquet, by its ending; `-` is stdin."""
+        from reshuffle.kg.reading import read_graph  # noqa: PLC0415 - `reading` stands above this module
+
+        return read_graph(path)
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the triples to a file, in the format its ending names."""
+        from reshuffle.kg.writing import write_graph  # noqa: PLC0415 - `writing` stands above this module
+
+        write_graph(self, path)
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
+        """The graph of an Arrow table; `columns` are the names of its head, relation and tail column."""
+        from reshuffle.kg.tables import from_arrow  # noqa: PLC0415 - `tables` stands above this module
+
+        return from_arrow(table, columns=columns)
+
+    def to_arrow(self) -> pa.Table:
+        """The named triples as an Arrow table."""
+        from reshuffle.kg.tables import to_arrow  # noqa: PLC0415 - `tables` stands above this module
+
+        return to_arrow(self)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
+        """The graph of a pandas data frame."""
+        from reshuffle.kg.tables import from_pandas  # noqa: PLC0415 - `tables` stands above this module
+
+        return from_pandas(frame, columns=columns)
+
+    def to_pandas(self) -> Any:
+        """The named triples as a pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    @classmethod
+    def from_polars(cls, frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
+        """The graph of a polars data frame."""
+        from reshuffle.kg.tables import from_polars  # noqa: PLC0415 - `tables` stands above this module
+
+        return from_polars(frame, columns=columns)
+
+    def to_polars(self) -> Any:
+        """The named triples as a polars data frame."""
+        from reshuffle.kg.tables import to_polars  # noqa: PLC0415 - `tables` stands above this module
+
+        return to_polars(self)
 
     # --- ids, for the kernels -----------------------------------------------------------------------
 
@@ -183,9 +282,8 @@ class KnowledgeGraph(AbstractSet[Triple]):
 def _adjacency(
     rows: NDArray[np.int32], relations: NDArray[np.int32], neighbours: NDArray[np.int32], num_rows: int
 ) -> Adjacency:
-    # The triples come sorted by (relation, head, tail), so a stable sort by row leaves each row sorted by
-    # (relation, neighbour).
-    order = stable_order(rows, num_rows)
     starts = np.zeros(num_rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=num_rows), out=starts[1:])
-    return Adjacency(starts, relations[order], neighbours[order])
+    # The triples come sorted by (relation, head, tail), so grouping them stably leaves each row sorted by
+    # (relation, neighbour).
+    return Adjacency(starts, *grouped_by_row(rows, relations, neighbours, starts))

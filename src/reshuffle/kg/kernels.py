@@ -10,6 +10,8 @@ two for a name, and `intern_names` asks for many at once, so that they overlap.
 
 from __future__ import annotations
 
+# Types would say "array" and "integer" forty times, and numba infers them.
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
-
-    Words = NDArray[np.uint64]
 
 TAB, NEWLINE, CARRIAGE_RETURN, SPACE = 9, 10, 13, 32
 ODD_LINE = -1
@@ -48,14 +48,14 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_compiled
-def _name_end(text, position, stop, separator):  # type: ignore[no-untyped-def]
+def _name_end(text, position, stop, separator):
     while position < stop and text[position] != separator and text[position] != NEWLINE:
         position += 1
     return position
 
 
 @_compiled
-def _pack_name(aligned, start, end, words, used):  # type: ignore[no-untyped-def]
+def _pack_name(aligned, start, end, words, used):
     """Copy the bytes `start : end` into `words[used:]`; returns the words now used, and the name's tag.
 
     Words are read where they are aligned, and each packed word is put together from two of them.
@@ -82,12 +82,12 @@ def _pack_name(aligned, start, end, words, used):  # type: ignore[no-untyped-def
 
 
 @_compiled
-def _is_blank(byte):  # type: ignore[no-untyped-def]
+def _is_blank(byte):
     return byte in (SPACE, TAB, CARRIAGE_RETURN)
 
 
 @_compiled
-def _after_blanks(text, position, size):  # type: ignore[no-untyped-def]
+def _after_blanks(text, position, size):
     """Where the line goes on after blanks: at its newline, at the end of the text, or at something else."""
     while position < size and _is_blank(text[position]):
         position += 1
@@ -95,7 +95,7 @@ def _after_blanks(text, position, size):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def scan_rows(text, size, separator, entities, relations):  # type: ignore[no-untyped-def]
+def scan_rows(text, size, separator, entities, relations):
     """Split `text[:size]` into rows: heads and tails alternate in `entities`, see `ScannedNames`.
 
     Returns the number of rows, or ODD_LINE at the first line that needs the careful reader.
@@ -132,14 +132,14 @@ def scan_rows(text, size, separator, entities, relations):  # type: ignore[no-un
 
 
 @_compiled
-def _note_name(names, number, aligned, start, end, used):  # type: ignore[no-untyped-def]
+def _note_name(names, number, aligned, start, end, used):
     names.starts[number], names.lengths[number] = used, end - start
     used, names.tags[number] = _pack_name(aligned, start, end, names.words, used)
     return used
 
 
 @_compiled
-def _is_same(arena, place, words, start, length):  # type: ignore[no-untyped-def]
+def _is_same(arena, place, words, start, length):
     if arena[place] >> _HALF != length:
         return False
     for offset in range((length + 7) >> 3):  # noqa: SIM110 - numba compiles the loop, not `all`
@@ -149,7 +149,7 @@ def _is_same(arena, place, words, start, length):  # type: ignore[no-untyped-def
 
 
 @_compiled
-def _find_or_add(names, number, slots, shift, arena, used, known):  # type: ignore[no-untyped-def]
+def _find_or_add(names, number, slots, shift, arena, used, known):
     """The header word of one scanned name; `header & _LOW == known` says that it was added."""
     start, length, tag = names.starts[number], names.lengths[number], names.tags[number]
     mask = len(slots) - 1
@@ -168,7 +168,7 @@ def _find_or_add(names, number, slots, shift, arena, used, known):  # type: igno
 
 
 @_compiled
-def intern_names(names, count, slots, arena, used, known, ids):  # type: ignore[no-untyped-def]
+def intern_names(names, count, slots, arena, used, known, ids):
     """Write the id of each of `count` scanned names to `ids`; new names join `arena` in order.
 
     Returns the words of `arena` now used and the number of names now known.
@@ -205,7 +205,7 @@ def intern_names(names, count, slots, arena, used, known, ids):  # type: ignore[
 
 
 @_compiled
-def _home_shift(slots):  # type: ignore[no-untyped-def]
+def _home_shift(slots):
     """By how much a 32-bit tag is shifted to give its home slot; the table's size is a power of two."""
     shift, size = 32, len(slots)
     while size > 1:
@@ -215,7 +215,7 @@ def _home_shift(slots):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def grow_slots(old, new):  # type: ignore[no-untyped-def]
+def grow_slots(old, new):
     """Enter all of `old` into the empty, larger `new`."""
     mask, shift = len(new) - 1, np.uint64(_home_shift(new)) + _HALF
     for entry in old:
@@ -227,7 +227,7 @@ def grow_slots(old, new):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def name_offsets(arena, known):  # type: ignore[no-untyped-def]
+def name_offsets(arena, known):
     """Where each interned name would begin in one text, and at last the length of that text."""
     offsets = np.empty(known + 1, np.int64)
     offsets[0], place = 0, 1
@@ -239,7 +239,7 @@ def name_offsets(arena, known):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def name_text(arena, offsets):  # type: ignore[no-untyped-def]
+def name_text(arena, offsets):
     """The interned names as one text."""
     text = np.empty(offsets[-1], np.uint8)
     place = 1
@@ -253,18 +253,18 @@ def name_text(arena, offsets):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def pack_keys(heads, relations, tails, bits, keys):  # type: ignore[no-untyped-def]
+def pack_keys(heads, relations, tails, bits, keys):
     """One number per triple, ordered as (relation, head, tail); `bits` hold an entity."""
     width = np.uint64(bits)
     for row in range(len(heads)):
-        keys[row] = (
-            (np.uint64(relations[row]) << width | np.uint64(heads[row])) << width | np.uint64(tails[row])
+        keys[row] = (np.uint64(relations[row]) << width | np.uint64(heads[row])) << width | np.uint64(
+            tails[row]
         )
 
 
 @_compiled
-def radix_sort(keys, spare, bits):  # type: ignore[no-untyped-def]
-    """Sort `keys`, whose highest bit is below `bits`, with `spare` as room; returns the array that holds the result."""
+def radix_sort(keys, spare, bits):
+    """Sort `keys` of so many `bits`, with `spare` as room; returns that of the two with the result."""
     passes = (bits + _DIGIT - 1) // _DIGIT
     mask = np.uint64((1 << _DIGIT) - 1)
     positions = np.zeros((passes, 1 << _DIGIT), np.int64)
@@ -289,7 +289,7 @@ def radix_sort(keys, spare, bits):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def unpack_distinct(keys, bits, heads, relations, tails):  # type: ignore[no-untyped-def]
+def unpack_distinct(keys, bits, heads, relations, tails):
     """Write the distinct triples of sorted `keys`; returns how many there are."""
     width, mask = np.uint64(bits), np.uint64((1 << bits) - 1)
     row = 0
@@ -305,7 +305,7 @@ def unpack_distinct(keys, bits, heads, relations, tails):  # type: ignore[no-unt
 
 
 @_compiled
-def _tag_of_bytes(text, start, end):  # type: ignore[no-untyped-def]
+def _tag_of_bytes(text, start, end):
     mixed = np.uint64(end - start)
     for position in range(start, end):
         mixed = (mixed ^ np.uint64(text[position])) * _MIX
@@ -314,7 +314,7 @@ def _tag_of_bytes(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def index_names(offsets, text, slots):  # type: ignore[no-untyped-def]
+def index_names(offsets, text, slots):
     """Enter every name into `slots`, which hold a name's number + 1, at its home or in the next free slot."""
     mask, shift = len(slots) - 1, _home_shift(slots)
     for number in range(len(offsets) - 1):
@@ -325,7 +325,7 @@ def index_names(offsets, text, slots):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def find_name(offsets, text, slots, name):  # type: ignore[no-untyped-def]
+def find_name(offsets, text, slots, name):
     """The number of the name with the bytes `name`, or -1."""
     mask = len(slots) - 1
     slot = np.int64(_tag_of_bytes(name, 0, len(name)) >> _home_shift(slots))
@@ -340,3 +340,13 @@ def find_name(offsets, text, slots, name):  # type: ignore[no-untyped-def]
                 return number
         slot = (slot + 1) & mask
     return -1
+
+
+@_compiled
+def group_by_row(rows, relations, neighbours, starts, row_relations, row_neighbours):
+    """Move each edge to its row, in the order given within the row; `starts` tell where the rows begin."""
+    places = starts[:-1].copy()
+    for edge in range(len(rows)):
+        place = places[rows[edge]]
+        row_relations[place], row_neighbours[place] = relations[edge], neighbours[edge]
+        places[rows[edge]] = place + 1

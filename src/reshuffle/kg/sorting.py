@@ -45,21 +45,18 @@ def fits_key(num_entities: int, num_relations: int) -> bool:
     return 2 * num_entities.bit_length() + num_relations.bit_length() <= _KEY_BITS
 
 
-def stable_order(rows: Column, num_rows: int) -> NDArray[np.int64]:
-    """The stable argsort of `rows`, whose values are below `num_rows`.
+def grouped_by_row(
+    rows: Column, relations: Column, neighbours: Column, starts: NDArray[np.int64]
+) -> tuple[Column, Column]:
+    """Relations and neighbours with the edges of each row together, otherwise in the order given."""
+    if len(rows) < _LARGE:
+        order = np.argsort(rows, kind="stable")
+        return relations[order], neighbours[order]
+    from reshuffle.kg import kernels  # noqa: PLC0415 - numba is slow to import, and few need it
 
-    Row and position packed into one number sort several times faster than a stable argsort, which numpy
-    does by merging.
-    """
-    bits = len(rows).bit_length()
-    if num_rows.bit_length() + bits > _KEY_BITS:
-        return np.argsort(rows, kind="stable")
-    packed = rows.astype(np.int64)
-    packed <<= bits
-    packed |= np.arange(len(rows))
-    packed.sort()
-    packed &= (1 << bits) - 1
-    return packed
+    row_relations, row_neighbours = np.empty_like(relations), np.empty_like(neighbours)
+    kernels.group_by_row(rows, relations, neighbours, starts, row_relations, row_neighbours)
+    return row_relations, row_neighbours
 
 
 def _by_key(heads: Column, relations: Column, tails: Column, *, bits: int) -> tuple[Column, Column, Column]:

@@ -86,8 +86,6 @@ class Vocabulary:
         """The id of `name`, or None."""
         if len(self) < _LARGE:
             return self._ids.get(name)
-        if not isinstance(name, str):
-            return None
         self._scans += 1
         if self._scans <= _SCANS_BEFORE_INDEX:  # whoever asks for a few names should not wait for an index
             position = pc.index(self._array, pa.scalar(name, self._array.type)).as_py()
@@ -109,8 +107,8 @@ class Vocabulary:
         """For each name of `other` its id here, or -1."""
         if self == other:
             return np.arange(len(self), dtype=np.int32)
-        found = pc.index_in(other._array, value_set=self._array)
-        return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+        found = pc.index_in(other._array, value_set=self._array).fill_null(-1)
+        return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int32)
 
     def extended_by(self, other: Vocabulary) -> tuple[Vocabulary, NDArray[np.int32]]:
         """This vocabulary with the new names of `other` behind, and for each name of `other` its id there."""

@@ -1,0 +1,148 @@
+"""Reading a graph from a file, whatever its format.
+
+    .tsv, .txt, any other ending, and stdin    three columns separated by tabs
+    .csv                                       RFC 4180 with the header head,relation,tail
+    .nt, .ttl                                  N-Triples and Turtle (extra `rdf`), see `rdf`
+    .parquet                                   the columns head, relation, tail
+
+Text formats may be compressed (`.gz` behind the ending). Names are taken as they are; blanks at the end of
+a line, blank lines and a byte order mark are dropped.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError, Place
+from reshuffle.kg.delimited import no_triples, read_csv_rows, read_tsv_rows, readable
+from reshuffle.kg.files import STDIN, Source, find_source
+from reshuffle.kg.graph import KnowledgeGraph
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reshuffle.progress import Progress
+
+    Notes = Callable[[str], None]
+    Report = Callable[[int], None]
+
+# Below this many bytes the careful reader is done before the compiled one would be loaded.
+_LARGE = 32_000_000
+
+
+class Format(enum.Enum):
+    """How triples are written in a file."""
+
+    TSV = "TSV"
+    CSV = "CSV"
+    N_TRIPLES = "N-Triples"
+    TURTLE = "Turtle"
+    PARQUET = "Parquet"
+
+
+_FORMATS = {
+    ".csv": Format.CSV,
+    ".nt": Format.N_TRIPLES,
+    ".ttl": Format.TURTLE,
+    ".parquet": Format.PARQUET,
+}
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """The format a file name stands for; TSV unless the ending says otherwise.
+
+    >>> format_of("facts.csv.gz"), format_of("train.txt")
+    (<Format.CSV: 'CSV'>, <Format.TSV: 'TSV'>)
+    """
+    name = PurePath(path)
+    ending = PurePath(name.stem).suffix if name.suffix.lower() == ".gz" else name.suffix
+    chosen = _FORMATS.get(ending.lower(), Format.TSV)
+    if chosen is Format.PARQUET and name.suffix.lower() == ".gz":
+        raise InputError(
+            "found a compressed Parquet file, expected a plain one: Parquet has its own compression",
+            place=Place(os.fspath(path)),
+            hint="gunzip it",
+        )
+    return chosen
+
+
+def read_graph(
+    path: str | os.PathLike[str], *, progress: Progress = SILENT, notes: Notes = lambda _note: None
+) -> KnowledgeGraph:
+    """The graph in a file, or on stdin for `-`.
+
+    `notes` hears what was left out although nothing was wrong: duplicates, RDF literals. Whatever is wrong
+    raises one `InputError` with the file, the line, and a way out.
+    """
+    chosen = Format.TSV if path == STDIN else format_of(path)
+    source = find_source(path)
+    with progress(f"reading {source.name}", total=source.size, unit="B") as report:
+        if chosen is Format.PARQUET:
+            from reshuffle.kg.tables import read_parquet  # noqa: PLC0415 - not needed for text
+
+            graph, rows = read_parquet(source, report)
+        elif chosen in (Format.TSV, Format.CSV):
+            graph, rows = _read_delimited(source, chosen, report)
+        else:
+            graph, rows = _read_rdf(source, chosen, report, notes)
+    if rows > len(graph):
+        notes(f"{source.name}: {_count(rows - len(graph), 'duplicate triple')} collapsed")
+    return graph
+
+
+def _read_delimited(source: Source, chosen: Format, report: Report) -> tuple[KnowledgeGraph, int]:
+    if source.size >= _LARGE:
+        from reshuffle.kg.fast_rows import read_fast  # noqa: PLC0415 - compiled code is slow to load
+
+        with readable(source, report) as (stream, _):
+            separator = b"," if chosen is Format.CSV else b"\t"
+            read = read_fast(stream, separator=separator, size=source.size)
+        if read is not None:
+            return read
+        report(-source.size)  # from the start again, to see what is odd
+    return read_carefully(source, chosen, report)
+
+
+def read_carefully(source: Source, chosen: Format, report: Report) -> tuple[KnowledgeGraph, int]:
+    """The graph and its number of rows, line by line; raises at the first line that is wrong."""
+    read_rows = read_csv_rows if chosen is Format.CSV else read_tsv_rows
+    counted = _Counted(read_rows(source, report))
+    graph = KnowledgeGraph(counted)
+    if not counted.rows:
+        expected = "head,relation,tail" if chosen is Format.CSV else "head<TAB>relation<TAB>tail"
+        raise no_triples(source, f"lines such as {expected}")
+    return graph, counted.rows
+
+
+def _read_rdf(source: Source, chosen: Format, report: Report, notes: Notes) -> tuple[KnowledgeGraph, int]:
+    from reshuffle.kg.rdf import RdfReader  # noqa: PLC0415 - an extra
+
+    reader = RdfReader(source, chosen.value)
+    counted = _Counted(reader.triples(report))
+    graph = reader.named(KnowledgeGraph(counted))
+    if not counted.rows:
+        skipped = f"; the {reader.literals} in it have literals as tails" if reader.literals else ""
+        raise no_triples(source, f"triples between IRIs or blank nodes{skipped}")
+    if reader.literals:
+        notes(f"{source.name}: {_count(reader.literals, 'triple')} with a literal as tail skipped")
+    return graph, counted.rows
+
+
+class _Counted:
+    """Counts the rows that pass."""
+
+    def __init__(self, rows: Iterator[list[str]] | Iterator[tuple[str, str, str]]) -> None:
+        self._rows, self.rows = rows, 0
+
+    def __iter__(self) -> Iterator[tuple[str, str, str]]:
+        for head, relation, tail in self._rows:
+            self.rows += 1
+            yield head, relation, tail
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

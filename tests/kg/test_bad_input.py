@@ -1,0 +1,285 @@
+"""Bad input gets one error: the place, what was found, what was expected, a way out. Word for word."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from reshuffle.errors import InputError
+from reshuffle.kg import read_graph
+
+LINES = "every line holds one triple: head<TAB>relation<TAB>tail; other blanks belong to the names"
+RECORDS = (
+    "every line after the header holds one triple: head,relation,tail; a name with a comma stands in quotes"
+)
+TO_CSV = "put tabs between the columns, or name the file .csv and begin it with the line head,relation,tail"
+TO_TSV = "put commas between the columns, or name the file .tsv and delete its header"
+FINISHED = "check that the program which wrote it came to its end"
+
+TEXTS = {
+    "too few columns": (
+        "f.tsv",
+        b"a\tr\tb\na\tr\n",
+        "f.tsv:2: found 2 columns, expected 3 (head, relation, tail) separated by tabs\n"
+        f"    a<TAB>r\n  hint: {LINES}",
+    ),
+    "too many columns": (
+        "f.tsv",
+        b"a\tr\tb\tc\n",
+        "f.tsv:1: found 4 columns, expected 3 (head, relation, tail) separated by tabs\n"
+        f"    a<TAB>r<TAB>b<TAB>c\n  hint: {LINES}",
+    ),
+    "too many columns in csv": (
+        "f.csv",
+        b"head,relation,tail\na,r,b,c\n",
+        "f.csv:2: found 4 columns, expected 3 (head, relation, tail) separated by commas\n"
+        f"    a,r,b,c\n  hint: {RECORDS}",
+    ),
+    "spaces": (
+        "f.tsv",
+        b"a\tr\tb\n\na r b\n",
+        "f.tsv:3: found 1 column, expected 3 (head, relation, tail) separated by tabs; "
+        f"this line looks separated by spaces\n    a r b\n  hint: {LINES}",
+    ),
+    "commas": (
+        "f.txt",
+        b"a\tr\tb\na,r,b\n",
+        "f.txt:2: found 1 column, expected 3 (head, relation, tail) separated by tabs; "
+        f"this line looks separated by commas\n    a,r,b\n  hint: {TO_CSV}",
+    ),
+    "tabs and spaces": (
+        "f.tsv",
+        b"a\tr b\n",
+        "f.tsv:1: found 2 columns, expected 3 (head, relation, tail) separated by tabs; "
+        f"this line mixes them with spaces\n    a<TAB>r b\n  hint: {LINES}",
+    ),
+    "tabs in csv": (
+        "f.csv",
+        b"head,relation,tail\na,r,b\na\tr\tb\n",
+        "f.csv:3: found 1 column, expected 3 (head, relation, tail) separated by commas; "
+        f"this line looks separated by tabs\n    a<TAB>r<TAB>b\n  hint: {TO_TSV}",
+    ),
+    "no header": (
+        "f.csv",
+        b"\na,r,b\n",
+        "f.csv:2: found no header, expected the first line head,relation,tail\n    a,r,b\n"
+        "  hint: put the line head,relation,tail before all others",
+    ),
+    "open quote": (
+        "f.csv",
+        b'head,relation,tail\na,r,"b\n',
+        "f.csv:2: found quotes that do not pair up (unexpected end of data), expected CSV as in RFC 4180\n"
+        '    a,r,"b\n'
+        '  hint: a name with commas, quotes or line breaks stands in quotes, and quotes in it are doubled: "a ""b"""',
+    ),
+    "empty name": (
+        "f.tsv",
+        b"a\tr\tb\na\t\tb\n",
+        "f.tsv:2: the relation is empty, expected a name in each of the 3 columns (head, relation, tail)\n"
+        "    a<TAB><TAB>b\n  hint: write the name, or delete the line",
+    ),
+    "empty tail": (
+        "f.tsv",
+        b"a\tr\t \r\n",
+        "f.tsv:1: the tail is empty, expected a name in each of the 3 columns (head, relation, tail)\n"
+        "    a<TAB>r<TAB> \n  hint: write the name, or delete the line",
+    ),
+    "empty name in csv": (
+        "f.csv",
+        b'head,relation,tail\n"",r,b\n',
+        "f.csv:2: the head is empty, expected a name in each of the 3 columns (head, relation, tail)\n"
+        '    "",r,b\n  hint: write the name, or delete the line',
+    ),
+    "empty file": (
+        "f.tsv",
+        b"",
+        "f.tsv: the file is empty, expected lines such as head<TAB>relation<TAB>tail\n"
+        f"  hint: {FINISHED}",
+    ),
+    "blank lines only": (
+        "f.tsv",
+        b"\n \n",
+        "f.tsv: found no triples, expected lines such as head<TAB>relation<TAB>tail\n" f"  hint: {FINISHED}",
+    ),
+    "header only": (
+        "f.csv",
+        b"head,relation,tail\n",
+        f"f.csv: found no triples, expected lines such as head,relation,tail\n  hint: {FINISHED}",
+    ),
+    "latin 1": (
+        "f.tsv",
+        "a\tr\tb\ncafé\tr\tb\n".encode("latin1"),
+        "f.tsv:2: byte 0xE9 at offset 9 is not UTF-8, expected text in UTF-8\n"
+        "  hint: convert it, for example with iconv -f LATIN1 -t UTF-8 f.tsv",
+    ),
+    "utf 16": (
+        "f.tsv",
+        b"\xff\xfe" + "a\tr\tb\n".encode("utf-16-le"),
+        "f.tsv:1: byte 0xFF at offset 0 is not UTF-8, expected text in UTF-8\n"
+        "  hint: convert it, for example with iconv -f UTF-16 -t UTF-8 f.tsv",
+    ),
+    "gzip without the ending": (
+        "f.tsv",
+        gzip.compress(b"a\tr\tb\n", mtime=0),
+        "f.tsv:1: byte 0x8B at offset 1 is not UTF-8, expected text in UTF-8\n"
+        "  hint: this is gzip data: let the file name end in .gz",
+    ),
+    "truncated gzip": (
+        "f.tsv.gz",
+        gzip.compress(b"a\tr\tb\n" * 3, mtime=0)[:-9],
+        "f.tsv.gz:2: the compressed data ends early, expected a complete gzip file\n"
+        "  hint: copy or download it again; gzip -t tests whether a file is complete",
+    ),
+    "not gzip": (
+        "f.tsv.gz",
+        b"a\tr\tb\n",
+        "f.tsv.gz:1: found bytes that are not gzip data, expected a file made by gzip\n"
+        "  hint: if the file is not compressed, take the .gz off its name; "
+        "if it is, copy or download it again",
+    ),
+    "truncated gzip of triples": (
+        "f.nt.gz",
+        gzip.compress(b"<x:a> <x:r> <x:b> .\n" * 3, mtime=0)[:-9],
+        "f.nt.gz:1: the compressed data ends early, expected a complete gzip file\n"
+        "  hint: copy or download it again; gzip -t tests whether a file is complete",
+    ),
+    "malformed turtle": (
+        "f.ttl",
+        b"@prefix e: <http://e/> .\ne:a e:r e:b .\ne:a x:r e:b .\n",
+        "f.ttl:3: The prefix x: has not been declared, expected Turtle\n"
+        "  hint: an IRI stands in angle brackets, and a triple ends with a dot: "
+        "<http://a> <http://r> <http://b> .",
+    ),
+    "malformed n-triples": (
+        "f.nt",
+        b"<x:a> <x:r> <x:b> .\n<x:a> <x:r> b .\n",
+        "f.nt:2: The object of a triple must be an IRI, a blank node or a literal, expected N-Triples\n"
+        "  hint: an IRI stands in angle brackets, and a triple ends with a dot: "
+        "<http://a> <http://r> <http://b> .",
+    ),
+    "literals only": (
+        "f.nt",
+        b'<x:a> <x:r> "b" .\n',
+        "f.nt: found no triples, expected triples between IRIs or blank nodes; "
+        f"the 1 in it have literals as tails\n  hint: {FINISHED}",
+    ),
+    "not parquet": (
+        "f.parquet",
+        b"a\tr\tb\n",
+        "f.parquet: found something else than Parquet, or only a part of it; expected a Parquet file\n"
+        "  hint: copy or write it again; a text file should end in .tsv or .csv",
+    ),
+    "compressed parquet": (
+        "f.parquet.gz",
+        b"",
+        "f.parquet.gz: found a compressed Parquet file, expected a plain one: Parquet has its own compression\n"
+        "  hint: gunzip it",
+    ),
+}
+
+
+def message(path: str) -> str:
+    with pytest.raises(InputError) as caught:
+        read_graph(path)
+    assert caught.value.exit_status == 2
+    return str(caught.value)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_text(folder, case):
+    name, content, expected = TEXTS[case]
+    (folder / name).write_bytes(content)
+    assert message(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        (
+            {"subject": ["a"], "predicate": ["r"], "object": ["b"]},
+            "found the columns subject, predicate, object; expected head, relation, tail\n"
+            "  hint: rename the columns that hold the head, the relation and the tail of each triple",
+        ),
+        (
+            {"head": ["a", "a"], "relation": ["r", None], "tail": ["b", "b"]},
+            "the relation in row 2 is empty, expected a name in each of the 3 columns\n"
+            "  hint: write the name, or delete the row",
+        ),
+        (
+            {"head": [1.5], "relation": ["r"], "tail": ["b"]},
+            "found double in the column head, expected text\n"
+            "  hint: names are text; convert the column first",
+        ),
+        (
+            {"head": pa.array([], pa.string()), "relation": pa.array([], pa.string()), "tail": pa.array([], pa.string())},
+            f"found no triples, expected at least one row\n  hint: {FINISHED}",
+        ),
+    ],
+)
+def test_parquet(folder, table, expected):
+    pq.write_table(pa.table(table), "f.parquet")
+    assert message("f.parquet") == f"f.parquet: {expected}"
+
+
+def test_a_directory_instead_of_a_file(folder):
+    (folder / "data").mkdir()
+    assert message("data") == (
+        "data: found a directory, expected a file with triples\n"
+        "  hint: name one file; this directory holds none"
+    )
+    for name in ("train.txt", "valid.txt"):
+        (folder / "data" / name).touch()
+    assert message("data").endswith("  hint: name one of its files: train.txt, valid.txt")
+
+
+def test_a_missing_file(folder):
+    (folder / "facts.tsv").touch()
+    assert message("fact.tsv") == (
+        "fact.tsv: no such file; did you mean 'facts.tsv'?\n  hint: check the path; - reads from stdin"
+    )
+    assert message("nowhere/facts.tsv") == (
+        "nowhere/facts.tsv: no such file: the directory 'nowhere' does not exist\n"
+        "  hint: check the path; - reads from stdin"
+    )
+
+
+def test_stdin(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"a\tr\n")))
+    assert message("-").startswith("<stdin>:1: found 2 columns, expected 3 (head, relation, tail)")
+
+
+def test_rdf_without_the_extra(folder, monkeypatch):
+    (folder / "f.nt").write_text("<x:a> <x:r> <x:b> .\n")
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    assert message("f.nt") == (
+        "f.nt: RDF files need the package pyoxigraph, which is not installed\n"
+        "  hint: pip install 'reshuffle[rdf]'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "separator"), [(b"a\tr\tb\na\tr\n", "tabs"), (b"head,relation,tail\na,r,b\na,r\n", "commas")]
+)
+def test_large_files_get_the_same_message(folder, monkeypatch, content, separator):
+    monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
+    name = "f.tsv" if separator == "tabs" else "f.csv"
+    (folder / name).write_bytes(content)
+    assert f"found 2 columns, expected 3 (head, relation, tail) separated by {separator}" in message(name)
+
+
+def test_large_truncated_gzip(folder, monkeypatch):
+    monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
+    (folder / "f.tsv.gz").write_bytes(gzip.compress(b"a\tr\tb\n" * 3, mtime=0)[:-9])
+    assert message("f.tsv.gz").startswith("f.tsv.gz:1: the compressed data ends early")
