@@ -31,6 +31,11 @@ class Answers(ABC):
 
     @property
     @abstractmethod
+    def exactness(self) -> str:
+        """What the answers are: exact, exact within m steps, an exact fixpoint without geometry, a sketch."""
+
+    @property
+    @abstractmethod
     def facts(self) -> KnowledgeGraph:
         """The graph as it is now, updates included."""
 
@@ -49,6 +54,10 @@ class Answers(ABC):
     @abstractmethod
     def triples(self) -> Iterator[Triple]:
         """The derived triples that are not facts, streamed, sorted by nothing but grouped by relation."""
+
+    def sorted_triples(self) -> Iterator[Triple]:
+        """The same by head, relation and tail. An engine that can stream them in this order does."""
+        return iter(sorted(self.triples()))
 
     @abstractmethod
     def counts(self) -> dict[str, Count]:

@@ -1,0 +1,260 @@
+"""Exact answers from ordering constraints: reachability in the product of the graph and small automata.
+
+(a, r, b) is captured iff, for every (start, exit) pair that decides r, the private value that starts in slot
+`start` of a arrives in slot `exit` of b, that is iff some path of facts from a to b spells a word of the pair's
+automaton. So a question is a search, and all answers are a search from every entity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import UnknownNameError, near_names
+from reshuffle.kg import Triple, inverse_name
+from reshuffle.reasoning.answers import Answers, Count
+from reshuffle.reasoning.kernels import search as kernel
+from reshuffle.reasoning.live import LiveGraph
+from reshuffle.reasoning.machine import answerable, assemble
+from reshuffle.reasoning.sorting import sorted_triples
+from reshuffle.reasoning.sweeping import Sweep
+from reshuffle.reasoning.updating import MaterialisedPairs
+from reshuffle.reasoning.workspace import Workspace, budget, workspace_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.walking import Pairs
+
+_MANY = 1000  # facts added at once from which storing everything anew is the faster way
+
+
+class GeometryAnswers(Answers):
+    """What constraints capture over a graph, exactly. Made by `Reasoner.on`."""
+
+    def __init__(
+        self,
+        constraints: OrderingConstraints,
+        graph: KnowledgeGraph,
+        *,
+        memory: int | None = None,
+        notes: Callable[[str], None] = lambda _note: None,
+    ) -> None:
+        self.constraints = constraints
+        self._live = LiveGraph(graph)
+        self._memory = memory
+        self._stored: MaterialisedPairs | None = None
+        self._workspaces: list[Workspace] = []
+        self._counts: dict[str, Count] | None = None
+        self._version = 0
+        self._assemble()
+        note = _shares_nothing(constraints, graph)
+        if note:
+            notes(note)
+
+    def _assemble(self) -> None:
+        """The automata for the relations that the facts use now."""
+        relations = list(self._live.relations)
+        self._machine = assemble(
+            self.constraints, relations, {relation: number for number, relation in enumerate(relations)}
+        )
+
+    @property
+    def exactness(self) -> str:
+        """What the answers are."""
+        bound = self.constraints.bound
+        return "exact" if bound is None else f"exact within {bound} steps"
+
+    @property
+    def facts(self) -> KnowledgeGraph:
+        """The graph as it is now, updates included."""
+        return self._live.graph
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that facts or rules use; fresh ones and inverses are not among them."""
+        return tuple(dict.fromkeys([*answerable(self.constraints), *self._live.relations]))
+
+    def __repr__(self) -> str:
+        return f"<answers over {self.facts!r}: {self.exactness}>"
+
+    # --- single questions ---------------------------------------------------------------------------
+
+    def holds(self, head: str, relation: str, tail: str) -> bool:
+        """Does the triple follow (or stand in the graph)?"""
+        source, target = self._live.entities.id(head), self._live.entities.id(tail)
+        if not self._is_derivable(relation):
+            number = self._live.relations.find(relation)
+            return number is not None and self._live.contains(source, number, target)
+        clauses, workspace = self._machine.clauses(relation), self._workspace()
+        return bool(
+            kernel.reaches(
+                self._live.edges,
+                self._machine.forwards,
+                clauses,
+                workspace.scratch,
+                workspace.ticks(len(clauses.first)),
+                kernel.room_for(clauses),
+                source,
+                target,
+            )
+        )
+
+    def tails(self, head: str, relation: str) -> Iterator[str]:
+        """All f with (head, relation, f)."""
+        return self._ends(self._live.entities.id(head), relation, backwards=False)
+
+    def heads(self, relation: str, tail: str) -> Iterator[str]:
+        """All e with (e, relation, tail)."""
+        return self._ends(self._live.entities.id(tail), relation, backwards=True)
+
+    def _ends(self, entity: int, relation: str, *, backwards: bool) -> Iterator[str]:
+        if not self._is_derivable(relation):
+            ids = self._live.neighbours(entity, relation, backwards=backwards)
+        else:
+            clauses, workspace = self._machine.clauses(relation), self._workspace()
+            _, hits, found = kernel.ends_of(
+                self._live.edges,
+                self._machine.backwards if backwards else self._machine.forwards,
+                clauses,
+                workspace.scratch,
+                workspace.ticks(len(clauses.first)),
+                kernel.room_for(clauses),
+                entity,
+                np.empty(64, dtype=np.int64),
+            )
+            ids = hits[:found].astype(np.int32)
+        return iter(self._live.entities.names(ids))
+
+    def _is_derivable(self, relation: str) -> bool:
+        """Can rules add to the relation's facts? Raises where nobody knows it."""
+        if relation in self._machine.clauses_of:
+            return True
+        if relation not in self._live.relations and relation not in answerable(self.constraints):
+            raise UnknownNameError("relation", relation, self.relations)
+        return False
+
+    def _workspace(self) -> Workspace:
+        """The scratch memory of the calling thread's questions."""
+        size, words = len(self._live.entities), self._machine.most_words
+        if not self._workspaces or not self._workspaces[0].fits(size, words):
+            budget(self._memory, per_thread=workspace_bytes(size, words), cores=1)
+            self._workspaces = [Workspace(size + size // 8 + 16, words)]
+        return self._workspaces[0]
+
+    # --- all answers --------------------------------------------------------------------------------
+
+    def counts(self) -> dict[str, Count]:
+        """Per relation, how many are derived and how many hold, without storing them."""
+        if self._counts is None:
+            self._counts = dict(self._counted())
+        return dict(self._counts)
+
+    def _counted(self) -> Iterator[tuple[str, Count]]:
+        sweep = self._sweep()
+        for relation in self.relations:
+            number = self._live.relations.find(relation)
+            facts = 0 if number is None else int(self._live.facts_of[number])
+            if relation not in self._machine.clauses_of:
+                yield relation, Count(0, facts)
+                continue
+            total = sweep.total(relation) if self._stored is None else self._stored.total(relation)
+            yield relation, Count(total - facts, total)
+
+    def triples(self) -> Iterator[Triple]:
+        """The derived triples that are not facts, streamed, grouped by relation."""
+        for relation, (heads, tails) in self._derived_blocks():
+            names = self._live.entities.names
+            for head, tail in zip(names(heads), names(tails), strict=True):
+                yield Triple(head, relation, tail)
+
+    def _derived_blocks(self) -> Iterator[tuple[str, Pairs]]:
+        version, sweep = self._version, self._sweep()
+        for relation in self._machine.clauses_of:
+            if self._stored is None:
+                blocks = sweep.derived_blocks(relation)
+            else:
+                blocks = (self._live.without_facts(relation, *pairs) for pairs in self._stored.pairs(relation))
+            for pairs in blocks:
+                yield relation, pairs
+                if self._version != version:
+                    raise RuntimeError("facts were added or removed while the triples were being read")
+
+    def sorted_triples(self) -> Iterator[Triple]:
+        """The derived triples by head, relation and tail, in blocks of heads: memory stays bounded."""
+        return sorted_triples(self._live, self._machine, self._sweep())
+
+    def materialise(self) -> None:
+        """Store all that holds; from then on `add` and `remove` keep it true instead of searching again."""
+        sweep = self._sweep()
+        stored = MaterialisedPairs(self._machine, len(self._live.entities), len(self._live.relations))
+        for relation in self._machine.clauses_of:
+            stored.fill(relation, sweep.blocks(relation), most_bytes=self._memory)
+        self._stored = stored
+
+    def _sweep(self) -> Sweep:
+        return Sweep(self._live, self._machine, memory=self._memory)
+
+    # --- updates ------------------------------------------------------------------------------------
+
+    def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """New facts, new entities included; stored answers grow by what follows from them."""
+        given = list(triples)
+        known = len(self._live.relations)
+        ids = [self._live.intern(triple) for triple in given]
+        self._touch()
+        if len(self._live.relations) > known:
+            self._assemble()
+        if self._stored is None:
+            self._live.insert_all(ids)
+        elif len(self._live.relations) > known or self._is_much(ids):
+            self._live.insert_all(ids)
+            self.materialise()
+        else:
+            workspace = self._workspace()
+            for fact in ids:
+                self._stored.add(self._live, workspace, fact)
+
+    def _is_much(self, new: list[tuple[int, int, int]]) -> bool:
+        """Is computing everything anew the faster way, or the only one?"""
+        assert self._stored is not None
+        many = len(new) > max(_MANY, len(self._live) // 10)
+        return many or not self._stored.has_room_for(len(self._live.entities))
+
+    def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """Take facts back; what followed only from them no longer holds. Unknown facts are ignored."""
+        self._touch()
+        for triple in triples:
+            fact = self._live.find(triple)
+            if fact is None:
+                continue
+            if self._stored is None:
+                self._live.discard(*fact)
+            else:
+                self._stored.remove(self._live, self._workspace(), fact)
+
+    def _touch(self) -> None:
+        self._version += 1
+        self._counts = None
+
+    def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
+        """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
+        raise NotImplementedError
+
+
+def _shares_nothing(constraints: OrderingConstraints, graph: KnowledgeGraph) -> str | None:
+    """A note when no fact can meet a rule; not an error, since facts may be added later."""
+    known = set(constraints.relations)
+    used = list(graph.relations)
+    if not used or any(relation in known or inverse_name(relation) in known for relation in used):
+        return None
+    asked = [relation for relation in answerable(constraints)]
+    near = [f"'{name}' (facts: {near_names(name, used)[0]!r})" for name in asked if near_names(name, used)]
+    hint = f"; near names: {', '.join(near[:3])}" if near else ""
+    return f"warning: facts and rules share no relation, so nothing follows{hint}"

@@ -1,0 +1,164 @@
+"""The product of the graph and one relation's automata, written out, for searches from every entity.
+
+A single question walks the product without building it. All questions at once pass the same nodes many times,
+so it pays to look every edge up once, and to leave out the nodes from which no goal can be reached.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.int32]
+
+NONE = -1
+
+
+class Product(NamedTuple):
+    """Node `offsets[c] + e * sizes[c]` is the start of clause c at entity e; `starts[n] : starts[n + 1]` follow n."""
+
+    starts: NDArray[np.int64]  # node + 1
+    targets: Column  # edge
+    answers: Column  # node: its entity where a search ends there, else NONE
+    offsets: NDArray[np.int64]  # clause
+    sizes: NDArray[np.int64]  # clause: states
+
+
+class Marks(NamedTuple):
+    """What the searches of one thread write on."""
+
+    stamps: Column  # node
+    met: NDArray[np.int64]  # entity
+    queue: Column  # node
+    hits: Column  # entity
+
+
+@njit(cache=True, nogil=True)
+def grouped(keys: Column, values: Column, num_keys: int) -> tuple[NDArray[np.int64], Column]:
+    """A counting sort: the values of each key, `starts[key] : starts[key + 1]`."""
+    starts = np.zeros(num_keys + 1, dtype=np.int64)
+    for key in keys:
+        starts[key + 1] += 1
+    for key in range(num_keys):
+        starts[key + 1] += starts[key]
+    place = starts[:-1].copy()
+    ordered = np.empty(len(values), dtype=np.int32)
+    for number in range(len(keys)):
+        ordered[place[keys[number]]] = values[number]
+        place[keys[number]] += 1
+    return starts, ordered
+
+
+@njit(cache=True, nogil=True)
+def useful(sources: Column, targets: Column, answers: Column) -> NDArray[np.bool_]:
+    """The nodes from which some answer can be reached."""
+    starts, before = grouped(targets, sources, len(answers))
+    alive = answers != NONE
+    stack = np.flatnonzero(alive).astype(np.int32)
+    queue = np.empty(len(answers), dtype=np.int32)
+    queue[: len(stack)] = stack
+    filled, done = len(stack), 0
+    while done < filled:
+        node = queue[done]
+        done += 1
+        for edge in range(starts[node], starts[node + 1]):
+            if not alive[before[edge]]:
+                alive[before[edge]] = True
+                queue[filled] = before[edge]
+                filled += 1
+    return alive
+
+
+@njit(cache=True, nogil=True)
+def _answers_from(product: Product, clause: int, source: int, marks: Marks, tick: int) -> int:
+    """Flood one clause; the entities of its goal nodes go to `hits`, with repetition; how many?"""
+    starts, targets, answers = product.starts, product.targets, product.answers
+    stamps, queue, hits = marks.stamps, marks.queue, marks.hits
+    node = np.int32(product.offsets[clause] + source * product.sizes[clause])
+    queue[0] = node
+    stamps[node] = tick
+    done, filled, found = 0, 1, 0
+    while done < filled:
+        node = queue[done]
+        done += 1
+        if answers[node] != NONE:
+            hits[found] = answers[node]
+            found += 1
+        for edge in range(starts[node], starts[node + 1]):
+            target = targets[edge]
+            if stamps[target] != tick:
+                stamps[target] = tick
+                queue[filled] = target
+                filled += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
+    """The distinct entities that every clause reaches go to `hits`; how many?
+
+    Uses one tick per clause. An entity that meets the first c clauses has `met` = (tick << 16) + c.
+    """
+    met, hits = marks.met, marks.hits
+    base = np.int64(tick) << 16
+    kept = 0
+    for clause in range(len(product.offsets)):
+        found = _answers_from(product, clause, source, marks, tick + clause)
+        kept = 0
+        for place in range(found):
+            entity = hits[place]
+            before = met[entity]
+            if (clause == 0 and before != base + 1) or (clause > 0 and before == base + clause):
+                met[entity] = base + clause + 1
+                hits[kept] = entity
+                kept += 1
+        if kept == 0:
+            break
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def count_answers(product: Product, sources: Column, marks: Marks, tick: int) -> int:
+    """How many pairs hold with these sources."""
+    total = 0
+    for source in sources:
+        total += answers_of(product, source, marks, tick)
+        tick += len(product.offsets)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def pairs_of(
+    product: Product, sources: Column, marks: Marks, tick: int, most: int
+) -> tuple[Column, Column, int]:
+    """The pairs that hold with these sources, and how many sources are done.
+
+    Stops before the source that would exceed `most` pairs (one source may exceed it alone).
+    """
+    room = min(most, 4096)
+    heads, tails = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+    filled = 0
+    for place in range(len(sources)):
+        found = answers_of(product, sources[place], marks, tick)
+        tick += len(product.offsets)
+        if filled > 0 and filled + found > most:
+            return heads[:filled], tails[:filled], place
+        if filled + found > room:
+            room = max(filled + found, min(2 * room, most))
+            heads, tails = _moved(heads, filled, room), _moved(tails, filled, room)
+        heads[filled : filled + found] = sources[place]
+        tails[filled : filled + found] = marks.hits[:found]
+        filled += found
+    return heads[:filled], tails[:filled], len(sources)
+
+
+@njit(cache=True, nogil=True)
+def _moved(column: Column, filled: int, room: int) -> Column:
+    grown = np.empty(room, dtype=np.int32)
+    grown[:filled] = column[:filled]
+    return grown

@@ -1,0 +1,130 @@
+"""The automata of all relations, as arrays that the kernels run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import BudgetError
+from reshuffle.kg import inverse_name
+from reshuffle.reasoning.automaton import Automaton, SlotGraph
+from reshuffle.reasoning.kernels.search import STATE_MASK, Arcs, Clauses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from reshuffle.constraints import OrderingConstraints
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Automata side by side, forwards and reversed. A relation holds where all of its clauses accept."""
+
+    automata: tuple[Automaton, ...]
+    clauses_of: Mapping[str, tuple[int, ...]]  # relation to automata; only relations that rules can derive
+    forwards: Arcs
+    backwards: Arcs
+    first: tuple[int, ...] = field(repr=False)  # automaton to its first state
+
+    def clauses(self, relation: str) -> Clauses:
+        """What the kernels need to know of one relation."""
+        places = self.clauses_of[relation]
+        return Clauses(
+            np.array([self.first[place] for place in places], dtype=np.int32),
+            np.array([self.automata[place].num_states for place in places], dtype=np.int32),
+            np.array([self.words(place) for place in places], dtype=np.int32),
+        )
+
+    def words(self, place: int) -> int:
+        """Mask words per entity for one automaton."""
+        return (self.automata[place].num_states + 63) // 64
+
+    @property
+    def most_words(self) -> int:
+        """Mask words per entity that suffice for each automaton."""
+        return max((self.words(place) for place in range(len(self.automata))), default=1)
+
+
+def assemble(constraints: OrderingConstraints, present: Iterable[str], ids: Mapping[str, int]) -> Machine:
+    """The automata for facts that use the relations `present`; `ids` numbers these."""
+    usable = set(present)
+    alphabet = {
+        relation
+        for relation in constraints.relations
+        if relation in usable or (inverse_name(relation) in usable and relation != inverse_name(relation))
+    }
+    slots = SlotGraph(constraints, alphabet)
+    places: dict[Automaton, int] = {}
+    clauses_of: dict[str, tuple[int, ...]] = {}
+    for relation in answerable(constraints):
+        clauses = {
+            slots.automaton(start, leave): None for start, leave in constraints.decisive_slots(relation)
+        }
+        # A relation that constrains nothing would capture every pair: useless, so its facts answer alone.
+        # One whose words need relations without facts has no answers at all.
+        possible = clauses and all(clause.accepting for clause in clauses)
+        if possible and not all(clause.is_edge(relation) for clause in clauses):
+            clauses_of[relation] = tuple(places.setdefault(clause, len(places)) for clause in clauses)
+    return _compiled(tuple(places), clauses_of, ids)
+
+
+def answerable(constraints: OrderingConstraints) -> list[str]:
+    """The user's own relations: no inverse, identity or fresh one."""
+    silent = constraints.identities | constraints.hidden
+    return [r for r in constraints.relations if r not in silent and not is_inverse(r)]
+
+
+def is_inverse(relation: str) -> bool:
+    """Is the name one of `r^-1`?"""
+    return len(inverse_name(relation)) < len(relation)
+
+
+def _compiled(
+    automata: tuple[Automaton, ...], clauses_of: dict[str, tuple[int, ...]], ids: Mapping[str, int]
+) -> Machine:
+    sizes = [automaton.num_states for automaton in automata]
+    first = np.cumsum([0, *sizes])
+    if first[-1] > STATE_MASK:
+        raise BudgetError(f"the automata of these rules need {first[-1]:,} states; at most {STATE_MASK:,} fit")
+    arcs = [
+        (int(offset) + source, _label(relation, ids), int(offset) + target)
+        for offset, automaton in zip(first, automata, strict=False)
+        for source, relation, target in automaton.arcs
+    ]
+    starts = [int(offset) for offset in first[:-1]]
+    accepting = [
+        offset + state for offset, automaton in zip(starts, automata, strict=True) for state in automaton.accepting
+    ]
+    # Walking an arc backwards walks its facts the other way: the lowest bit of a label is the direction.
+    turned = [(target, label ^ 1, source) for source, label, target in arcs]
+    return Machine(
+        automata,
+        clauses_of,
+        _as_arrays(arcs, int(first[-1]), seeds=starts, goals=accepting),
+        _as_arrays(turned, int(first[-1]), seeds=accepting, goals=starts),
+        tuple(starts),
+    )
+
+
+def _label(relation: str, ids: Mapping[str, int]) -> int:
+    return 2 * ids[inverse_name(relation)] + 1 if is_inverse(relation) else 2 * ids[relation]
+
+
+def _as_arrays(arcs: list[tuple[int, int, int]], num_states: int, *, seeds: list[int], goals: list[int]) -> Arcs:
+    outgoing: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for source, label, target in sorted(arcs):
+        outgoing[source].append((label, target))
+    starts = np.cumsum([0, *(len(outgoing[state]) for state in range(num_states))])
+    flat = [arc for state in range(num_states) for arc in outgoing[state]]
+    is_seed, is_goal = np.zeros(num_states, dtype=np.bool_), np.zeros(num_states, dtype=np.bool_)
+    is_seed[seeds] = is_goal[goals] = True
+    return Arcs(
+        starts.astype(np.int32),
+        np.array([label for label, _ in flat], dtype=np.int32),
+        np.array([target for _, target in flat], dtype=np.int32),
+        is_seed,
+        is_goal,
+    )
