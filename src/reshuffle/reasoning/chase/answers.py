@@ -1,0 +1,238 @@
+"""Answers from the chase: names in and out, updates, proofs."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import UnknownNameError
+from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary
+from reshuffle.progress import SILENT
+from reshuffle.reasoning.answers import Answers, Count
+from reshuffle.reasoning.chase.names import KeySet, Names
+from reshuffle.reasoning.chase.program import Program
+from reshuffle.reasoning.chase.search import ProofSearch
+from reshuffle.reasoning.chase.store import Store
+from reshuffle.rules.base import base_relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.progress import Progress
+    from reshuffle.reasoning.chase.store import Layout
+    from reshuffle.reasoning.proofs import Proof
+    from reshuffle.rules import RuleBase
+
+
+class ChaseAnswers(Answers):
+    """The exact fixpoint of any path, hierarchy and intersection rules over a graph, inverse atoms included.
+
+    It is computed when first asked for. There is no geometry behind it, so there is no bound and no sketch.
+
+    >>> from reshuffle.rules import PathRule, RuleBase
+    >>> rules = RuleBase((PathRule(("parent", "parent^-1"), "sibling"),))
+    >>> answers = ChaseAnswers(rules, KnowledgeGraph([("ann", "parent", "eve"), ("bob", "parent", "eve")]))
+    >>> answers.holds("ann", "sibling", "bob"), answers.count()
+    (True, 4)
+    >>> answers.remove([("bob", "parent", "eve")])
+    >>> sorted(answers.triples())
+    [Triple(head='ann', relation='sibling', tail='ann')]
+    """
+
+    def __init__(
+        self,
+        rules: RuleBase,
+        facts: KnowledgeGraph,
+        *,
+        memory: int | None = None,
+        layout: Layout = "auto",
+        progress: Progress = SILENT,
+    ) -> None:
+        """`memory` limits the fixpoint, in bytes; `layout` forces sparse or dense relations."""
+        self.rules = rules
+        self._memory, self._layout, self._progress = memory, layout, progress
+        self._entities = Names(facts.entities)
+        names = dict.fromkeys([*facts.relations, *(base_relation(name) for name in rules.relations)])
+        self._relations = {name: number for number, name in enumerate(names)}
+        self._program = Program(rules, self._relations)
+        self._graph: KnowledgeGraph | None = facts
+        self._graph_relations = dict.fromkeys(facts.relations)
+        self._set_facts(facts.heads, facts.relation_ids, facts.tails)
+
+    def _set_facts(
+        self, heads: NDArray[np.int32], relations: NDArray[np.int32], tails: NDArray[np.int32]
+    ) -> None:
+        # Keys have room for twice the entities, so that most additions need no new keys.
+        self._bits = max(20, (2 * len(self._entities)).bit_length())
+        self._facts = KeySet(self._keys(heads, relations, tails))
+        self._computed: Store | None = None
+        self._search: ProofSearch | None = None
+
+    # --- the fixpoint -------------------------------------------------------------------------------
+
+    @property
+    def _store(self) -> Store:
+        if self._computed is None:
+            store = Store(
+                self._program,
+                len(self._entities),
+                entity_bits=self._bits,
+                layout=self._layout,
+                memory=self._memory,
+            )
+            store.enlarge(len(self._entities), self._num_relations)
+            store.add(self._facts.keys(), progress=self._progress)
+            self._computed = store
+        return self._computed
+
+    @property
+    def _num_relations(self) -> int:
+        """Fresh relations included, which lie between the first of the user's and those that came later."""
+        return max(self._program.num_relations, 1 + max(self._relations.values(), default=-1))
+
+    def _keys(
+        self, heads: NDArray[np.int32], relations: NDArray[np.int32], tails: NDArray[np.int32]
+    ) -> NDArray[np.int64]:
+        return (relations.astype(np.int64) << self._bits | heads) << self._bits | tails
+
+    def _columns(
+        self, keys: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        mask = (1 << self._bits) - 1
+        columns = (keys >> self._bits & mask, keys >> 2 * self._bits, keys & mask)
+        return tuple(column.astype(np.int32) for column in columns)  # type: ignore[return-value]
+
+    # --- questions ----------------------------------------------------------------------------------
+
+    @property
+    def facts(self) -> KnowledgeGraph:
+        """The graph as it is now, updates included."""
+        if self._graph is None:
+            names = Vocabulary(self._graph_relations, kind="relation")
+            place = np.full(self._num_relations, -1, dtype=np.int32)
+            place[[self._relations[name] for name in names]] = np.arange(len(names))
+            heads, relations, tails = self._columns(self._facts.keys())
+            self._graph = KnowledgeGraph.from_ids(
+                heads, place[relations], tails, entities=self._entities.vocabulary(), relations=names
+            )
+        return self._graph
+
+    def _relation(self, name: str) -> int:
+        number = self._relations.get(name)
+        if number is None:
+            raise UnknownNameError("relation", name, self._relations)
+        return number
+
+    def holds(self, head: str, relation: str, tail: str) -> bool:
+        """Does the triple follow (or stand in the graph)?"""
+        code = 2 * self._relation(relation)
+        return self._store.contains(code, self._entities.id(head), self._entities.id(tail))
+
+    def tails(self, head: str, relation: str) -> Iterator[str]:
+        """All f with (head, relation, f)."""
+        return iter(self._ends(2 * self._relation(relation), head))
+
+    def heads(self, relation: str, tail: str) -> Iterator[str]:
+        """All e with (e, relation, tail)."""
+        return iter(self._ends(2 * self._relation(relation) + 1, tail))
+
+    def _ends(self, code: int, start: str) -> list[str]:
+        return self._entities.of(self._store.ends(code, self._entities.id(start)))
+
+    def triples(self) -> Iterator[Triple]:
+        """The derived triples that are not facts, grouped by relation."""
+        for name, number in list(self._relations.items()):
+            for heads, tails in self._store.blocks(number):
+                keys = self._keys(heads, np.full(len(heads), number, dtype=np.int32), tails)
+                new_heads, _, new_tails = self._columns(self._facts.without(keys))
+                rows = zip(
+                    self._entities.of(new_heads),
+                    itertools.repeat(name),
+                    self._entities.of(new_tails),
+                    strict=False,
+                )
+                yield from map(Triple._make, rows)
+
+    def counts(self) -> dict[str, Count]:
+        """Per relation, how many are derived and how many hold."""
+        totals = self._store.pairs.totals
+        given = np.bincount(self._facts.keys() >> 2 * self._bits, minlength=len(totals))
+        return {
+            name: Count(int(totals[number] - given[number]), int(totals[number]))
+            for name, number in self._relations.items()
+        }
+
+    # --- updates ------------------------------------------------------------------------------------
+
+    def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """New facts; only their own consequences are derived."""
+        rows = [
+            (self._entities.id_of_new(head), self._relation_of_new(relation), self._entities.id_of_new(tail))
+            for head, relation, tail in triples
+        ]
+        columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
+        if len(self._entities) > 1 << self._bits:
+            self._set_facts(*self._columns_with(columns))
+            self._graph = None
+            return
+        new = self._facts.add(self._keys(*columns))
+        if len(new):
+            self._changed()
+        if self._computed is not None:
+            self._update(self._computed, new)
+
+    def _update(self, store: Store, new: NDArray[np.int64]) -> None:
+        self._computed = None  # until it is whole again: an interrupted update starts afresh
+        store.enlarge(len(self._entities), self._num_relations)
+        store.add(new)
+        self._computed = store
+
+    def _columns_with(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The facts and more of them; distinct since the key set sees to it."""
+        return np.concatenate([np.array(self._columns(self._facts.keys())), columns], axis=1)
+
+    def _relation_of_new(self, name: str) -> int:
+        self._graph_relations[name] = None
+        return self._relations.setdefault(name, self._num_relations)
+
+    def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """Take facts back, by delete and re-derive; triples of known names that are no facts are passed over.
+
+        Where more than half of the fixpoint would be in doubt, it is computed again when next asked for.
+        """
+        rows = [
+            (self._entities.id(head), self._relation(relation), self._entities.id(tail))
+            for head, relation, tail in triples
+        ]
+        columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
+        old = self._facts.discard(self._keys(*columns))
+        if not len(old):
+            return
+        self._changed()
+        store, self._computed = self._computed, None
+        if store is not None and store.remove(old, self._facts.places):
+            self._computed = store
+
+    def _changed(self) -> None:
+        self._graph = None
+        self._search = None
+
+    # --- proofs -------------------------------------------------------------------------------------
+
+    def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
+        """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
+        goal = (2 * self._relation(relation), self._entities.id(head), self._entities.id(tail))
+        if not self._store.contains(*goal):
+            return []
+        if self._search is None:
+            self._search = ProofSearch(self._store, self._facts.places, self._named)
+        return self._search.proofs(self._store.key(*goal), most=most)
+
+    def _named(self, key: int) -> Triple:
+        heads, relations, tails = self._columns(np.array([key]))
+        names = [name for name, number in self._relations.items() if number == relations[0]]
+        return Triple(self._entities.of(heads)[0], names[0], self._entities.of(tails)[0])

@@ -1,0 +1,286 @@
+"""The memory of the chase: it grows with the triples, and a relation that fills up turns into bits.
+
+A sparse triple costs about 40 bytes, a dense relation |E|^2 / 4 bytes (both directions). A join over bits passes
+64 pairs in the time that a sparse one needs for a fraction of a pair, so a relation turns dense long before
+that saves memory, unless its bits are large.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from reshuffle.errors import BudgetError
+from reshuffle.progress import SILENT
+from reshuffle.reasoning.kernels.chase import joins, keysets, retraction
+from reshuffle.reasoning.kernels.chase.pairs import (
+    FILLED,
+    POOLED,
+    QUEUED,
+    ROWS,
+    SPARSE,
+    WANTED,
+    Pairs,
+    fill_bits,
+    listed,
+    row_ends,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.progress import Progress
+    from reshuffle.reasoning.chase.program import Program
+
+Layout: TypeAlias = Literal["auto", "sparse", "dense"]
+
+_NEVER = np.iinfo(np.int64).max
+_SMALL_BITS = 64 << 20  # bytes of bits that may be spent for speed alone
+_BLOCK = 1 << 20  # triples between two reports of progress
+
+
+class Store:
+    """The pairs of every relation, numbered; nothing here knows a name."""
+
+    def __init__(
+        self,
+        program: Program,
+        num_entities: int,
+        *,
+        entity_bits: int,
+        layout: Layout = "auto",
+        memory: int | None = None,
+    ) -> None:
+        """`layout` forces one representation for all relations, for tests and comparisons."""
+        self.program, self.layout, self.memory = program, layout, memory
+        self.num_entities = num_entities
+        self.pairs = self._empty(program.num_relations, entity_bits)
+        self._tables(program.num_relations)
+
+    def _empty(self, num_relations: int, entity_bits: int) -> Pairs:
+        words = -(-max(self.num_entities, 1) // 64)
+        dense = num_relations if self.layout == "dense" else 0
+        counters = np.zeros(6, dtype=np.int64)
+        counters[WANTED] = -1
+        return Pairs(
+            entity_bits=entity_bits,
+            known=np.full(1024, keysets.EMPTY, dtype=np.int64),
+            row_keys=np.full(1024, keysets.EMPTY, dtype=np.int64),
+            row_of=np.empty(1024, dtype=np.int32),
+            row_start=np.empty(1024, dtype=np.int64),
+            row_size=np.empty(1024, dtype=np.int32),
+            row_room=np.empty(1024, dtype=np.int32),
+            pool=np.empty(1024, dtype=np.int32),
+            slot_of=np.arange(num_relations, dtype=np.int32)
+            if dense
+            else np.full(num_relations, SPARSE, np.int32),
+            bits=np.zeros((2, dense, 64 * words, words), dtype=np.uint64),
+            queue=np.empty(1024, dtype=np.int64),
+            totals=np.zeros(num_relations, dtype=np.int64),
+            dense_at=np.full(num_relations, _NEVER if dense else self._dense_at(words), dtype=np.int64),
+            counters=counters,
+        )
+
+    def _tables(self, num_relations: int) -> None:
+        self.triggers = self.program.triggers(num_relations)
+        self.sources = self.program.sources(num_relations)
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def contains(self, code: int, start: int, end: int) -> bool:
+        """Does `code(start, end)` hold?"""
+        pairs = self.pairs
+        slot = pairs.slot_of[code >> 1]
+        if slot == SPARSE:
+            return bool(keysets.has_key(pairs.known, self.key(code, start, end)))
+        return bool(int(pairs.bits[code & 1, slot, start, end >> 6]) >> (end & 63) & 1)
+
+    def key(self, code: int, start: int, end: int) -> int:
+        """The key of the triple that an atom speaks of."""
+        head, tail = (end, start) if code & 1 else (start, end)
+        bits = self.pairs.entity_bits
+        return ((code >> 1) << bits | head) << bits | tail
+
+    def ends(self, code: int, start: int) -> NDArray[np.int32]:
+        """All g with `code(start, g)`."""
+        found: NDArray[np.int32] = row_ends(self.pairs, code, start)
+        return found
+
+    def is_dense(self, relation: int) -> bool:
+        """Is the relation kept as bits?"""
+        return bool(self.pairs.slot_of[relation] != SPARSE)
+
+    def blocks(self, relation: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Heads and tails of a relation, a few at a time."""
+        if not self.is_dense(relation):
+            yield listed(self.pairs, relation)
+            return
+        rows = self.pairs.bits[0, self.pairs.slot_of[relation]]
+        step = max(1, _BLOCK // max(1, rows.shape[0]))
+        for first in range(0, self.num_entities, step):
+            octets = rows[first : first + step].astype("<u8", copy=False).view(np.uint8)
+            heads, tails = np.nonzero(np.unpackbits(octets, axis=1, bitorder="little"))
+            yield (heads + first).astype(np.int32), tails.astype(np.int32)
+
+    @property
+    def num_triples(self) -> int:
+        """All triples that hold, those of fresh relations included."""
+        return int(self.pairs.totals.sum())
+
+    @property
+    def num_bytes(self) -> int:
+        """What the arrays occupy."""
+        return sum(array.nbytes for array in self.pairs if isinstance(array, np.ndarray))
+
+    # --- deriving -----------------------------------------------------------------------------------
+
+    def add(self, keys: NDArray[np.int64], *, progress: Progress = SILENT) -> None:
+        """Make triples hold, and all that follows from them."""
+        done = 0
+        while (done := int(joins.load(self.pairs, keys, done))) < len(keys):
+            self.make_room()
+        self._derive(progress)
+
+    def _derive(self, progress: Progress) -> None:
+        with progress("chasing", unit="triples") as report:
+            seen = self.num_triples - int(self.pairs.counters[QUEUED])
+            status = joins.PAUSED
+            while status != joins.DONE:
+                status = joins.fixpoint(self.pairs, self.triggers, _BLOCK)
+                if status == joins.NO_ROOM:
+                    self.make_room()
+                elif status == joins.WANTS_DENSE:
+                    self._turn_dense(int(self.pairs.counters[WANTED]))
+                drawn = self.num_triples - int(self.pairs.counters[QUEUED])
+                report(drawn - seen)
+                seen = drawn
+
+    def remove(self, keys: NDArray[np.int64], facts: NDArray[np.int64]) -> bool:
+        """Take facts back, given the set of those that stay; False when starting afresh is cheaper.
+
+        Then the store is spoilt. In a dense fixpoint nearly every triple is suspect, and re-deriving each
+        costs more than deriving all.
+        """
+        suspects = self._suspects(facts, len(keys))
+        codes, bits = keys >> (2 * self.pairs.entity_bits), self.pairs.entity_bits
+        mask = (1 << bits) - 1
+        for code, key in zip(codes.tolist(), keys.tolist(), strict=True):
+            retraction.suspect(self.pairs, suspects, 2 * code, key >> bits & mask, key & mask)
+        most = max(1024, self.num_triples // 2)
+        while (status := retraction.overdelete(self.pairs, self.triggers, suspects, most)) == joins.NO_ROOM:
+            suspects = suspects._replace(
+                keys=doubled(suspects.keys),
+                sparse=keysets.rehashed(suspects.sparse, 2 * len(suspects.sparse)),
+            )
+        if status == retraction.TOO_MANY:
+            return False
+        deleted = suspects.keys[: suspects.counters[retraction.SUSPECTED]]
+        done = 0
+        while (done := int(retraction.rederive(self.pairs, self.sources, deleted, done))) < len(deleted):
+            self.make_room()
+        self._derive(SILENT)
+        return True
+
+    def _suspects(self, facts: NDArray[np.int64], least: int) -> retraction.Suspects:
+        size = 1 << max(10, (2 * least).bit_length())
+        return retraction.Suspects(
+            keys=np.empty(size, dtype=np.int64),
+            sparse=np.full(size, keysets.EMPTY, dtype=np.int64),
+            # Not zeros_like, which would touch every page of what is nearly all zero.
+            bits=np.zeros(self.pairs.bits.shape, dtype=np.uint64),
+            facts=facts,
+            counters=np.zeros(2, dtype=np.int64),
+        )
+
+    # --- growing ------------------------------------------------------------------------------------
+
+    def make_room(self) -> None:
+        """Enlarge whatever is nearly full: one of these is what a kernel found no room in."""
+        pairs, counters = self.pairs, self.pairs.counters
+        if 2 * counters[FILLED] > len(pairs.known):
+            live = int(np.count_nonzero(pairs.known >= 0))
+            self._replace(known=keysets.rehashed(pairs.known, 1 << max(10, (3 * live).bit_length())))
+            counters[FILLED] = live
+        if 2 * counters[ROWS] > len(pairs.row_keys):
+            row_keys, row_of = keysets.rehashed_map(pairs.row_keys, pairs.row_of, 2 * len(pairs.row_keys))
+            self._replace(row_keys=row_keys, row_of=row_of)
+        if 2 * counters[ROWS] > len(pairs.row_start):
+            rows = {name: doubled(getattr(pairs, name)) for name in ("row_start", "row_size", "row_room")}
+            self._replace(**rows)
+        if 3 * counters[POOLED] > len(pairs.pool):  # a row that moves takes up to twice what is in use
+            self._replace(pool=doubled(pairs.pool))
+        if 2 * counters[QUEUED] > len(pairs.queue):
+            self._replace(queue=doubled(pairs.queue))
+
+    def _replace(self, **arrays: NDArray[Any]) -> None:
+        self.pairs = Pairs(**{**self.pairs._asdict(), **arrays})
+        if self.memory is not None and self.num_bytes > self.memory:
+            raise BudgetError(
+                f"the fixpoint needs more than memory={self.memory:,} bytes: at {self.num_triples:,} triples, "
+                f"and not yet done, it needs {self.num_bytes:,}\n"
+                f"  hint: give it at least {2 * self.num_bytes:,}; all pairs of all relations as bits take "
+                f"{len(self.pairs.slot_of) * self.num_entities**2 // 4:,}"
+            )
+
+    def _dense_at(self, words: int) -> int:
+        """The size from which a relation is kept as bits."""
+        if self.layout == "sparse":
+            return _NEVER
+        if self.layout == "dense":
+            return 0
+        places = (64 * words) ** 2
+        return places // 1024 if places // 4 <= _SMALL_BITS else places // 128
+
+    def _turn_dense(self, relation: int) -> None:
+        """Keep a relation as bits from now on, unless the limit does not allow it."""
+        pairs = self.pairs
+        pairs.counters[WANTED] = -1
+        pairs.dense_at[relation] = _NEVER
+        slots, rows, words = pairs.bits.shape[1:]
+        slot = int(pairs.slot_of.max()) + 1
+        if slot >= slots:
+            # Pages that are never touched cost nothing, but a limit counts them.
+            wanted = slots + 1 if self.memory is not None else min(max(1, 2 * slots), len(pairs.slot_of))
+            if not self._affordable(16 * (wanted - slots) * rows * words):
+                return
+            bits = np.zeros((2, wanted, rows, words), dtype=np.uint64)
+            bits[:, :slots] = pairs.bits
+            self._replace(bits=bits)
+        fill_bits(self.pairs, relation, slot)
+
+    def _affordable(self, more: int) -> bool:
+        return self.memory is None or self.layout == "dense" or self.num_bytes + more <= self.memory
+
+    def enlarge(self, num_entities: int, num_relations: int) -> None:
+        """Room for new entities and relations; what holds stays as it is."""
+        self.num_entities = max(self.num_entities, num_entities)
+        self._enlarge_bits()
+        more = num_relations - len(self.pairs.slot_of)
+        if more <= 0:
+            return
+        words = self.pairs.bits.shape[3]
+        self._replace(
+            slot_of=np.append(self.pairs.slot_of, np.full(more, SPARSE, dtype=np.int32)),
+            totals=np.append(self.pairs.totals, np.zeros(more, dtype=np.int64)),
+            dense_at=np.append(self.pairs.dense_at, np.full(more, self._dense_at(words), dtype=np.int64)),
+        )
+        self._tables(num_relations)
+
+    def _enlarge_bits(self) -> None:
+        slots, rows, words = self.pairs.bits.shape[1:]
+        if self.num_entities <= rows:
+            return
+        wider = -(-3 * self.num_entities // 128)  # half as many again, since more may follow
+        bits = np.zeros((2, slots, 64 * wider, wider), dtype=np.uint64)
+        bits[:, :, :rows, :words] = self.pairs.bits
+        self._replace(bits=bits)
+
+
+def doubled(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy of twice the length; the second half is not set."""
+    larger = np.empty(2 * len(array), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
