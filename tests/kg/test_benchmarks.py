@@ -174,7 +174,7 @@ class Origin:
     """A server that may cut its answers off; `ranges` is what it was asked for."""
 
     content: dict[str, bytes] = field(default_factory=lambda: dict(FILES))
-    cut_after: list[int] = field(default_factory=list)  # one answer each, then whole answers
+    cut_after: list[int | None] = field(default_factory=list)  # one answer each, then whole answers
     knows_ranges: bool = True
     ranges: list[str | None] = field(default_factory=list)
     url: str = ""
@@ -253,6 +253,15 @@ def test_what_arrived_is_kept_for_the_next_call(card: DataCard, alone: Path) -> 
         assert not (alone / "tiny" / "facts.txt").exists()
         load_card(replace(card, url=origin.url))
     assert origin.ranges[3] == "bytes=18-"
+
+
+def test_files_that_came_whole_are_not_fetched_again(card: DataCard, alone: Path) -> None:
+    with serving(Origin(cut_after=[None, 3, 3, 3])) as origin:
+        with pytest.raises(DataNotFoundError):
+            load_card(replace(card, url=origin.url))
+        asked_before = len(origin.ranges)
+        load_card(replace(card, url=origin.url))
+    assert origin.ranges[asked_before:] == ["bytes=9-", None]
 
 
 def test_starts_again_where_the_server_knows_no_ranges(card: DataCard, alone: Path) -> None:
