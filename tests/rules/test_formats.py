@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ODD_NAMES = [
     "r", "born in", " r ", "/film/film/genre./a", "genre(s)", "a(X,Y)", "a, b", "f(X,Y), g", "X", "?x", "false", "<=",
     "a -> b", "a => b", "=b", "<a>", 'say "hi"', '"', "\\", "#tag", "a#b", "é", "a\tb", "a\nb", "a\u2028b", "_u2f_",
-    "x_u2f_", "a_u", "__", "100%", "%20", "~1", "not", "count", "http://example.org/a#b", "urn:reshuffle:relation:r",
+    "x_u2f_", "a_u", "__", "100%", "%20", "~1", "not", "count", "http://example.org/a#b", "urn:reshuffle:r",
     "a&b", "R", "a:-b", "1st", "is", "contains", "x", "^-1x", "'", "{", "table",
 ]  # fmt: skip
 

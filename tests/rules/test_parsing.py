@@ -388,6 +388,7 @@ ERRORS = [
     ),
     ("b(X,Y) <=", 10, "missing body", f"{ANYBURL_HINT}; rules without a body are outside the class"),
     ("b(X,Y) <= a(X,Y),", 18, "missing atom", TO_PARENTHESIS_HINT),
+    ("b(X,Y) <= a(X,c)d", 13, "the arguments of a cannot be read", TO_PARENTHESIS_HINT),
     ("b(X,Y) <= a", 11, "expected an atom here, found 'a'", TO_PARENTHESIS_HINT),
     ("b(X,Y) <= a(X,Y) c", 18, "expected ',' here, found 'c'", "atoms are separated by commas"),
     (

@@ -33,7 +33,7 @@ _VARIABLE = r"\s*([A-Z][0-9]*|\?\w+)\s*"
 _ATOM = re.compile(rf"\s*{_NAME}\({_VARIABLE},{_VARIABLE}\)")
 # Constants are entity names as they stand in the data, blanks, commas and parentheses included.
 _CONSTANT = rf"\s*({QUOTED}|{_WITHIN_ATOM}+?)\s*"
-_ATOM_WITH_CONSTANTS = re.compile(rf"\s*{_NAME}\({_CONSTANT},{_CONSTANT}\)(?=\s*(?:[,&#]|\Z))")
+_ATOM_WITH_CONSTANTS = re.compile(rf"\s*([^(]+)\({_CONSTANT},{_CONSTANT}\)(?=\s*(?:[,&#]|\Z))")
 _SEPARATOR = re.compile(r"\s*[,&]\s*")
 _FALSE = re.compile(r"\s*false\s*\Z")
 _END = re.compile(r"\s*(#.*)?\Z")
@@ -135,6 +135,8 @@ def _why_no_atom(line: SourceLine, at: int, end: int) -> InputError:
     if not opening:
         return line.error(f"expected an atom here, found '{text.strip()}'", at=start, hint=hint)
     arguments = inside.partition(")")[0].split(",")
+    if len(arguments) == 2:
+        return line.error(f"the arguments of {name.strip()} cannot be read", at=at + len(name) + 1, hint=hint)
     plural = "" if len(arguments) == 1 else "s"
     return line.error(
         f"wrong arity: {name.strip()} has {len(arguments)} argument{plural} here, and needs 2",

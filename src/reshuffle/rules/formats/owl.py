@@ -10,8 +10,8 @@
 | `p owl:propertyChainAxiom (r1 ... rn)` | `r1(X, Y) & ... -> p(X, Z)` |
 | `p owl:propertyDisjointWith q`, `owl:AllDisjointProperties` | `p(X, Y) & q(X, Y) -> false` |
 
-An anonymous `[ owl:inverseOf p ]` is the inverse relation. A relation whose name is no absolute IRI is
-written under `urn:reshuffle:relation:`, which reading takes off again. Everything else is counted, not read.
+An anonymous `[ owl:inverseOf p ]` is the inverse relation. Names become IRIs as they do in RDF facts
+(`reshuffle.kg.rdf`), so that rules and facts written side by side fit. Everything else is counted, not read.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import quote, unquote
 
-from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
 from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.rdf import from_iri, pyoxigraph, to_term
 from reshuffle.rules.base import Unread, base_relation
 from reshuffle.rules.rule import Disjointness, PathRule
 
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 OWL = "http://www.w3.org/2002/07/owl#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
-RELATION = "urn:reshuffle:relation:"
 
-_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|\\^`]*\Z")
 # Declarations and the ontology's own header say nothing about triples.
 _DECLARED = {
     f"{OWL}AnnotationProperty",
@@ -78,7 +76,7 @@ class _Ontology:
         if not isinstance(node, self.named_node):
             raise _UnreadableError
         iri: Any = node
-        return relation_name(iri.value)
+        return from_iri(iri.value)
 
     def members(self, node: Any) -> tuple[str, ...]:
         """The relations of an RDF list."""
@@ -200,28 +198,27 @@ def _kind(predicate: str, target: Any) -> str:
 
 
 def _load(content: bytes, file: str) -> _Ontology:
-    pyoxigraph = _pyoxigraph()
-    syntax = getattr(pyoxigraph.RdfFormat, _serialisation(content, file))
+    library = pyoxigraph(Place(file))
+    syntax = getattr(library.RdfFormat, _serialisation(content, file))
     try:
-        quads = list(pyoxigraph.parse(content, format=syntax, base_iri="urn:reshuffle:base"))
+        quads = list(library.parse(content, format=syntax))
     except SyntaxError as error:
-        raise InputError(error.msg, place=Place(file, error.lineno, error.offset)) from None
+        raise _malformed(error, file) from None
     triples = [(quad.subject, quad.predicate.value, quad.object) for quad in quads]
     anonymous: dict[Any, dict[str, Any]] = {}
     for subject, predicate, target in triples:
-        if isinstance(subject, pyoxigraph.BlankNode):
+        if isinstance(subject, library.BlankNode):
             anonymous.setdefault(subject, {})[predicate] = target
-    return _Ontology(triples, anonymous, pyoxigraph.NamedNode)
+    return _Ontology(triples, anonymous, library.NamedNode)
 
 
-def _pyoxigraph() -> Any:
-    try:
-        import pyoxigraph  # noqa: PLC0415 (an optional dependency)
-    except ImportError:
-        raise ReshuffleError(
-            "reading an ontology needs pyoxigraph\n  hint: pip install 'reshuffle[rdf]'"
-        ) from None
-    return pyoxigraph
+def _malformed(error: SyntaxError, file: str) -> InputError:
+    reason = re.sub(r"^Parser error (at|between) line.*?: ", "", error.msg)  # the place says it already
+    return InputError(
+        reason,
+        place=Place(file, error.lineno, error.offset),
+        hint="Turtle, RDF/XML and N-Triples are read; relative names need a base in the file",
+    )
 
 
 def _serialisation(content: bytes, file: str) -> str:
@@ -242,28 +239,13 @@ def _other_syntax(file: str, syntax: str) -> InputError:
     )
 
 
-def relation_name(iri: str) -> str:
-    """The relation that `iri_of` wrote; other IRIs are names as they are."""
-    return unquote(iri.removeprefix(RELATION)) if iri.startswith(RELATION) else iri
-
-
-def iri_of(relation: str) -> str:
-    """A relation as an IRI.
-
-    >>> iri_of("http://example.org/knows"), iri_of("born in")
-    ('http://example.org/knows', 'urn:reshuffle:relation:born%20in')
-    """
-    if _IRI.match(relation) and not relation.startswith(RELATION):
-        return relation
-    return RELATION + quote(relation, safe="")
-
-
 def lines(base: RuleBase) -> Iterator[str]:
     """Turtle: declarations, then one statement per rule; an intersection is no property axiom of OWL 2."""
+    pyoxigraph(Place("an ontology"))  # which knows what is an IRI
     yield f"@prefix owl: <{OWL}> ."
     yield f"@prefix rdfs: <{RDFS}> ."
     for relation in dict.fromkeys(base_relation(relation) for relation in base.relations):
-        yield f"<{iri_of(relation)}> a owl:ObjectProperty ."
+        yield f"{_property(relation)} a owl:ObjectProperty ."
     for rule in base.given:
         if isinstance(rule, PathRule):
             yield _statement(rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule)
@@ -284,5 +266,5 @@ def _statement(rule: PathRule) -> str:
 
 def _property(relation: str) -> str:
     if relation.endswith(INVERSE_SUFFIX):
-        return f"[ owl:inverseOf <{iri_of(inverse_name(relation))}> ]"
-    return f"<{iri_of(relation)}>"
+        return f"[ owl:inverseOf {_property(inverse_name(relation))} ]"
+    return to_term(relation, blank_nodes=False)
