@@ -99,13 +99,12 @@ TEXTS = {
     "empty file": (
         "f.tsv",
         b"",
-        "f.tsv: the file is empty, expected lines such as head<TAB>relation<TAB>tail\n"
-        f"  hint: {FINISHED}",
+        f"f.tsv: the file is empty, expected lines such as head<TAB>relation<TAB>tail\n  hint: {FINISHED}",
     ),
     "blank lines only": (
         "f.tsv",
         b"\n \n",
-        "f.tsv: found no triples, expected lines such as head<TAB>relation<TAB>tail\n" f"  hint: {FINISHED}",
+        f"f.tsv: found no triples, expected lines such as head<TAB>relation<TAB>tail\n  hint: {FINISHED}",
     ),
     "header only": (
         "f.csv",
@@ -223,7 +222,11 @@ def test_text(folder, case):
             "  hint: names are text; convert the column first",
         ),
         (
-            {"head": pa.array([], pa.string()), "relation": pa.array([], pa.string()), "tail": pa.array([], pa.string())},
+            {
+                "head": pa.array([], pa.string()),
+                "relation": pa.array([], pa.string()),
+                "tail": pa.array([], pa.string()),
+            },
             f"found no triples, expected at least one row\n  hint: {FINISHED}",
         ),
     ],

@@ -1,0 +1,188 @@
+"""What is written comes back, in every format."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from reshuffle.errors import InputError
+from reshuffle.kg import KnowledgeGraph, read_graph, write_graph, write_triples
+
+any_name = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+iris = st.sampled_from(
+    ["http://example.org/ä", "urn:reshuffle:x", "_:b1", "_:not a label", "a:b", "x:%zz", "a: b"]
+)
+tsv_name = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n"), min_size=1)
+
+
+def graphs(names):
+    inner = names.filter(lambda name: name[-1] not in " \r\t")
+    return st.lists(st.tuples(names, names, inner), min_size=1).map(KnowledgeGraph)
+
+
+def written_and_read(graph: KnowledgeGraph, ending: str) -> KnowledgeGraph:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"facts{ending}"
+        write_graph(graph, path)
+        assert [file.name for file in Path(folder).iterdir()] == [path.name]
+        return read_graph(path)
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".txt.gz"])
+@given(graph=graphs(tsv_name))
+@example(graph=KnowledgeGraph([("\ufeffa", "r", "b")]))
+@settings(max_examples=30, deadline=None)
+def test_tsv(ending, graph):
+    assert written_and_read(graph, ending) == graph
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".nt", ".ttl", ".nt.gz"])
+@given(graph=graphs(any_name | iris))
+@example(graph=KnowledgeGraph([('a"', ",", "b\r\n "), ("\ufeff", " ", "\n")]))
+@settings(max_examples=30, deadline=None)
+def test_other_formats(ending, graph):
+    assert written_and_read(graph, ending) == graph
+
+
+@given(graphs(any_name))
+@settings(max_examples=30, deadline=None)
+def test_tables(graph):
+    assert KnowledgeGraph.from_arrow(graph.to_arrow()) == graph
+    assert KnowledgeGraph.from_pandas(graph.to_pandas()) == graph
+    assert KnowledgeGraph.from_polars(graph.to_polars()) == graph
+
+
+def test_tables_of_other_shapes():
+    expected = {("1", "r", "2")}
+    frame = pd.DataFrame({"s": [1], "p": ["r"], "o": [2]}).astype({"p": "category"})
+    assert KnowledgeGraph.from_pandas(frame, columns=("s", "p", "o")) == expected
+    table = pl.DataFrame({"tail": ["2"], "head": ["1"], "relation": ["r"], "more": [None]})
+    assert KnowledgeGraph.from_polars(table) == expected
+    with pytest.raises(InputError, match="found the columns head; expected head, relation, tail"):
+        KnowledgeGraph.from_pandas(pd.DataFrame({"head": ["a"], "x": ["y"]}))
+
+
+def test_triples_are_written_in_the_order_given(tmp_path):
+    triples = [("b", "r", "c"), ("a", "r", "c"), ("b", "r", "c")]
+    write_triples(iter(triples), tmp_path / "facts.tsv")
+    assert (tmp_path / "facts.tsv").read_bytes() == b"b\tr\tc\na\tr\tc\nb\tr\tc\n"
+    write_triples([], tmp_path / "none.csv")
+    assert (tmp_path / "none.csv").read_bytes() == b"head,relation,tail\n"
+
+
+def test_files_look_as_documented(tmp_path):
+    kg = KnowledgeGraph([("ada", "born in", "http://example.org/uk"), ("_:b1", "_:r", 'a "b"')])
+    for ending, text in {
+        ".tsv": 'ada\tborn in\thttp://example.org/uk\n_:b1\t_:r\ta "b"\n',
+        ".csv": 'head,relation,tail\nada,born in,http://example.org/uk\n_:b1,_:r,"a ""b"""\n',
+        ".ttl": "<urn:reshuffle:ada> <urn:reshuffle:born%20in> <http://example.org/uk> .\n"
+        "_:b1 <urn:reshuffle:_%3Ar> <urn:reshuffle:a%20%22b%22> .\n",
+    }.items():
+        kg.write(tmp_path / f"facts{ending}")
+        assert (tmp_path / f"facts{ending}").read_text() == text
+        assert KnowledgeGraph.read(tmp_path / f"facts{ending}") == kg
+
+
+def test_the_same_graph_gives_the_same_bytes(tmp_path):
+    kg = KnowledgeGraph([("a", "r", "b")])
+    for number in (1, 2):
+        write_graph(kg, tmp_path / f"{number}.tsv.gz")
+    assert (tmp_path / "1.tsv.gz").read_bytes() == (tmp_path / "2.tsv.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "1.tsv.gz").read_bytes()) == b"a\tr\tb\n"
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "", "b "])
+def test_names_that_tsv_cannot_hold(tmp_path, name):
+    path = tmp_path / "facts.tsv"
+    path.write_text("as it was")
+    with pytest.raises(InputError) as caught:
+        write_graph(KnowledgeGraph([("a", "r", name)]), path)
+    assert str(caught.value) == (
+        f"{path}: the name {name!r} cannot be written as TSV, which has no quotes: expected names without tabs "
+        "and line breaks, not empty, and no blank at the end of a tail\n"
+        "  hint: let the file name end in .csv or .parquet"
+    )
+    assert path.read_text() == "as it was"
+
+
+@pytest.mark.parametrize("ending", [".csv", ".nt"])
+def test_empty_names_are_not_written(tmp_path, ending):
+    with pytest.raises(
+        InputError, match="a name is empty, expected a name for every head, relation and tail"
+    ):
+        write_graph(KnowledgeGraph([("a", "r", "")]), tmp_path / f"facts{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_accepted_quietly(tmp_path):
+    path, notes = tmp_path / "facts.tsv", []
+    path.write_bytes(b'\xef\xbb\xbf#a b\tr\t"c" \t\r\n\r\n  \nd\tr\te')
+    assert read_graph(path, notes=notes.append) == {("#a b", "r", '"c"'), ("d", "r", "e")}
+    path = tmp_path / "facts.CSV"
+    path.write_bytes(b'\xef\xbb\xbfhead,relation,tail\t\r\n\r\na, r,"b \r\n c" \r\nd,r,e')
+    assert read_graph(path, notes=notes.append) == {("a", " r", "b \r\n c"), ("d", "r", "e")}
+    assert notes == []
+
+
+def test_duplicates_are_told(tmp_path):
+    path, notes = tmp_path / "facts.tsv", []
+    path.write_text("a\tr\tb\na\tr\tb \na\tr\tc\n")
+    assert len(read_graph(path, notes=notes.append)) == 2
+    path.write_text("a\tr\tb\n" * 1001)
+    assert len(read_graph(path, notes=notes.append)) == 1
+    assert notes == [f"{path}: 1 duplicate triple collapsed", f"{path}: 1,000 duplicate triples collapsed"]
+
+
+def test_literals_are_skipped_and_blank_nodes_numbered(tmp_path):
+    path, notes = tmp_path / "facts.ttl", []
+    path.write_text('<x:a> <x:r> [ <x:s> <x:b> ], [], _:b1, "text", 3 . <x:a> <x:r> _:b1 .')
+    for _ in range(2):
+        kg = read_graph(path, notes=notes.append)
+        assert sorted(kg) == [
+            ("_:b2", "x:s", "x:b"),
+            ("x:a", "x:r", "_:b1"),
+            ("x:a", "x:r", "_:b2"),
+            ("x:a", "x:r", "_:b3"),
+        ]
+    assert notes[:2] == [
+        f"{path}: 2 triples with a literal as tail skipped",
+        f"{path}: 1 duplicate triple collapsed",
+    ]
+
+
+def test_foreign_names_under_our_prefix_stay(tmp_path):
+    path = tmp_path / "facts.nt"
+    path.write_text("<urn:reshuffle:%FF> <urn:reshuffle:> <urn:reshuffle:a%20b> .\n")
+    assert set(read_graph(path)) == {("urn:reshuffle:%FF", "urn:reshuffle:", "a b")}
+
+
+def test_stdin_is_tsv(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"a\tr\tb\n")))
+    assert read_graph("-") == {("a", "r", "b")}
+
+
+def test_progress_counts_the_bytes_on_disk(tmp_path):
+    from contextlib import contextmanager
+
+    seen = []
+
+    @contextmanager
+    def progress(description, *, total=None, unit="it"):
+        seen.append((description, total, unit))
+        yield seen.append
+
+    write_graph(KnowledgeGraph([("a", "r", "b")]), tmp_path / "f.tsv.gz")
+    read_graph(tmp_path / "f.tsv.gz", progress=progress)
+    size = (tmp_path / "f.tsv.gz").stat().st_size
+    assert seen[0] == (f"reading {tmp_path / 'f.tsv.gz'}", size, "B")
+    assert sum(seen[1:]) == size
