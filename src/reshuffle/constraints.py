@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError, Place, UnknownNameError
+from reshuffle.errors import InputError, Place, ReshuffleError, UnknownNameError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.files import written_whole
 from reshuffle.rules import PathRule, parse_rules
@@ -153,13 +153,16 @@ class OrderingConstraints:
         sources = np.full((len(relations), data["num_slots"]), UNCONSTRAINED, dtype=np.int32)
         for index, pairs in enumerate(data["matrices"].values()):
             for source, slot in pairs:
-                sources[index, slot] = source
+                sources[index, slot] = _checked(source, slot, data["num_slots"])
         return cls(
             relations,
             sources,
             frozenset(data["identities"]),
             frozenset(data["hidden"]),
-            {relation: tuple((s, t) for s, t in pairs) for relation, pairs in data["roots"].items()},
+            {
+                relation: tuple((_checked(start, leave, data["num_slots"]), leave) for start, leave in pairs)
+                for relation, pairs in data["roots"].items()
+            },
             data["bound"],
             None if data["rules"] is None else parse_rules(data["rules"]),
         )
@@ -177,25 +180,41 @@ class OrderingConstraints:
             data = json.loads(Path(path).read_bytes())
             if data["format"] != FORMAT:
                 raise KeyError("format")
+            version = data["version"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"not a file of compiled constraints ({type(error).__name__})",
                 place=place,
                 hint="`reshuffle compile RULES -o FILE` writes one",
             ) from error
-        if data["version"] != VERSION:
+        if version != VERSION:
             raise InputError(
-                f"constraints of version {data['version']}; this reshuffle reads version {VERSION}",
+                f"constraints of version {version}; this reshuffle reads version {VERSION}",
                 place=place,
                 hint="compile the rules again",
             )
-        return cls.from_dict(data)
+        try:
+            return cls.from_dict(data)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ReshuffleError) as error:
+            raise InputError(
+                f"compiled constraints that were changed after they were written ({type(error).__name__}: {error})",
+                place=place,
+                hint="compile the rules again",
+            ) from error
 
 
 def is_compiled(path: str | Path) -> bool:
     """Does the file look like compiled constraints (rather than rules)?"""
     with Path(path).open("rb") as file:
         return file.read(len(_OPENING)) == _OPENING
+
+
+def _checked(source: int, slot: int, num_slots: int) -> int:
+    """The source, if it and the slot exist: an array would take a negative one for the last."""
+    for place in (source, slot):
+        if not 0 <= place < num_slots:
+            raise ValueError(f"slot {place} of {num_slots}")
+    return source
 
 
 def _matrix(source: NDArray[np.int32]) -> NDArray[np.int8]:

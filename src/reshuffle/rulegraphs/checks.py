@@ -122,11 +122,11 @@ class _Checker:
         worst = _worst(self._some_edge(relation, inside) for relation in self.closed.relations)
         return HOLDS if worst == Check("verified", length=bound + 1) else worst
 
-    def _some_edge(self, relation: str, inside: Callable[[str, int, int], Check]) -> Check:
+    def _some_edge(self, relation: str, inside: Callable[[tuple[str, ...], int, int], Check]) -> Check:
         """One r-edge with L(e) inside L_r; the edge that the graph names as root is tried first."""
         first: Check | None = None
         for source, target in self._edges_of(relation):
-            check = inside(relation, source, target)
+            check = inside((relation,), source, target)
             if check.status != "violated":
                 return check
             first = first or check
@@ -136,21 +136,23 @@ class _Checker:
         edges = (_ends(edge) for edge in self.graph.by_label.get(relation, ()))
         return dict.fromkeys((*self.graph.roots.get(relation, ()), *edges))
 
-    def _inside(self, relation: str, source: int, target: int) -> Check:
+    def _inside(self, relations: tuple[str, ...], source: int, target: int) -> Check:
+        """Does every word between the two nodes entail one of the relations?"""
+        symbols = dict.fromkeys(self.grammar.symbol_of[relation] for relation in relations)
         try:
-            words = relation_language(self.grammar, [self.grammar.symbol_of[relation]])
+            words = relation_language(self.grammar, symbols)
             word = word_outside(edge_language(self.graph, source, target), words)
         except BudgetError:
-            return self._inside_up_to(relation, source, target, length=LENGTH)
-        return HOLDS if word is None else _not_entailed(word, relation, source, target)
+            return self._inside_up_to(relations, source, target, length=LENGTH)
+        return HOLDS if word is None else _not_entailed(word, relations, source, target)
 
-    def _inside_up_to(self, relation: str, source: int, target: int, *, length: int) -> Check:
-        symbol = self.grammar.symbol_of[relation]
+    def _inside_up_to(self, relations: tuple[str, ...], source: int, target: int, *, length: int) -> Check:
+        symbols = dict.fromkeys(self.grammar.symbol_of[relation] for relation in relations)
         words = self.graph.words(source, target, max_length=length)
         reached = length
         for word in itertools.islice(words, _MOST_WORDS):
-            if not self.grammar.derives(symbol, word):
-                return _not_entailed(word, relation, source, target)
+            if not any(self.grammar.derives(symbol, word) for symbol in symbols):
+                return _not_entailed(word, relations, source, target)
         cut_off = next(words, None)
         if cut_off is not None:
             reached = len(cut_off) - 1
@@ -167,20 +169,21 @@ class _Checker:
 
     def _clauses_entail(self, relation: str) -> Check:
         """Each word of a clause's edge derives one of its labels, and any choice of labels entails the relation."""
-        clauses = []
+        clauses, checks = [], []
         for source, target in self.graph.roots.get(relation) or self._edges_of(relation):
-            labels = [edge.label for edge in self.graph.edges if _ends(edge) == (source, target)]
-            labels = [label for label in labels if label not in self.graph.identities]
-            symbols = dict.fromkeys(self.grammar.symbol_of[label] for label in labels)
-            word = word_outside(
-                edge_language(self.graph, source, target), relation_language(self.grammar, symbols)
+            labels = tuple(
+                label for label in self.closed.relations if self.graph.has_path(source, (label,), target)
             )
-            if word is not None:
-                return _not_entailed(word, " or ".join(labels), source, target)
+            checks.append(self._inside(labels, source, target))
             clauses.append(frozenset(labels))
+        if not clauses:
+            return Check("violated", witness=f"no edge is labelled {relation}")
+        worst = _worst(checks)
+        if worst.status == "violated":
+            return worst
         choice = self._choice_without(relation, clauses)
         if choice is None:
-            return HOLDS
+            return worst
         return Check("violated", witness=f"{' & '.join(sorted(choice))} meet all clauses of {relation}")
 
     def _choice_without(self, relation: str, clauses: list[frozenset[str]]) -> frozenset[str] | None:
@@ -194,7 +197,8 @@ class _Checker:
                 continue
             if place == len(clauses):
                 return chosen
-            options = [chosen] if clauses[place] & known else [chosen | {label} for label in clauses[place]]
+            met = not clauses[place].isdisjoint(known)
+            options = [chosen] if met else [chosen | {label} for label in sorted(clauses[place])]
             for option in options:
                 if (option, place + 1) not in seen:
                     seen.add((option, place + 1))
@@ -221,8 +225,9 @@ def _violated(what: str, relation: str, source: int, target: int) -> Check:
     return Check("violated", witness=f"the {relation}-edge from node {source} to node {target} {what}")
 
 
-def _not_entailed(word: tuple[str, ...], relation: str, source: int, target: int) -> Check:
+def _not_entailed(word: tuple[str, ...], relations: tuple[str, ...], source: int, target: int) -> Check:
     path = ";".join(word) or "the empty word"
+    relation = " or ".join(relations)
     return _violated(f"has the path {path}, which does not entail {relation}", relation, source, target)
 
 

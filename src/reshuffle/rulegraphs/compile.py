@@ -16,8 +16,9 @@ def compiled(graph: RuleGraph) -> OrderingConstraints:
         if sources[position[label], target] != UNCONSTRAINED:
             raise ValueError(f"node {target} has two incoming {label}-edges, against (R2)")
         sources[position[label], target] = source
+    hidden = frozenset[str]() if graph.rules is None else graph.rules.fresh & set(graph.labels)
     return OrderingConstraints(
-        graph.labels, sources, graph.identities, roots=graph.roots, bound=graph.bound, rules=graph.rules
+        graph.labels, sources, graph.identities, hidden, graph.roots, graph.bound, graph.rules
     )
 
 

@@ -6,6 +6,7 @@ node to another has a type, the word of its labels, and an eq-reduced type, that
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -101,17 +102,40 @@ class RuleGraph:
 
     def words(self, source: int, target: int, *, max_length: int) -> Iterator[tuple[str, ...]]:
         """The eq-reduced types of the paths between two nodes, shortest first."""
+        steps_left = self._fewest_labels_to(target)
         level: dict[tuple[str, ...], frozenset[int]] = {(): self.identity_closure[source]}
         for length in range(max_length + 1):
             yield from (word for word, nodes in level.items() if target in nodes)
             if length < max_length:
+                # Most prefixes of a large graph lead nowhere near the target; keeping them costs exponentially.
+                in_time = {node for node, steps in steps_left.items() if steps < max_length - length}
                 level = {
-                    (*word, label): self.after(nodes, label)
+                    (*word, label): reached
                     for word, nodes in level.items()
                     for label in dict.fromkeys(
                         label for node in sorted(nodes) for label in self.outgoing[node]
                     )
+                    if (reached := self.after(nodes, label) & in_time)
                 }
+
+    def _fewest_labels_to(self, target: int) -> dict[int, int]:
+        """For every node with a path to `target`: the labels, identities not counted, of a shortest one."""
+        sources: dict[int, list[tuple[int, int]]] = {}
+        for source, label, end in self.edges:
+            sources.setdefault(end, []).append((source, 0 if label in self.identities else 1))
+        fewest: dict[int, int] = {}
+        waiting = deque([(target, 0)])
+        while waiting:
+            node, steps = waiting.popleft()
+            if node in fewest:
+                continue
+            fewest[node] = steps
+            for source, cost in sources.get(node, ()):
+                if cost == 0:
+                    waiting.appendleft((source, steps))
+                else:
+                    waiting.append((source, steps + 1))
+        return fewest
 
     def __str__(self) -> str:
         return f"rule graph with {self.num_nodes} nodes and {len(self.edges)} edges"

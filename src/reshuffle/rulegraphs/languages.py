@@ -88,7 +88,8 @@ def relation_language(grammar: PathGrammar, symbols: Iterable[str]) -> Automaton
     automaton.finals = frozenset({final})
     expansion = _Expansion(grammar, automaton)
     for symbol in symbols:
-        expansion.symbol(automaton.start, symbol, final)
+        expansion.word(automaton.start, (symbol,), final)
+    expansion.finish()
     return automaton
 
 
@@ -97,15 +98,21 @@ class _Expansion:
 
     def __init__(self, grammar: PathGrammar, automaton: Automaton) -> None:
         self.grammar, self.automaton = grammar, automaton
+        self.waiting: list[tuple[int, str, int]] = []
 
     def word(self, source: int, word: Sequence[str], target: int) -> None:
+        """Rules may nest deeper than Python recurses, so the symbols of a word wait in line."""
         for symbol in word:
             following = self.automaton.state()
-            self.symbol(source, symbol, following)
+            self.waiting.append((source, symbol, following))
             source = following
         self.automaton.move(source, target)
 
-    def symbol(self, source: int, symbol: str, target: int) -> None:
+    def finish(self) -> None:
+        while self.waiting:
+            self._symbol(*self.waiting.pop())
+
+    def _symbol(self, source: int, symbol: str, target: int) -> None:
         component = self.grammar.component_of[symbol]
         if component.recursion is Recursion.LEFT:
             self._left(source, symbol, component.symbols, target)

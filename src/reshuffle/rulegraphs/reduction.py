@@ -181,6 +181,8 @@ def _merge_compatible(
             both = incoming[node] | incoming[other]
             if merged_into[other] == other and len({label for label, _ in both}) == len(both):
                 merged_into[node], incoming[other] = other, both
+                if node in movable:
+                    fixed.add(other)  # it ends a root edge now, so it must not move on in its turn
                 break
     return _resolved(merged_into)
 

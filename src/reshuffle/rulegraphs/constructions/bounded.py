@@ -20,19 +20,23 @@ longer than m + 1; every other word is derived by the rules.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reshuffle.errors import BudgetError, NotExpressibleError
+from reshuffle.errors import BudgetError, InputError, NotExpressibleError
 from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET, Draft
 from reshuffle.rules.grammar import PathGrammar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from reshuffle.rulegraphs.graph import RuleGraph
     from reshuffle.rules import RuleBase
+
+
+_BEYOND_COUNTING = 10**15
 
 
 @dataclass(frozen=True)
@@ -49,31 +53,41 @@ class _BoundedReader:
         self.grammar = PathGrammar(base)
         self.draft = draft
         self.bound = bound
-        self._after: dict[tuple[int, str], list[tuple[int, int]]] = {}  # -> [(length, node)]
+        self._made: dict[tuple[int, str], list[tuple[int, int]]] = {}  # -> [(length, node)]
+        self._waiting: list[tuple[int, int, int, str]] = []  # a heap of (length, node, context, symbol)
         self.alternatives = cache(self._alternatives)
         self.long_bodies = cache(self._long_bodies)
         self.collapsed = cache(self._collapsed)
 
-    def after(self, context: int, symbol: str, length: int) -> int:
+    def root_edge(self, start: int, symbol: str) -> tuple[int, int]:
+        """The edge that decides `symbol`: reading it is the whole root path."""
+        return start, self._after(start, symbol, 1)
+
+    def expand(self) -> None:
+        """Steps 2 and 3 for all edges, shortest root paths first, so that longer ones find theirs made."""
+        while self._waiting:
+            length, node, context, symbol = heapq.heappop(self._waiting)
+            if length > self.bound:
+                self._collapse(context, symbol, node)
+                continue
+            for body in self.long_bodies(symbol):
+                place = context
+                for part in body:
+                    place = self._after(place, part, length + len(body) - 1)
+                self.draft.free(place, node)
+
+    def _after(self, context: int, symbol: str, length: int) -> int:
         """The node after reading `symbol` from `context` where the root path has that length."""
-        made = self._after.setdefault((context, symbol), [])
+        made = self._made.setdefault((context, symbol), [])
         for known_length, node in made:
             if known_length <= length:
                 return node
         node = self.draft.node()
         made.append((length, node))
         self.draft.edge(context, self._labels(self.alternatives(symbol)), node)
-        if length > self.bound:
-            self._collapse(context, symbol, node)
-        else:
-            for body in self.long_bodies(symbol):
-                self._read(context, body, node, length + len(body) - 1)
+        # The node is new, so it orders edges of the same length by their making.
+        heapq.heappush(self._waiting, (length, node, context, symbol))
         return node
-
-    def _read(self, context: int, word: Sequence[str], end: int, length: int) -> None:
-        for symbol in word:
-            context = self.after(context, symbol, length)
-        self.draft.free(context, end)
 
     def _collapse(self, context: int, symbol: str, end: int) -> None:
         parts = self.collapsed(symbol)
@@ -137,10 +151,15 @@ class _BoundedReader:
                     part.add(rest.pop(place))
                 middle.update(rest)
 
-    def nodes_without_sharing(self) -> int:
-        """An upper bound on the nodes of the unfolding: nothing shared, every body taken to have two atoms."""
+    def nodes_without_sharing(self) -> int | None:
+        """An upper bound on the nodes of the unfolding: nothing shared, every body taken to have two atoms.
+
+        None where it is beyond all counting.
+        """
         sizes = dict.fromkeys(self.grammar.labels, 4)
         for _ in range(self.bound):
+            if max(sizes.values(), default=0) > _BEYOND_COUNTING:
+                return None
             sizes = {
                 symbol: 1 + sum(sizes[part] for body in self.long_bodies(symbol) for part in body)
                 for symbol in self.grammar.labels
@@ -155,16 +174,21 @@ def bounded_graph(base: RuleBase, *, bound: int, node_budget: int = DEFAULT_NODE
             "a bound together with intersection rules is an open question of the paper",
             remedy="leave out the bound, or use engine='chase'",
         )
+    if bound < 0:
+        raise InputError(
+            f"a bound of {bound} steps", hint="a bound is 0 (the facts and one-atom rules) or more"
+        )
     draft = Draft(node_budget=node_budget)
     reader = _BoundedReader(base.closed_under_reversal(), draft, bound)
-    start = draft.node()
     try:
+        start = draft.node()
         for symbol, labels in reader.grammar.labels.items():
-            edge = (start, reader.after(start, symbol, 1))
-            draft.roots.update(dict.fromkeys(labels, (edge,)))
+            draft.roots.update(dict.fromkeys(labels, (reader.root_edge(start, symbol),)))
+        reader.expand()
     except BudgetError as error:
+        nodes = reader.nodes_without_sharing()
         raise BudgetError(
-            f"bound={bound} unfolds into up to {reader.nodes_without_sharing():,} nodes, and {node_budget:,} are "
+            f"bound={bound} unfolds into {f'up to {nodes:,}' if nodes else 'too many'} nodes, and {node_budget:,} are "
             "allowed\n  hint: a smaller bound, a larger node_budget=, or engine='chase'"
         ) from error
     return draft.finished(base, bound=bound)

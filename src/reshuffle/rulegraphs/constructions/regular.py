@@ -24,6 +24,7 @@ and n_0 is never entered: the root edge of X has exactly the words of L_X, hence
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import NotExpressibleError
@@ -41,7 +42,7 @@ _MOST_CONTEXTS = 4  # looking at more of them finds the same
 
 
 class Reader:
-    """Builds `after(context, symbol)` on demand in a draft."""
+    """Writes `after(context, symbol)` into a draft, each when it is first needed."""
 
     def __init__(self, base: RuleBase, draft: Draft) -> None:
         """`base` must be closed under reversal; its path rules must be regular."""
@@ -50,6 +51,7 @@ class Reader:
         self._after: dict[tuple[int, str], int] = {}
         self._entry: dict[tuple[int, str], int] = {}
         self._contexts: dict[str, list[int]] = {}
+        self._waiting: deque[tuple[int, Sequence[str], int]] = deque()
         for component in self.grammar.components:
             if component.recursion is Recursion.EMBEDDED:
                 raise NotExpressibleError(
@@ -57,8 +59,7 @@ class Reader:
                     remedy="classify() says why; a bound or the chase still answers",
                 )
 
-    def after(self, context: int, symbol: str) -> int:
-        """The node where one stands after reading `symbol` from `context`."""
+    def _after_with_rules_waiting(self, context: int, symbol: str) -> int:
         if (context, symbol) not in self._after:
             self._contexts.setdefault(symbol, []).append(context)
             {
@@ -70,7 +71,8 @@ class Reader:
 
     def edge_of(self, context: int, symbol: str) -> tuple[int, int]:
         """Source and target of the edge that reads `symbol` from `context`."""
-        target = self.after(context, symbol)
+        target = self._after_with_rules_waiting(context, symbol)
+        self._finish()
         return self._entry[context, symbol], target
 
     def context_without_return(self, symbol: str) -> int | None:
@@ -80,9 +82,19 @@ class Reader:
 
     def read(self, context: int, word: Sequence[str], end: int) -> None:
         """A path that reads `word` from `context` and ends in `end`."""
-        for symbol in word:
-            context = self.after(context, symbol)
-        self.draft.free(context, end)
+        self._later(context, word, end)
+        self._finish()
+
+    def _later(self, context: int, word: Sequence[str], end: int) -> None:
+        """Rules may nest deeper than Python recurses, so what they ask for waits in line."""
+        self._waiting.append((context, word, end))
+
+    def _finish(self) -> None:
+        while self._waiting:
+            context, word, end = self._waiting.popleft()
+            for symbol in word:
+                context = self._after_with_rules_waiting(context, symbol)
+            self.draft.free(context, end)
 
     def _enter(self, context: int, symbol: str, entry: int, target: int) -> None:
         self._after[context, symbol], self._entry[context, symbol] = target, entry
@@ -92,7 +104,7 @@ class Reader:
         target = self.draft.node()
         self._enter(context, symbol, context, target)
         for production in self.grammar.productions[symbol]:
-            self.read(context, production.body, target)
+            self._later(context, production.body, target)
 
     def _read_both(self, context: int, symbol: str) -> None:
         entry, target = self.draft.node(), self.draft.node()
@@ -102,7 +114,7 @@ class Reader:
             body = production.body
             starts_with, ends_with = body[0] == symbol, body[-1] == symbol
             middle = body[1 if starts_with else 0 : len(body) - (1 if ends_with else 0)]
-            self.read(target if starts_with else entry, middle, entry if ends_with else target)
+            self._later(target if starts_with else entry, middle, entry if ends_with else target)
 
     def _read_right(self, context: int, symbol: str) -> None:
         members = self.grammar.component_of[symbol].symbols
@@ -116,9 +128,9 @@ class Reader:
             for production in self.grammar.productions[member]:
                 *rest, last = production.body
                 if last in entries:
-                    self.read(entries[member], rest, entries[last])
+                    self._later(entries[member], rest, entries[last])
                 else:
-                    self.read(entries[member], production.body, target)
+                    self._later(entries[member], production.body, target)
 
 
 def regular_graph(base: RuleBase, *, node_budget: int = DEFAULT_NODE_BUDGET) -> RuleGraph:
