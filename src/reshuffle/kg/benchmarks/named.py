@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +15,8 @@ from reshuffle.kg.benchmarks.finding import cache_directory, find_files, not_fou
 from reshuffle.kg.benchmarks.splits import (
     InductiveBenchmark,
     TransductiveBenchmark,
-    merged_graph,
-    read_file,
 )
+from reshuffle.kg.reading import read_graph
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def load_card(card: DataCard, *, progress: Progress = SILENT) -> Benchmark:
     """The benchmark that a card describes."""
     found = find_files(card) or _downloaded(card, progress)
     splits = {
-        f"{role}_{split}": merged_graph([_checked(file, found.paths[file]) for file in graph.files[split]])
+        f"{role}_{split}": reduce(or_, [_checked(file, found.paths[file]) for file in graph.files[split]])
         for role, graph in card.graphs.items()
         for split in SPLITS
     }
@@ -65,7 +66,7 @@ def _downloaded(card: DataCard, progress: Progress) -> FoundFiles:
 
 
 def _checked(file: FileCard, path: Path) -> KnowledgeGraph:
-    graph = read_file(path)
+    graph = read_graph(path)
     if len(graph) != file.triples:
         raise InputError(
             f"expected {file.triples:,} triples, found {len(graph):,}",

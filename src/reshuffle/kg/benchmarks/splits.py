@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from reshuffle.kg.benchmarks.layouts import inductive_files, transductive_files
 from reshuffle.kg.graph import KnowledgeGraph
-from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.kg.reading import read_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from numpy.typing import NDArray
+    from reshuffle.kg.vocabulary import Vocabulary
 
     FilePath: TypeAlias = str | PathLike[str]
 
@@ -42,7 +37,7 @@ class GraphSplit:
     @cached_property
     def triples(self) -> KnowledgeGraph:
         """Facts, validation triples and queries together: what a filtered ranking counts as true."""
-        return merged_graph([self.facts, self.valid, self.queries])
+        return self.facts | self.valid | self.queries
 
     def __repr__(self) -> str:
         return (
@@ -88,7 +83,7 @@ class InductiveBenchmark:
         """From graphs in memory; their vocabularies are aligned."""
         train = [train_facts, train_valid, train_queries]
         test = [test_facts, test_valid, test_queries]
-        relations = _union([graph.relations for graph in (*train, *test)], kind="relation")
+        relations = _union([graph.relations for graph in (*train, *test)])
         return cls(name, aligned_split(train, relations), aligned_split(test, relations))
 
     @classmethod
@@ -113,12 +108,12 @@ class InductiveBenchmark:
         """
         return cls.from_graphs(
             name or Path(train_facts).parent.name,
-            train_facts=read_file(train_facts),
-            train_valid=read_file(train_valid),
-            test_facts=read_file(test_facts),
-            test_queries=read_file(test_queries),
-            test_valid=read_file(test_valid),
-            train_queries=read_file(train_queries),
+            train_facts=_read(train_facts),
+            train_valid=_read(train_valid),
+            test_facts=_read(test_facts),
+            test_queries=_read(test_queries),
+            test_valid=_read(test_valid),
+            train_queries=_read(train_queries),
         )
 
     @classmethod
@@ -171,7 +166,7 @@ class TransductiveBenchmark:
     ) -> TransductiveBenchmark:
         """From graphs in memory; their vocabularies are aligned."""
         graphs = [facts, valid, queries]
-        relations = _union([graph.relations for graph in graphs], kind="relation")
+        relations = _union([graph.relations for graph in graphs])
         return cls(name, aligned_split(graphs, relations))
 
     @classmethod
@@ -181,9 +176,9 @@ class TransductiveBenchmark:
         """From your own files, each of them in any format that `read_graph` reads."""
         return cls.from_graphs(
             name or Path(facts).parent.name,
-            facts=read_file(facts),
-            queries=read_file(queries),
-            valid=read_file(valid),
+            facts=_read(facts),
+            queries=_read(queries),
+            valid=_read(valid),
         )
 
     @classmethod
@@ -197,33 +192,18 @@ Benchmark: TypeAlias = InductiveBenchmark | TransductiveBenchmark
 
 def aligned_split(graphs: Sequence[KnowledgeGraph], relations: Vocabulary) -> GraphSplit:
     """Facts, validation triples and queries over one vocabulary; the entities of the facts come first."""
-    entities = _union([graph.entities for graph in graphs], kind="entity")
+    entities = _union([graph.entities for graph in graphs])
     return GraphSplit(*(_with_vocabularies(graph, entities, relations) for graph in graphs))
 
 
-def merged_graph(graphs: Sequence[KnowledgeGraph]) -> KnowledgeGraph:
-    """The union of graphs over one vocabulary."""
-    entities = _union([graph.entities for graph in graphs], kind="entity")
-    relations = _union([graph.relations for graph in graphs], kind="relation")
-    aligned = [_with_vocabularies(graph, entities, relations) for graph in graphs]
-    return KnowledgeGraph.from_ids(
-        np.concatenate([graph.heads for graph in aligned]),
-        np.concatenate([graph.relation_ids for graph in aligned]),
-        np.concatenate([graph.tails for graph in aligned]),
-        entities=entities,
-        relations=relations,
-    )
-
-
-def _union(vocabularies: Sequence[Vocabulary], *, kind: str) -> Vocabulary:
+def _union(vocabularies: Sequence[Vocabulary]) -> Vocabulary:
     """All names, in order of first appearance."""
-    names = pa.chunked_array([vocabulary.to_arrow().cast(pa.large_string()) for vocabulary in vocabularies])
-    return Vocabulary(pc.unique(names), kind=kind)
+    return reduce(lambda names, more: names.extended_by(more)[0], vocabularies)
 
 
 def _with_vocabularies(graph: KnowledgeGraph, entities: Vocabulary, relations: Vocabulary) -> KnowledgeGraph:
-    entity_ids = _ids_in(graph.entities, entities)
-    relation_ids = _ids_in(graph.relations, relations)
+    entity_ids = entities.positions_of(graph.entities)
+    relation_ids = relations.positions_of(graph.relations)
     return KnowledgeGraph.from_ids(
         entity_ids[graph.heads],
         relation_ids[graph.relation_ids],
@@ -233,21 +213,5 @@ def _with_vocabularies(graph: KnowledgeGraph, entities: Vocabulary, relations: V
     )
 
 
-def _ids_in(vocabulary: Vocabulary, larger: Vocabulary) -> NDArray[np.int32]:
-    """For each id of `vocabulary` the id of the same name in `larger`."""
-    names = vocabulary.to_arrow().cast(pa.large_string())
-    positions: NDArray[np.int32] = pc.index_in(names, value_set=larger.to_arrow()).to_numpy()
-    return positions
-
-
-def read_file(path: FilePath | None) -> KnowledgeGraph:
-    """The triples of a file; none where there is no file."""
-    if path is None:
-        return _NOTHING
-    data = Path(path).read_bytes()
-    text = (gzip.decompress(data) if str(path).endswith(".gz") else data).decode()
-    return KnowledgeGraph(
-        tuple(line.split("\t"))  # type: ignore[misc]
-        for line in text.splitlines()
-        if line.strip()
-    )
+def _read(path: FilePath | None) -> KnowledgeGraph:
+    return _NOTHING if path is None else read_graph(path)
