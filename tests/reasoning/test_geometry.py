@@ -97,13 +97,13 @@ def test_little_memory_changes_no_answer(base, facts):
 
 def test_memory_that_cannot_do_says_what_is_needed():
     answers = GeometryAnswers(constraints_for(TRANSITIVE), KnowledgeGraph(CHAIN), memory=1000)
-    with pytest.raises(BudgetError, match=r"memory of 1.0 kB is too small: .* need 32.8 kB\n.*at least 32848 bytes"):
+    with pytest.raises(
+        BudgetError, match=r"memory of 1.0 kB is too small: .* need 32.8 kB\n.*at least 32848 bytes"
+    ):
         answers.count()
 
 
-changes = st.lists(
-    st.tuples(st.booleans(), fact_lists(entities=4, most=3)), min_size=1, max_size=5
-)
+changes = st.lists(st.tuples(st.booleans(), fact_lists(entities=4, most=3)), min_size=1, max_size=5)
 
 
 @settings(max_examples=60)

@@ -116,7 +116,9 @@ class SlotGraph:
         accepting = {slot for slot in range(self.num_slots) if leave in self._free[slot]}
         # Swapping names makes `start` state 0.
         renamed = {slot: slot for slot in range(self.num_slots)} | {start: 0, 0: start}
-        moved = tuple(sorted((renamed[source], relation, renamed[target]) for source, relation, target in arcs))
+        moved = tuple(
+            sorted((renamed[source], relation, renamed[target]) for source, relation, target in arcs)
+        )
         return Automaton(self.num_slots, moved, frozenset(renamed[slot] for slot in accepting))
 
 
@@ -154,7 +156,9 @@ def _trimmed(automaton: Automaton) -> Automaton:
         useful |= _reachable(state, back) if state not in useful else set()
     kept = sorted((_reachable(0, onward) & useful) | {0})
     number = {state: position for position, state in enumerate(kept)}
-    arcs = tuple((number[s], label, number[t]) for s, label, t in automaton.arcs if s in number and t in number)
+    arcs = tuple(
+        (number[s], label, number[t]) for s, label, t in automaton.arcs if s in number and t in number
+    )
     return Automaton(len(kept), arcs, frozenset(number[s] for s in automaton.accepting if s in number))
 
 
@@ -194,7 +198,8 @@ def _minimised(automaton: Automaton) -> Automaton:
         signatures: dict[tuple[int, tuple[tuple[str, int], ...]], int] = {}
         refined = [
             signatures.setdefault(
-                (block[state], tuple((label, block[target]) for label, target in moves[state])), len(signatures)
+                (block[state], tuple((label, block[target]) for label, target in moves[state])),
+                len(signatures),
             )
             for state in range(automaton.num_states)
         ]

@@ -14,6 +14,7 @@ import numpy as np
 from reshuffle.errors import UnknownNameError, near_names
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.reasoning.answers import Answers, Count
+from reshuffle.reasoning.explaining import Explainer
 from reshuffle.reasoning.kernels import search as kernel
 from reshuffle.reasoning.live import LiveGraph
 from reshuffle.reasoning.machine import answerable, assemble
@@ -52,6 +53,7 @@ class GeometryAnswers(Answers):
         self._stored: MaterialisedPairs | None = None
         self._workspaces: list[Workspace] = []
         self._counts: dict[str, Count] | None = None
+        self._explains: Explainer | None = None
         self._version = 0
         self._assemble()
         note = _shares_nothing(constraints, graph)
@@ -60,10 +62,7 @@ class GeometryAnswers(Answers):
 
     def _assemble(self) -> None:
         """The automata for the relations that the facts use now."""
-        relations = list(self._live.relations)
-        self._machine = assemble(
-            self.constraints, relations, {relation: number for number, relation in enumerate(relations)}
-        )
+        self._machine = assemble(self.constraints, self._live.relations)
 
     @property
     def exactness(self) -> str:
@@ -180,7 +179,9 @@ class GeometryAnswers(Answers):
             if self._stored is None:
                 blocks = sweep.derived_blocks(relation)
             else:
-                blocks = (self._live.without_facts(relation, *pairs) for pairs in self._stored.pairs(relation))
+                blocks = (
+                    self._live.without_facts(relation, *pairs) for pairs in self._stored.pairs(relation)
+                )
             for pairs in blocks:
                 yield relation, pairs
                 if self._version != version:
@@ -242,10 +243,20 @@ class GeometryAnswers(Answers):
     def _touch(self) -> None:
         self._version += 1
         self._counts = None
+        self._explains = None
 
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
         """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
-        raise NotImplementedError
+        goal = Triple(head, relation, tail)
+        if not self.holds(*goal):
+            return []
+        return self._explainer().proofs(goal, most=most)
+
+    def _explainer(self) -> Explainer:
+        """Made anew when facts have changed: which relations have facts decides its automata."""
+        if self._explains is None:
+            self._explains = Explainer(self.constraints, self._live, self._machine, self._workspace())
+        return self._explains
 
 
 def _shares_nothing(constraints: OrderingConstraints, graph: KnowledgeGraph) -> str | None:

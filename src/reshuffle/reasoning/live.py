@@ -37,7 +37,9 @@ class Names:
         yield from self._new_names
 
     def __getitem__(self, position: int) -> str:
-        return self.base[position] if position < len(self.base) else self._new_names[position - len(self.base)]
+        return (
+            self.base[position] if position < len(self.base) else self._new_names[position - len(self.base)]
+        )
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
         """The names of several ids."""
@@ -84,7 +86,9 @@ class LiveGraph:
         self._graph: KnowledgeGraph | None = graph
         self.used = 0  # places of the lists beside the rows
         self.facts_of = np.zeros(max(len(self.relations), 1), dtype=np.int64)
-        self.facts_of[: len(graph.relations)] = np.bincount(graph.relation_ids, minlength=len(graph.relations))
+        self.facts_of[: len(graph.relations)] = np.bincount(
+            graph.relation_ids, minlength=len(graph.relations)
+        )
         rows = kernel.both_directions(graph.heads, graph.relation_ids, graph.tails, graph.num_entities)
         lists = [np.full(graph.num_entities, kernel.NONE, np.int32)]
         lists += [np.empty(_FEW, dtype=np.int32) for _ in range(3)]
@@ -158,6 +162,15 @@ class LiveGraph:
         found: NDArray[np.int32] = kernel.neighbours_of(self.edges, entity, 2 * number + int(backwards))
         return found
 
+    def labelled(self, entity: int, label: int) -> list[int]:
+        """The neighbours over a label (twice the relation, plus one when backwards)."""
+        found: list[int] = kernel.neighbours_of(self.edges, entity, label).tolist()
+        return found
+
+    def has_edge(self, entity: int, label: int, neighbour: int) -> bool:
+        """Is there such an edge, in the direction of the label?"""
+        return bool(kernel.contains(self.edges, entity, label, neighbour))
+
     def insert(self, head: int, relation: int, tail: int) -> bool:
         """Add a fact; was it new?"""
         self.make_room()
@@ -205,9 +218,7 @@ class LiveGraph:
                 self.insert(*fact)
             return
         new = np.array(facts, dtype=np.int32).reshape(-1, 3)
-        heads, relations, tails = (
-            np.concatenate(pair) for pair in zip(self._columns(), new.T, strict=True)
-        )
+        heads, relations, tails = (np.concatenate(pair) for pair in zip(self._columns(), new.T, strict=True))
         entities, names = self.entities.vocabulary(), self.relations.vocabulary()
         self._settle(KnowledgeGraph.from_ids(heads, relations, tails, entities=entities, relations=names))
 

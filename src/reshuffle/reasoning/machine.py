@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,9 +14,19 @@ from reshuffle.reasoning.automaton import Automaton, SlotGraph
 from reshuffle.reasoning.kernels.search import STATE_MASK, Arcs, Clauses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from reshuffle.constraints import OrderingConstraints
+
+
+class Numbering(Protocol):
+    """The relations of the facts, and their numbers."""
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def id(self, name: str) -> int:
+        """The number of a relation."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -48,9 +58,9 @@ class Machine:
         return max((self.words(place) for place in range(len(self.automata))), default=1)
 
 
-def assemble(constraints: OrderingConstraints, present: Iterable[str], ids: Mapping[str, int]) -> Machine:
-    """The automata for facts that use the relations `present`; `ids` numbers these."""
-    usable = set(present)
+def assemble(constraints: OrderingConstraints, ids: Numbering) -> Machine:
+    """The automata for facts that use the relations which `ids` numbers."""
+    usable = set(ids)
     alphabet = {
         relation
         for relation in constraints.relations
@@ -83,20 +93,24 @@ def is_inverse(relation: str) -> bool:
 
 
 def _compiled(
-    automata: tuple[Automaton, ...], clauses_of: dict[str, tuple[int, ...]], ids: Mapping[str, int]
+    automata: tuple[Automaton, ...], clauses_of: dict[str, tuple[int, ...]], ids: Numbering
 ) -> Machine:
     sizes = [automaton.num_states for automaton in automata]
     first = np.cumsum([0, *sizes])
     if first[-1] > STATE_MASK:
-        raise BudgetError(f"the automata of these rules need {first[-1]:,} states; at most {STATE_MASK:,} fit")
+        raise BudgetError(
+            f"the automata of these rules need {first[-1]:,} states; at most {STATE_MASK:,} fit"
+        )
     arcs = [
-        (int(offset) + source, _label(relation, ids), int(offset) + target)
+        (int(offset) + source, fact_label(relation, ids), int(offset) + target)
         for offset, automaton in zip(first, automata, strict=False)
         for source, relation, target in automaton.arcs
     ]
     starts = [int(offset) for offset in first[:-1]]
     accepting = [
-        offset + state for offset, automaton in zip(starts, automata, strict=True) for state in automaton.accepting
+        offset + state
+        for offset, automaton in zip(starts, automata, strict=True)
+        for state in automaton.accepting
     ]
     # Walking an arc backwards walks its facts the other way: the lowest bit of a label is the direction.
     turned = [(target, label ^ 1, source) for source, label, target in arcs]
@@ -109,11 +123,14 @@ def _compiled(
     )
 
 
-def _label(relation: str, ids: Mapping[str, int]) -> int:
-    return 2 * ids[inverse_name(relation)] + 1 if is_inverse(relation) else 2 * ids[relation]
+def fact_label(relation: str, ids: Numbering) -> int:
+    """Relation r of the facts is label 2r walked forwards, and 2r + 1 walked backwards, as `r^-1`."""
+    return 2 * ids.id(inverse_name(relation)) + 1 if is_inverse(relation) else 2 * ids.id(relation)
 
 
-def _as_arrays(arcs: list[tuple[int, int, int]], num_states: int, *, seeds: list[int], goals: list[int]) -> Arcs:
+def _as_arrays(
+    arcs: list[tuple[int, int, int]], num_states: int, *, seeds: list[int], goals: list[int]
+) -> Arcs:
     outgoing: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for source, label, target in sorted(arcs):
         outgoing[source].append((label, target))

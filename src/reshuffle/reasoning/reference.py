@@ -51,9 +51,7 @@ def captured(constraints: OrderingConstraints, states: States, triple: Edge) -> 
     )
 
 
-def _completed(
-    constraints: OrderingConstraints, facts: Iterable[Edge], entities: set[str]
-) -> Iterator[Edge]:
+def _completed(constraints: OrderingConstraints, facts: Iterable[Edge], entities: set[str]) -> Iterator[Edge]:
     """The facts that the constraints know, their inverses, and the identity self-loops."""
     silent = constraints.identities | constraints.hidden
     known = set(constraints.relations) - silent

@@ -47,7 +47,11 @@ class MaterialisedPairs:
         return num_entities < 1 << self._bits
 
     def fill(
-        self, relation: str, blocks: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]], *, most_bytes: int | None
+        self,
+        relation: str,
+        blocks: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]],
+        *,
+        most_bytes: int | None,
     ) -> None:
         """Store the pairs of one relation, computed elsewhere, each exactly once."""
         place = self._relations[relation]

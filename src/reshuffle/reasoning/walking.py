@@ -7,15 +7,14 @@ the first where it fits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reshuffle.kg import inverse_name
 from reshuffle.reasoning.kernels import product as kernel
 from reshuffle.reasoning.kernels import search
-from reshuffle.reasoning.machine import is_inverse
+from reshuffle.reasoning.machine import fact_label, is_inverse
 from reshuffle.reasoning.workspace import Ticks, Workspace, workspace_bytes
 
 if TYPE_CHECKING:
@@ -139,25 +138,22 @@ def product_bytes(live: LiveGraph, machine: Machine, relation: str, *, threads: 
     automata = [machine.automata[place] for place in machine.clauses_of[relation]]
     nodes = len(live.entities) * sum(automaton.num_states for automaton in automata)
     edges = sum(
-        int(live.facts_of[_relation_of(live.relations, label)])
+        int(live.facts_of[fact_label(label, live.relations) // 2])
         for automaton in automata
         for _, label, _ in automaton.arcs
     )
     return nodes * (25 + 12 * threads) + edges * 24 + 8 * threads * len(live.entities)
 
 
-def walker_for(live: LiveGraph, machine: Machine, relation: str, *, most_bytes: float, threads: int) -> Walker:
+def walker_for(
+    live: LiveGraph, machine: Machine, relation: str, *, most_bytes: float, threads: int
+) -> Walker[Any]:
     """The faster walker that fits."""
     automata = [machine.automata[place] for place in machine.clauses_of[relation]]
     nodes = len(live.entities) * sum(automaton.num_states for automaton in automata)
     if nodes <= _MOST_NODES and product_bytes(live, machine, relation, threads=threads) <= most_bytes:
         return ProductWalker(live.graph, automata)
     return GraphWalker(live, machine, relation)
-
-
-def _relation_of(relations: object, label: str) -> int:
-    found: int = relations.id(inverse_name(label) if is_inverse(label) else label)  # type: ignore[attr-defined]
-    return found
 
 
 def _product(graph: KnowledgeGraph, automata: list[Automaton]) -> kernel.Product:
@@ -168,7 +164,7 @@ def _product(graph: KnowledgeGraph, automata: list[Automaton]) -> kernel.Product
     for offset, automaton in zip(offsets.tolist(), automata, strict=False):
         size = np.int32(automaton.num_states)
         for source, label, target in automaton.arcs:
-            starts, ends = graph.edges(_relation_of(graph.relations, label))
+            starts, ends = graph.edges(fact_label(label, graph.relations) // 2)
             if is_inverse(label):
                 starts, ends = ends, starts
             sources.append(starts * size + np.int32(offset + source))

@@ -87,7 +87,9 @@ def budget(memory: int | None, *, per_thread: int, cores: int) -> Budget:
     threads = max(1, min(cores, (memory - _FEWEST_PAIRS * _BYTES_PER_PAIR) // max(per_thread, 1)))
     left = memory - threads * per_thread
     # Half for the pairs that are being handed out, half for written-out products.
-    return Budget(threads, min(_MOST_PAIRS, max(_FEWEST_PAIRS, left // (4 * threads * _BYTES_PER_PAIR))), left / 2)
+    return Budget(
+        threads, min(_MOST_PAIRS, max(_FEWEST_PAIRS, left // (4 * threads * _BYTES_PER_PAIR))), left / 2
+    )
 
 
 def parsed_bytes(text: str) -> int:
@@ -98,7 +100,9 @@ def parsed_bytes(text: str) -> int:
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?", text.strip().upper())
     if match is None:
-        raise InputError(f"not a size: '{text}'", hint="write bytes, or a number with K, M, G or T, as in 500MB")
+        raise InputError(
+            f"not a size: '{text}'", hint="write bytes, or a number with K, M, G or T, as in 500MB"
+        )
     number, unit = match.groups()
     return int(float(number) * 1000 ** " KMGT".index(unit or " "))
 

@@ -42,9 +42,7 @@ class Scratch(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def mark(
-    stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int
-) -> bool:
+def mark(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
     """Visit a state, counted from the first of its automaton, of the entity whose words start at `row`."""
     place = row + (state >> 6)
     bit = np.uint64(1) << np.uint64(state & 63)
@@ -59,9 +57,7 @@ def mark(
 
 
 @njit(cache=True, nogil=True)
-def is_marked(
-    stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int
-) -> bool:
+def is_marked(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
     """Was it visited at this tick?"""
     place = row + (state >> 6)
     return stamps[place] == tick and masks[place] & (np.uint64(1) << np.uint64(state & 63)) != 0
@@ -277,9 +273,7 @@ def trace(  # noqa: PLR0913, PLR0917
     filled = seed(arcs, clauses, clause, scratch, tick, queue, entity)
     parents[:filled] = NONE
     first, words = clauses.first[clause], clauses.words[clause]
-    queue, _, place, parents = flood(
-        edges, arcs, first, words, scratch, tick, queue, filled, wanted, parents
-    )
+    queue, _, place, parents = flood(edges, arcs, first, words, scratch, tick, queue, filled, wanted, parents)
     path = np.empty(64, dtype=np.int64)
     length = 0
     while place != NONE:
