@@ -1,0 +1,69 @@
+"""One scorer's ties broken by another: rules first, types where no rule decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation.scorer import Scorer, Side
+    from reshuffle.kg import KnowledgeGraph
+
+
+@dataclass(frozen=True)
+class TieBroken:
+    """Orders by `first`, and what ties there by `second`. Both must look at the same graph.
+
+    A score is the place of the candidate's pair of scores among those of its row, counted from the lowest.
+    """
+
+    first: Scorer
+    second: Scorer
+
+    def __post_init__(self) -> None:
+        if (
+            self.first.graph.entities != self.second.graph.entities
+            or self.first.graph.relations != self.second.graph.relations
+        ):
+            raise InputError(
+                "two scorers on different graphs cannot be combined", hint="put both .on the same graph"
+            )
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The graph of both."""
+        return self.first.graph
+
+    def scores(
+        self,
+        anchors: NDArray[np.int32],
+        relations: NDArray[np.int32],
+        *,
+        side: Side,
+        candidates: NDArray[np.int32] | None,
+    ) -> NDArray[np.float32]:
+        """`Scorer.scores`."""
+        pairs = [
+            scorer.scores(anchors, relations, side=side, candidates=candidates)
+            for scorer in (self.first, self.second)
+        ]
+        return np.stack([_places(*row) for row in zip(*pairs, strict=True)])
+
+
+def _places(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Where each pair stands among the distinct ones, from the lowest.
+
+    >>> _places(np.array([2, 1, 1, 1]), np.array([0, 5, 7, 5]))
+    array([2., 0., 1., 0.], dtype=float32)
+    """
+    order = np.lexsort((second, first))
+    steps = (np.diff(first[order]) != 0) | (np.diff(second[order]) != 0)
+    places = np.empty(len(first), dtype=np.float32)
+    places[order] = np.concatenate([[0], np.cumsum(steps)])
+    return places

@@ -1,0 +1,123 @@
+"""`evaluate`: from a scorer and queries to a report."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError
+from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.evaluation.negatives import draw_negatives
+from reshuffle.evaluation.protocols import protocol_of
+from reshuffle.evaluation.queries import known_answers
+from reshuffle.evaluation.ranking import full_ranks, sampled_ranks
+from reshuffle.evaluation.report import Ranked, Report
+from reshuffle.evaluation.scorer import KnowsTypes
+from reshuffle.evaluation.unknown import answerable
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reshuffle.evaluation.negatives import Negatives
+    from reshuffle.evaluation.protocols import RankingProtocol
+    from reshuffle.evaluation.queries import Known, KnownAnswers, Queries
+    from reshuffle.evaluation.ranks import Ranks
+    from reshuffle.evaluation.scorer import Scorer, Side
+    from reshuffle.evaluation.unknown import UnknownPolicy
+    from reshuffle.progress import Progress
+
+
+def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
+    scorer: Scorer,
+    queries: KnowledgeGraph | Iterable[tuple[str, str, str]],
+    *,
+    protocol: str | RankingProtocol = "sampled-50",
+    known: Known = None,
+    seed: int = 0,
+    baseline: bool | TypeBaseline = True,
+    negatives: Negatives | None = None,
+    unknown: UnknownPolicy = "refuse",
+    progress: Progress = SILENT,
+) -> Report:
+    """Rank the true answer of every query, for its head and for its tail.
+
+    `known` says which triples are true and so must not be ranked as wrong: a graph, several, or a benchmark's
+    split (`bench.test`), of which the protocol takes its parts; by default the scorer's facts and the queries.
+    `baseline`: the type baseline fitted on the training facts. True takes the one that the scorer brings
+    (`type_baseline`), or fits one on the scorer's own facts. `negatives`: candidates drawn before, in place
+    of drawing them by `seed`. `unknown`: "refuse" queries about names that the scorer does not know, "skip"
+    them, or "isolate": treat missing entities as entities without facts.
+
+    >>> from reshuffle.evaluation import RuleBaseline
+    >>> from reshuffle.rules import PathRule, Quality, RuleBase
+    >>> facts = KnowledgeGraph([("ada", "bornIn", "uk"), ("bob", "bornIn", "italy"), ("eve", "livesIn", "italy")])
+    >>> rules = RuleBase((PathRule(("bornIn",), "livesIn", Quality(10, 8, 0.8)),))
+    >>> report = evaluate(RuleBaseline(rules).on(facts), [("ada", "livesIn", "uk")], protocol="full")
+    >>> report["mrr"], report["hits@1"], report.baseline.metrics["hits@1"]
+    (1.0, 1.0, 0.0)
+    """
+    started = time.perf_counter()
+    chosen = protocol_of(protocol)
+    asked = answerable(scorer, _graph_of(queries), unknown)
+    truths = known_answers(known, chosen.filters, asked.scorer.graph, asked.queries)
+    candidates = _candidates(asked.scorer, asked.queries, truths, chosen, seed=seed, given=negatives)
+
+    def ranked(name: str, one: Scorer) -> Ranked:
+        return Ranked(name, chosen, _ranks(one, asked.queries, truths, candidates, progress))
+
+    result = ranked(_name_of(scorer), asked.scorer)
+    beside = _type_baseline(asked.scorer, baseline)
+    compared = None if beside is None else ranked("type baseline", beside.on(asked.scorer.graph))
+    return Report(result, compared, seed, time.perf_counter() - started, asked.skipped)
+
+
+def _graph_of(queries: KnowledgeGraph | Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
+    return queries if isinstance(queries, KnowledgeGraph) else KnowledgeGraph(queries)
+
+
+def _name_of(scorer: Scorer) -> str:
+    return str(getattr(scorer, "name", type(scorer).__name__))
+
+
+def _candidates(
+    scorer: Scorer,
+    queries: Queries,
+    known: KnownAnswers,
+    protocol: RankingProtocol,
+    *,
+    seed: int,
+    given: Negatives | None,
+) -> Negatives | None:
+    if protocol.sampling is None:
+        if given is not None:
+            raise InputError(
+                f"the protocol '{protocol.name}' ranks all entities, and negatives were given",
+                hint="leave them out, or choose a protocol that samples",
+            )
+        return None
+    if given is None:
+        return draw_negatives(scorer.graph, queries, known, protocol.sampling, seed=seed)
+    if given.graph.entities != scorer.graph.entities or given.graph.relations != scorer.graph.relations:
+        raise InputError(
+            "the negatives were drawn on a graph with other entities or relations than the scorer's",
+            hint="read them with Negatives.read(path, scorer.graph)",
+        )
+    return given.of(queries)
+
+
+def _ranks(
+    scorer: Scorer, queries: Queries, known: KnownAnswers, candidates: Negatives | None, progress: Progress
+) -> dict[Side, Ranks]:
+    if candidates is None:
+        return full_ranks(scorer, queries, known, progress=progress)
+    return sampled_ranks(scorer, candidates, progress=progress)
+
+
+def _type_baseline(scorer: Scorer, wanted: bool | TypeBaseline) -> TypeBaseline | None:
+    if isinstance(wanted, TypeBaseline):
+        return wanted
+    if not wanted:
+        return None
+    return scorer.type_baseline if isinstance(scorer, KnowsTypes) else TypeBaseline.fit(scorer.graph)

@@ -1,0 +1,169 @@
+"""What an evaluation says: numbers, how they came about, and the type baseline beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reshuffle.evaluation.metrics import bootstrap_interval, per_query
+from reshuffle.evaluation.ranks import Ranks
+from reshuffle.evaluation.scorer import SIDES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from reshuffle.evaluation.metrics import Metrics
+    from reshuffle.evaluation.protocols import RankingProtocol
+    from reshuffle.evaluation.scorer import Side
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One scorer's ranks, by side, under one protocol."""
+
+    name: str
+    protocol: RankingProtocol
+    ranks: dict[Side, Ranks] = field(repr=False)
+
+    @cached_property
+    def both(self) -> Ranks:
+        """Head queries, then tail queries."""
+        return Ranks.joined([self.ranks[side] for side in SIDES])
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Over both sides."""
+        return self.protocol.summary(self.both)
+
+    @cached_property
+    def sides(self) -> dict[Side, Metrics]:
+        """The metrics of head queries and of tail queries."""
+        return {side: self.protocol.summary(self.ranks[side]) for side in SIDES}
+
+    def interval(self, metric: str, *, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+        """A bootstrap interval of the metric's mean: what other queries of the same kind might have given.
+
+        A triple's two queries are drawn together, since they are about the same fact.
+        """
+        values = per_query(self.both, self.protocol.ties, draws=self.protocol.draws)[metric]
+        paired = values.reshape(len(SIDES), -1).mean(axis=0)
+        return bootstrap_interval(np.asarray(paired), seed=seed, level=level)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for both sides together, one per side."""
+        named = [("both", self.metrics), *self.sides.items()]
+        return [{"scorer": self.name, "side": side, **metrics.to_dict()} for side, metrics in named]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of `evaluate`; prints as a table.
+
+    `baseline` is the type baseline on the same candidates. `skipped` counts triples that could not be asked, by
+    reason. Per-query ranks are in `result.ranks`.
+    """
+
+    result: Ranked
+    baseline: Ranked | None
+    seed: int
+    seconds: float
+    skipped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def protocol(self) -> RankingProtocol:
+        """How candidates were chosen."""
+        return self.result.protocol
+
+    @property
+    def metrics(self) -> Metrics:
+        """Over both sides."""
+        return self.result.metrics
+
+    def __getitem__(self, metric: str) -> float:
+        return self.metrics[metric]
+
+    @property
+    def queries(self) -> int:
+        """How many triples were asked for; each is ranked on both sides."""
+        return len(self.result.ranks["tail"])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table's rows, the baseline's after the scorer's."""
+        shown = [self.result] if self.baseline is None else [self.result, self.baseline]
+        return [{"protocol": self.protocol.name, **row} for ranked in shown for row in ranked.rows()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the single ranks."""
+        return {
+            "protocol": self.protocol.name,
+            "seed": self.seed,
+            "queries": self.queries,
+            "skipped": dict(self.skipped),
+            "seconds": self.seconds,
+            "ties": self.protocol.ties,
+            "scorer": self.result.name,
+            **_numbers(self.result),
+            "type_baseline": None if self.baseline is None else _numbers(self.baseline),
+        }
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        import pyarrow as pa  # noqa: PLC0415 - only for who asks
+
+        return pa.Table.from_pylist(self.rows())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas frame."""
+        import pandas as pd  # noqa: PLC0415 - an optional library
+
+        return pd.DataFrame(self.rows())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars frame."""
+        import polars as pl  # noqa: PLC0415 - an optional library
+
+        return pl.DataFrame(self.rows())
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.protocol.name}: {self.protocol.description}",
+            f"{self.queries:,} triples, both sides, {self.protocol.ties} ranks, seed {self.seed}, "
+            f"{self.seconds:.1f} s",
+            "",
+            *_table(self.rows()),
+        ]
+        lines += [f"left out: {count:,} triples ({reason})" for reason, count in self.skipped.items()]
+        return "\n".join(lines)
+
+
+def _numbers(ranked: Ranked) -> dict[str, Any]:
+    return {
+        "metrics": dict(ranked.metrics.values),
+        "tie_rate": ranked.metrics.tie_rate,
+        "sides": {side: metrics.to_dict() for side, metrics in ranked.sides.items()},
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> list[str]:
+    """Columns of equal width: names to the left, numbers to the right."""
+    columns = [column for column in rows[0] if column not in {"protocol", "queries"}]
+    cells = [columns, *([_cell(column, row[column]) for column in columns] for row in rows)]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
+    return ["  ".join(_justified(line, widths)).rstrip() for line in cells]
+
+
+def _justified(line: list[str], widths: list[int]) -> list[str]:
+    names = 2  # scorer and side
+    left = [cell.ljust(width) for cell, width in zip(line[:names], widths[:names], strict=True)]
+    return left + [cell.rjust(width) for cell, width in zip(line[names:], widths[names:], strict=True)]
+
+
+def _cell(column: str, value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.1f}" if column == "mean_rank" else f"{value:.3f}"

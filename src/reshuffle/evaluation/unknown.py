@@ -1,0 +1,111 @@
+"""Queries that a scorer cannot answer: refused, left out and counted, or made answerable.
+
+A relation that was never seen has no score at all, and an entity without facts is no candidate. Leaving such
+queries out silently would flatter the scorer, so what was left out is part of the report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from reshuffle.errors import InputError
+from reshuffle.evaluation.queries import Queries, ids_in, with_isolated
+from reshuffle.evaluation.scorer import KnowsRelations, Movable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation.scorer import Scorer
+    from reshuffle.kg import KnowledgeGraph
+
+UnknownPolicy: TypeAlias = Literal["refuse", "skip", "isolate"]
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Answerable:
+    """The queries that are ranked, the scorer that ranks them, and what was left out."""
+
+    scorer: Scorer
+    queries: Queries
+    skipped: dict[str, int]
+
+
+def answerable(scorer: Scorer, queries: KnowledgeGraph, policy: UnknownPolicy) -> Answerable:
+    """Map the queries to the scorer's ids.
+
+    `refuse`: an error names what is unknown. `skip`: such queries are left out. `isolate`: entities that are
+    missing are added to the scorer's graph without facts; queries of unseen relations are left out.
+    """
+    if policy == "isolate":
+        scorer = _with_entities(scorer, queries)
+    rows = Queries(*ids_in(queries, scorer.graph))
+    strange = ~_learned(scorer, rows.relations)
+    missing = (rows.heads < 0) | (rows.tails < 0)
+    if policy == "refuse" and strange.any():
+        raise _unseen_relations(queries, strange)
+    if policy == "refuse" and missing.any():
+        raise _missing_entities(queries, rows)
+    kept = rows[~(strange | missing)]
+    if not len(kept):
+        raise InputError(_nothing_left(len(queries)), hint="check that queries and facts use the same names")
+    skipped = {"unseen relation": int(strange.sum()), "missing entity": int((missing & ~strange).sum())}
+    return Answerable(scorer, kept, {reason: count for reason, count in skipped.items() if count})
+
+
+def _nothing_left(total: int) -> str:
+    if not total:
+        return "found no queries, expected at least one triple to predict"
+    return (
+        f"none of the {total:,} queries can be asked: their relations or entities are unknown to the scorer"
+    )
+
+
+def _learned(scorer: Scorer, relations: NDArray[np.int32]) -> NDArray[np.bool_]:
+    known = relations >= 0
+    if isinstance(scorer, KnowsRelations):
+        known[known] = scorer.learned_relations[relations[known]]
+    return known
+
+
+def _with_entities(scorer: Scorer, queries: KnowledgeGraph) -> Scorer:
+    used = queries.entities[np.unique([queries.heads, queries.tails])]
+    if all(name in scorer.graph.entities for name in used):
+        return scorer
+    if not isinstance(scorer, Movable):
+        raise InputError(
+            f"{type(scorer).__name__} cannot be moved to a graph with more entities",
+            hint="build it on a graph that has them (reshuffle.evaluation.with_isolated), or skip such queries",
+        )
+    return scorer.on(with_isolated(scorer.graph, used))
+
+
+def _unseen_relations(queries: KnowledgeGraph, strange: NDArray[np.bool_]) -> InputError:
+    counts = Counter(queries.relations[queries.relation_ids[strange]])
+    return InputError(
+        f"{_of(int(strange.sum()), len(queries))} use a relation that the scorer never saw: {_listed(counts)}",
+        hint='unknown="skip" leaves them out and counts them',
+    )
+
+
+def _missing_entities(queries: KnowledgeGraph, rows: Queries) -> InputError:
+    ends = np.concatenate([queries.heads[rows.heads < 0], queries.tails[rows.tails < 0]])
+    count = int(((rows.heads < 0) | (rows.tails < 0)).sum())
+    return InputError(
+        f"{_of(count, len(queries))} name an entity that the scorer's graph lacks: "
+        f"{_listed(Counter(queries.entities[ends]))}",
+        hint='unknown="isolate" adds them without facts, unknown="skip" leaves such queries out',
+    )
+
+
+def _of(count: int, total: int) -> str:
+    return f"{count:,} of {total:,} queries"
+
+
+def _listed(counts: Counter[str]) -> str:
+    shown = ", ".join(f"'{name}' ({count:,})" for name, count in counts.most_common(_SHOWN))
+    return f"{shown} and {len(counts) - _SHOWN:,} more" if len(counts) > _SHOWN else shown
