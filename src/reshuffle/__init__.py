@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reshuffle.errors import NotExpressibleError, ReshuffleError
+    from reshuffle.evaluation import evaluate
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks import InductiveBenchmark
+    from reshuffle.reasoning import Reasoner
     from reshuffle.rules import RuleBase, parse_rules
     from reshuffle.rules.benchmarks import load_benchmark
 
@@ -21,8 +23,10 @@ _HOME = {
     "InductiveBenchmark": "reshuffle.kg.benchmarks",
     "KnowledgeGraph": "reshuffle.kg",
     "NotExpressibleError": "reshuffle.errors",
+    "Reasoner": "reshuffle.reasoning",
     "ReshuffleError": "reshuffle.errors",
     "RuleBase": "reshuffle.rules",
+    "evaluate": "reshuffle.evaluation",
     "load_benchmark": "reshuffle.rules.benchmarks",
     "parse_rules": "reshuffle.rules",
 }
@@ -31,9 +35,11 @@ __all__ = [
     "InductiveBenchmark",
     "KnowledgeGraph",
     "NotExpressibleError",
+    "Reasoner",
     "ReshuffleError",
     "RuleBase",
     "__version__",
+    "evaluate",
     "load_benchmark",
     "parse_rules",
 ]

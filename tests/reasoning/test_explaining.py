@@ -13,7 +13,7 @@ from reshuffle.reasoning.proofs import check_proof
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
 from reshuffle.rules.entailment import closure
-from tests.strategies import fact_lists, rule_bases
+from strategies import fact_lists, rule_bases
 
 
 def compiled(base: RuleBase, *, bound: int | None = None) -> OrderingConstraints:

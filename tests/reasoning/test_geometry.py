@@ -14,7 +14,7 @@ from reshuffle.reasoning.reference import captured, propagate
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
 from reshuffle.rules.entailment import closure, entails_within
-from tests.strategies import fact_lists, rule_bases
+from strategies import fact_lists, rule_bases
 
 MIXED = rule_bases(intersections=True, inverses=True)
 TRANSITIVE = RuleBase((PathRule(("r", "r"), "r"),))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import UnknownNameError, near_names
-from reshuffle.kg import Triple, inverse_name
+from reshuffle.kg import Triple
+from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.explaining import Explainer
 from reshuffle.reasoning.kernels import search as kernel
@@ -22,6 +23,7 @@ from reshuffle.reasoning.sorting import sorted_triples
 from reshuffle.reasoning.sweeping import Sweep
 from reshuffle.reasoning.updating import MaterialisedPairs
 from reshuffle.reasoning.workspace import Workspace, budget, workspace_bytes
+from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.walking import Pairs
 
@@ -45,18 +48,19 @@ class GeometryAnswers(Answers):
         graph: KnowledgeGraph,
         *,
         memory: int | None = None,
+        progress: Progress = SILENT,
         notes: Callable[[str], None] = lambda _note: None,
     ) -> None:
         self.constraints = constraints
         self._live = LiveGraph(graph)
-        self._memory = memory
+        self._memory, self._progress = memory, progress
         self._stored: MaterialisedPairs | None = None
         self._workspaces: list[Workspace] = []
         self._counts: dict[str, Count] | None = None
         self._explains: Explainer | None = None
         self._version = 0
         self._assemble()
-        note = _shares_nothing(constraints, graph)
+        note = shares_nothing(answerable(constraints), graph)
         if note:
             notes(note)
 
@@ -189,7 +193,7 @@ class GeometryAnswers(Answers):
 
     def sorted_triples(self) -> Iterator[Triple]:
         """The derived triples by head, relation and tail, in blocks of heads: memory stays bounded."""
-        return sorted_triples(self._live, self._machine, self._sweep())
+        return sorted_triples(self._live, self._machine, self._sweep(), progress=self._progress)
 
     def materialise(self) -> None:
         """Store all that holds; from then on `add` and `remove` keep it true instead of searching again."""
@@ -200,7 +204,7 @@ class GeometryAnswers(Answers):
         self._stored = stored
 
     def _sweep(self) -> Sweep:
-        return Sweep(self._live, self._machine, memory=self._memory)
+        return Sweep(self._live, self._machine, memory=self._memory, progress=self._progress)
 
     # --- updates ------------------------------------------------------------------------------------
 
@@ -259,13 +263,12 @@ class GeometryAnswers(Answers):
         return self._explains
 
 
-def _shares_nothing(constraints: OrderingConstraints, graph: KnowledgeGraph) -> str | None:
+def shares_nothing(relations: Iterable[str], graph: KnowledgeGraph) -> str | None:
     """A note when no fact can meet a rule; not an error, since facts may be added later."""
-    known = set(constraints.relations)
+    known = {base_relation(relation): None for relation in relations}
     used = list(graph.relations)
-    if not used or any(relation in known or inverse_name(relation) in known for relation in used):
+    if not used or any(relation in known for relation in used):
         return None
-    asked = [relation for relation in answerable(constraints)]
-    near = [f"'{name}' (facts: {near_names(name, used)[0]!r})" for name in asked if near_names(name, used)]
+    near = [f"'{name}' (facts: '{found[0]}')" for name in known if (found := near_names(name, used))]
     hint = f"; near names: {', '.join(near[:3])}" if near else ""
     return f"warning: facts and rules share no relation, so nothing follows{hint}"

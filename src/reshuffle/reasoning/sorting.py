@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.kg import Triple
+from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from reshuffle.progress import Progress
     from reshuffle.reasoning.live import LiveGraph
     from reshuffle.reasoning.machine import Machine
     from reshuffle.reasoning.sweeping import Sweep
@@ -27,22 +29,26 @@ _FIRST_BLOCK = 256  # heads
 _FEW, _MANY = 200_000, 1_000_000  # answers that one block should give
 
 
-def sorted_triples(live: LiveGraph, machine: Machine, sweep: Sweep) -> Iterator[Triple]:
+def sorted_triples(
+    live: LiveGraph, machine: Machine, sweep: Sweep, *, progress: Progress = SILENT
+) -> Iterator[Triple]:
     """By head, relation and tail, each compared by code point."""
     in_order = _order_of_names(live)
     rank = np.empty_like(in_order)
     rank[in_order] = np.arange(len(in_order), dtype=np.int32)
     relations = sorted(machine.clauses_of)
+    names = live.entities.names
     start, size = 0, _FIRST_BLOCK
-    while start < len(in_order):
-        heads, relation, tails = _block(sweep, relations, in_order[start : start + size])
-        order = np.lexsort((rank[tails], relation, rank[heads]))
-        names = live.entities.names
-        columns = names(heads[order]), relation[order].tolist(), names(tails[order])
-        for head, number, tail in zip(*columns, strict=True):
-            yield Triple(head, relations[number], tail)
-        start += size
-        size = _next_size(size, len(heads))
+    with progress("deriving", total=len(in_order), unit="entities") as report:
+        while start < len(in_order):
+            heads, relation, tails = _block(sweep, relations, in_order[start : start + size])
+            order = np.lexsort((rank[tails], relation, rank[heads]))
+            columns = names(heads[order]), relation[order].tolist(), names(tails[order])
+            for head, number, tail in zip(*columns, strict=True):
+                yield Triple(head, relations[number], tail)
+            start += size
+            report(size)
+            size = _next_size(size, len(heads))
 
 
 def _block(

@@ -8,17 +8,19 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from reshuffle.reasoning.walking import graph_walker_bytes, product_bytes, walker_for
+from reshuffle.progress import SILENT
+from reshuffle.reasoning.walking import ProductWalker, graph_walker_bytes, product_bytes, walker_for
 from reshuffle.reasoning.workspace import budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from reshuffle.progress import Progress
     from reshuffle.reasoning.live import LiveGraph
     from reshuffle.reasoning.machine import Machine
     from reshuffle.reasoning.walking import Column, Pairs, Walker
@@ -33,63 +35,74 @@ _SHORT, _LONG = 0.05, 0.4  # seconds that one chunk should take: Ctrl-C waits fo
 class Sweep:
     """Passes over a graph and a machine that stay as they are meanwhile."""
 
-    def __init__(self, live: LiveGraph, machine: Machine, *, memory: int | None) -> None:
-        self._live, self._machine = live, machine
+    def __init__(
+        self, live: LiveGraph, machine: Machine, *, memory: int | None, progress: Progress = SILENT
+    ) -> None:
+        self._live, self._machine, self._progress = live, machine, progress
         one = graph_walker_bytes(live, machine, threads=1)
         share = budget(memory, per_thread=one, cores=usable_cores())
         self._threads, self._most_pairs = share.threads, share.pairs
         self._bytes_left = math.inf if memory is None else share.bytes_left
-        self._walkers: dict[str, Walker[Any]] = {}
+        self._stations: dict[str, _Station] = {}
 
     def total(self, relation: str) -> int:
         """How many pairs of the relation hold; none is stored."""
-        walker = self._walker(relation)
-        return sum(
-            self._run(walker, lambda marks, some: (walker.count(marks, some), len(some)), walker.sources)
-        )
+        station = self._station(relation)
+        walker = station.walker
+        with self._progress(f"counting {relation}", total=len(walker.sources), unit="entities") as report:
+            counts = self._run(
+                station, lambda marks, some: (walker.count(marks, some), len(some)), walker.sources, report
+            )
+            return sum(counts)
 
     def blocks(self, relation: str, *, among: Column | None = None) -> Iterator[Pairs]:
         """The pairs that hold, with heads `among` these, each once, in no order."""
-        walker = self._walker(relation)
+        station = self._station(relation)
+        walker = station.walker
         sources = walker.sources if among is None else np.intersect1d(among, walker.sources)
-        work = self._run(
-            walker, lambda marks, some: walker.pairs(marks, some, most=self._most_pairs), sources
-        )
-        for pairs in work:
-            if len(pairs[0]):
-                yield pairs
+        progress = self._progress if among is None else SILENT  # who asks for parts knows how many there are
+        with progress(f"deriving {relation}", total=len(sources), unit="entities") as report:
+            work = self._run(
+                station, lambda marks, some: walker.pairs(marks, some, most=self._most_pairs), sources, report
+            )
+            for pairs in work:
+                if len(pairs[0]):
+                    yield pairs
 
     def derived_blocks(self, relation: str, *, among: Column | None = None) -> Iterator[Pairs]:
         """The same without the facts."""
         for heads, tails in self.blocks(relation, among=among):
             yield self._live.without_facts(relation, heads, tails)
 
-    def _walker(self, relation: str) -> Walker[Any]:
-        if relation not in self._walkers:
+    def _station(self, relation: str) -> _Station:
+        if relation not in self._stations:
             walker = walker_for(
                 self._live, self._machine, relation, most_bytes=self._bytes_left, threads=self._threads
             )
-            self._walkers[relation] = walker
-            self._bytes_left -= product_bytes(self._live, self._machine, relation, threads=self._threads)
-        return self._walkers[relation]
+            if isinstance(walker, ProductWalker):
+                self._bytes_left -= product_bytes(self._live, self._machine, relation, threads=self._threads)
+            self._stations[relation] = _Station(walker)
+        return self._stations[relation]
 
     def _run(
-        self, walker: Walker[Any], work: Callable[[Any, Column], tuple[_Result, int]], sources: Column
+        self,
+        station: _Station,
+        work: Callable[[Any, Column], tuple[_Result, int]],
+        sources: Column,
+        report: Callable[[int], None],
     ) -> Iterator[_Result]:
         """Hand the sources out in chunks. `work` says how many of its sources it did; the rest comes back."""
         threads = self._threads if len(sources) >= _SMALL else 1
-        idle: SimpleQueue[Any] = SimpleQueue()
 
-        def timed(some: Column) -> tuple[_Result, Column, float]:
-            marks = walker.marks() if idle.empty() else idle.get()
+        def timed(some: Column) -> tuple[_Result, int, Column, float]:
             began = time.perf_counter()
-            result, done = work(marks, some)
-            idle.put(marks)
-            return result, some[done:], time.perf_counter() - began
+            with station.marks() as marks:
+                result, done = work(marks, some)
+            return result, done, some[done:], time.perf_counter() - began
 
         pieces, chunk = deque([sources]), _FIRST_CHUNK
         with _submitting(threads) as submit:
-            running: deque[Callable[[], tuple[_Result, Column, float]]] = deque()
+            running: deque[Callable[[], tuple[_Result, int, Column, float]]] = deque()
             while pieces or running:
                 while pieces and len(running) <= threads:
                     piece = pieces.popleft()
@@ -98,11 +111,29 @@ class Sweep:
                     if len(piece):
                         running.append(submit(timed, piece[:chunk]))
                 if running:
-                    result, rest, seconds = running.popleft()()
+                    result, done, rest, seconds = running.popleft()()
                     if len(rest):
                         pieces.appendleft(rest)
                     chunk = _next_chunk(chunk, seconds)
+                    report(done)
                     yield result
+
+
+class _Station:
+    """A walker, and the marks that its threads left for the next ones."""
+
+    def __init__(self, walker: Walker[Any]) -> None:
+        self.walker = walker
+        self._idle: SimpleQueue[Any] = SimpleQueue()
+
+    @contextmanager
+    def marks(self) -> Iterator[Any]:
+        try:
+            marks = self._idle.get_nowait()
+        except Empty:
+            marks = self.walker.marks()
+        yield marks
+        self._idle.put(marks)
 
 
 @contextmanager

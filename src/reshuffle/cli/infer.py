@@ -1,0 +1,155 @@
+"""Print the triples that follow from rules and facts and are not facts, sorted, one per line.
+
+RULES is a rule file or what `reshuffle compile` wrote. Answers come in blocks of heads in the order of their
+names, so that the output is sorted while memory stays bounded. With --sketch the answers are a superset.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from reshuffle.cli.console import Console
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.reasoning import Answers, Reasoner
+
+HELP = "the triples that follow"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_reasoning_options(parser)
+    sketch = parser.add_argument_group("sketches", "fast and never missing, but sometimes wrongly yes")
+    sketch.add_argument("--sketch", type=int, metavar="K", help="use K random channels")
+    sketch.add_argument("--epsilon", type=float, metavar="E", help="choose K for a mean false-positive rate")
+    sketch.add_argument("--seed", type=int, default=0, metavar="S", help="of the random channels (default 0)")
+    parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
+    parser.add_argument("-o", "--output", metavar="OUT", help=".tsv, .csv, .nt, .ttl or .parquet, also .gz")
+
+
+def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
+    """What every verb that reasons accepts."""
+    parser.add_argument("rules", metavar="RULES", help="a rule file, or compiled constraints")
+    parser.add_argument(
+        "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
+    )
+    parser.add_argument(
+        "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
+    )
+    parser.add_argument(
+        "--engine", default="auto", metavar="auto|chase", help="chase: any rules, no geometry"
+    )
+    parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
+    parser.add_argument(
+        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
+    )
+    parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Read, reason, print or write."""
+    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
+
+    reasoner = reasoner_of(arguments, console)
+    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    answers = _answers(arguments, console, reasoner, graph)
+    if arguments.count:
+        _print_counts(answers, console)
+    elif arguments.output:
+        _write(answers, arguments.output, console)
+    else:
+        _print_triples(answers, console)
+    return 0
+
+
+def reasoner_of(arguments: argparse.Namespace, console: Console) -> Reasoner:
+    """A reasoner from a rule file or from compiled constraints."""
+    from reshuffle.cli.check import rules_of  # noqa: PLC0415
+    from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
+    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
+    from reshuffle.rules.base import RuleBase  # noqa: PLC0415
+
+    source: OrderingConstraints | RuleBase
+    if _is_file(arguments.rules) and is_compiled(arguments.rules):
+        source = OrderingConstraints.load(arguments.rules)
+    else:
+        source = rules_of(arguments, console)
+    return Reasoner(
+        source,
+        bound=arguments.bound,
+        engine=arguments.engine,
+        memory=arguments.memory,
+        node_budget=arguments.node_budget,
+    )
+
+
+def _is_file(path: str) -> bool:
+    from pathlib import Path  # noqa: PLC0415
+
+    return Path(path).is_file()
+
+
+def _answers(
+    arguments: argparse.Namespace, console: Console, reasoner: Reasoner, graph: KnowledgeGraph
+) -> Answers:
+    if arguments.sketch is None and arguments.epsilon is None:
+        answers = reasoner.on(graph, progress=console.progress, notes=console.message)
+        console.detail(answers.exactness)
+        return answers
+    sketch = reasoner.sketch(
+        graph,
+        channels=arguments.sketch,
+        epsilon=arguments.epsilon,
+        seed=arguments.seed,
+        progress=console.progress,
+    )
+    console.message(sketch.exactness)
+    return sketch
+
+
+def _print_counts(answers: Answers, console: Console) -> None:
+    counts = answers.counts()
+    rows = [f"{relation}\t{count.derived}\t{count.total}" for relation, count in sorted(counts.items())]
+    data = {r: {"derived": count.derived, "total": count.total} for r, count in sorted(counts.items())}
+    if rows or console.json:
+        console.result("\n".join(rows), data)
+
+
+def _print_triples(answers: Answers, console: Console) -> None:
+    """Lines, or one JSON array; streamed either way."""
+    import json  # noqa: PLC0415
+
+    triples = answers.sorted_triples()
+    if not console.json:
+        console.out.writelines(f"{head}\t{relation}\t{tail}\n" for head, relation, tail in triples)
+        return
+    opening = "["
+    for triple in triples:
+        console.out.write(f"{opening}{json.dumps(list(triple), ensure_ascii=False)}")
+        opening = ",\n "
+    console.out.write("[]\n" if opening == "[" else "]\n")
+
+
+def _write(answers: Answers, path: str, console: Console) -> None:
+    from reshuffle.kg import write_triples  # noqa: PLC0415
+
+    written = _Counted(answers.sorted_triples())
+    write_triples(written, path)
+    console.result(
+        f"{path}: {written.count:,} derived triples",
+        {"file": path, "derived": written.count, "exactness": answers.exactness},
+    )
+
+
+class _Counted:
+    """Counts what passes."""
+
+    def __init__(self, items: Any) -> None:
+        self._items, self.count = items, 0
+
+    def __iter__(self) -> Any:
+        for item in self._items:
+            self.count += 1
+            yield item

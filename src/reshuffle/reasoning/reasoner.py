@@ -1,0 +1,170 @@
+"""Rules meet data: `Reasoner(rules).on(graph)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reshuffle.constraints import OrderingConstraints
+from reshuffle.errors import InputError, did_you_mean
+from reshuffle.progress import SILENT
+from reshuffle.reasoning.workspace import parsed_bytes
+from reshuffle.rulegraphs import constraints_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
+    from reshuffle.reasoning.answers import Answers
+    from reshuffle.reasoning.sketching import SketchedAnswers
+    from reshuffle.rules import RuleBase
+
+ENGINES = ("auto", "chase")
+
+
+def _unheard(note: str) -> None:
+    del note
+
+
+class Reasoner:
+    """Rules, or compiled constraints, made ready to answer over any graph.
+
+    >>> from reshuffle import KnowledgeGraph, parse_rules
+    >>> rules = parse_rules("parent(X, Y) -> ancestor(X, Y) \\n ancestor(X, Y) & ancestor(Y, Z) -> ancestor(X, Z)")
+    >>> answers = Reasoner(rules).on(KnowledgeGraph([("ann", "parent", "bob"), ("bob", "parent", "cleo")]))
+    >>> answers.holds("ann", "ancestor", "cleo"), answers.exactness
+    (True, 'exact')
+
+    `engine="auto"` compiles the rules to geometry and raises `NotExpressibleError` where none is exact;
+    `bound=m` answers what follows in m steps, for any path rules; `engine="chase"` computes the exact fixpoint
+    of any rules, without geometry. `memory` limits the bytes that answering may take, as a number or as "2GB".
+    """
+
+    def __init__(
+        self,
+        rules: RuleBase | OrderingConstraints,
+        *,
+        bound: int | None = None,
+        engine: str = "auto",
+        memory: int | str | None = None,
+        node_budget: int | None = None,
+    ) -> None:
+        _check_engine(engine, bound)
+        self.engine = engine
+        self._memory = parsed_bytes(memory) if isinstance(memory, str) else memory
+        self.constraints: OrderingConstraints | None = None
+        if isinstance(rules, OrderingConstraints):
+            self._take(rules, bound)
+        else:
+            self.rules: RuleBase | None = rules
+            if engine == "auto":
+                budget = {} if node_budget is None else {"node_budget": node_budget}
+                self.constraints = constraints_for(rules, bound=bound, **budget)
+
+    def _take(self, constraints: OrderingConstraints, bound: int | None) -> None:
+        self.rules = constraints.rules
+        if bound is not None and bound != constraints.bound:
+            compiled_for = "no bound" if constraints.bound is None else f"bound {constraints.bound}"
+            raise InputError(
+                f"these constraints were compiled for {compiled_for}, not for bound {bound}",
+                hint="compile the rules again with that bound, or leave it out",
+            )
+        if self.engine == "chase":
+            if constraints.rules is None:
+                raise InputError(
+                    "the chase needs rules, and these constraints come from none", hint="use engine='auto'"
+                )
+        else:
+            self.constraints = constraints
+
+    def __repr__(self) -> str:
+        if self.constraints is None:
+            return "<Reasoner: exact fixpoint by chase, no geometry>"
+        return f"<Reasoner: geometry with {self.constraints.num_slots} slots, {self.exactness}>"
+
+    @property
+    def exactness(self) -> str:
+        """What its answers are."""
+        if self.constraints is None:
+            return "exact fixpoint by chase: no geometry"
+        bound = self.constraints.bound
+        return "exact" if bound is None else f"exact within {bound} steps"
+
+    def on(
+        self,
+        graph: KnowledgeGraph,
+        *,
+        progress: Progress = SILENT,
+        notes: Callable[[str], None] = _unheard,
+    ) -> Answers:
+        """The answers over a graph; `notes` hears when facts and rules share no relation."""
+        from reshuffle.reasoning.geometry import GeometryAnswers, shares_nothing  # noqa: PLC0415 - compiled code
+
+        if self.constraints is not None:
+            return GeometryAnswers(
+                self.constraints, graph, memory=self._memory, progress=progress, notes=notes
+            )
+        from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415
+
+        assert self.rules is not None
+        note = shares_nothing(self.rules.relations, graph)
+        if note:
+            notes(note)
+        return ChaseAnswers(self.rules, graph, memory=self._memory, progress=progress)
+
+    def sketch(
+        self,
+        graph: KnowledgeGraph,
+        *,
+        channels: int | None = None,
+        epsilon: float | None = None,
+        seed: int = 0,
+        progress: Progress = SILENT,
+    ) -> SketchedAnswers:
+        """Answers in constant time per question that never miss, and err by saying yes too often.
+
+        Give the number of `channels`, or the mean false-positive rate `epsilon` to choose it by.
+        """
+        from reshuffle.reasoning.sketching import SketchedAnswers  # noqa: PLC0415
+
+        if self.constraints is None or self.constraints.bound is not None:
+            raise InputError(
+                "a sketch needs the geometry of an unbounded rule base",
+                hint="use engine='auto' without a bound",
+            )
+        return SketchedAnswers(
+            self.constraints,
+            graph,
+            channels=channels,
+            epsilon=epsilon,
+            seed=seed,
+            memory=self._memory,
+            progress=progress,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the compiled constraints, as JSON."""
+        if self.constraints is None:
+            raise InputError(
+                "the chase compiles nothing that could be saved",
+                hint="keep the rule file; it says everything",
+            )
+        self.constraints.save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, memory: int | str | None = None) -> Reasoner:
+        """What `save` (or `reshuffle compile`) wrote."""
+        return cls(OrderingConstraints.load(path), memory=memory)
+
+
+def _check_engine(engine: str, bound: int | None) -> None:
+    if engine not in ENGINES:
+        raise InputError(
+            f"unknown engine '{engine}'{did_you_mean(engine, ENGINES)}", hint="the engines are auto and chase"
+        )
+    if engine == "chase" and bound is not None:
+        raise InputError(
+            "the chase has no bound: it runs to the fixpoint",
+            hint="leave out the bound, or use engine='auto'",
+        )

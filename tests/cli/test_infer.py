@@ -1,0 +1,156 @@
+"""`reshuffle infer`: sorted lines, counts, files, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reshuffle.cli.main import main
+from reshuffle.kg import KnowledgeGraph, read_graph
+from reshuffle.rules import parse_rules
+from reshuffle.rules.entailment import closure
+
+RULES = """
+parent(X, Y) -> ancestor(X, Y)
+ancestor(X, Y) & ancestor(Y, Z) -> ancestor(X, Z)
+sibling(X, Y) -> sibling(Y, X)
+"""
+FACTS = [
+    ("ann", "parent", "bob"),
+    ("bob", "parent", "cleo"),
+    ("ann", "sibling", "al"),
+    ("é", "parent", "ann"),
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    rules, facts = tmp_path / "family.rules", tmp_path / "facts.tsv"
+    rules.write_text(RULES, encoding="utf-8")
+    facts.write_text("".join("\t".join(fact) + "\n" for fact in FACTS), encoding="utf-8")
+    return str(rules), str(facts)
+
+
+def derived() -> list[tuple[str, str, str]]:
+    return sorted(closure(parse_rules(RULES), FACTS) - set(FACTS))
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+def test_prints_the_derived_triples_sorted(files, engine, capsys):
+    assert main(["infer", *files, "--engine", engine]) == 0
+    printed = capsys.readouterr().out
+    assert printed == "".join("\t".join(triple) + "\n" for triple in derived())
+
+
+def test_json_is_one_array(files, capsys):
+    assert main(["--json", "infer", *files]) == 0
+    assert json.loads(capsys.readouterr().out) == [list(triple) for triple in derived()]
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+def test_counts_per_relation(files, engine, capsys):
+    assert main(["infer", *files, "--count", "--engine", engine]) == 0
+    assert capsys.readouterr().out == "ancestor\t6\t6\nparent\t0\t3\nsibling\t1\t2\n"
+    assert main(["infer", *files, "--count", "--json", "--engine", engine]) == 0
+    assert json.loads(capsys.readouterr().out)["ancestor"] == {"derived": 6, "total": 6}
+
+
+def test_a_bound_and_compiled_rules(files, tmp_path, capsys):
+    compiled = str(tmp_path / "compiled.json")
+    assert main(["compile", files[0], "-o", compiled, "--bound", "1"]) == 0
+    assert main(["infer", *files, "--bound", "1", "--count"]) == 0
+    by_rules = capsys.readouterr().out.splitlines()[1:]
+    assert "ancestor\t5\t5" in by_rules
+    assert main(["infer", compiled, files[1], "--count"]) == 0
+    assert capsys.readouterr().out.splitlines() == by_rules
+    assert main(["infer", compiled, files[1], "--bound", "3"]) == 2
+    assert "were compiled for bound 1, not for bound 3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".tsv.gz", ".nt", ".parquet"])
+def test_writes_a_file_by_its_ending(files, tmp_path, ending, capsys):
+    target = tmp_path / f"out{ending}"
+    assert main(["infer", *files, "-o", str(target)]) == 0
+    assert capsys.readouterr().out == f"{target}: 7 derived triples\n"
+    assert read_graph(target) == KnowledgeGraph(derived())
+
+
+def test_rules_without_geometry_are_refused_and_the_chase_takes_them(files, tmp_path, capsys):
+    rules = tmp_path / "odd.rules"
+    rules.write_text("parent(X,Y) & sibling(Y,Z) & parent(Z,U) -> sibling(X,U)\n", encoding="utf-8")
+    assert main(["infer", str(rules), files[1]]) == 1
+    assert "--engine chase" in capsys.readouterr().err
+    assert main(["infer", str(rules), files[1], "--engine", "chase"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "message"),
+    [
+        (["--engine", "chas"], 2, "unknown engine 'chas'; did you mean 'chase'?"),
+        (["--engine", "chase", "--bound", "2"], 2, "the chase has no bound"),
+        (["--memory", "20"], 2, "memory of 20 B is too small"),
+        (["--memory", "much"], 2, "not a size: 'much'"),
+        (["--bound", "9", "--node-budget", "5"], 2, "node"),
+    ],
+)
+def test_bad_options_are_named(files, options, status, message, capsys):
+    assert main(["infer", *files, *options]) == status
+    assert message in capsys.readouterr().err
+
+
+def test_facts_that_share_no_relation_get_a_warning(files, tmp_path, capsys):
+    facts = tmp_path / "other.tsv"
+    facts.write_text("ann\tparents\tbob\n", encoding="utf-8")
+    assert main(["infer", files[0], str(facts)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "share no relation" in captured.err and "'parent' (facts: 'parents')" in captured.err
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> list[str]:
+    """A chain whose closure has two million triples."""
+    rules, facts = tmp_path / "r.rules", tmp_path / "chain.tsv"
+    rules.write_text("r(X, Y) & r(Y, Z) -> r(X, Z)\n", encoding="utf-8")
+    facts.write_text("".join(f"n{i:05}\tr\tn{i + 1:05}\n" for i in range(2000)), encoding="utf-8")
+    return [
+        sys.executable,
+        "-c",
+        "from reshuffle.cli.main import entry_point; entry_point()",
+        "infer",
+        str(rules),
+        str(facts),
+    ]
+
+
+def test_a_closed_pipe_is_no_error(large):
+    process = subprocess.Popen(large, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline() == b"n00000\tr\tn00002\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=120) == 0
+    process.stderr.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_an_interrupt_leaves_no_file(large, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    target = folder / "derived.tsv"
+    process = subprocess.Popen([*large, "-o", str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not list(folder.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert errors == b"interrupted\n"
+    assert list(folder.iterdir()) == []
