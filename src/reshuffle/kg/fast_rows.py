@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from reshuffle.kg import kernels
 from reshuffle.kg.graph import KnowledgeGraph
+from reshuffle.kg.kernels import names as kernels
 from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Column:
 
 
 class NameTable:
-    """Names and their ids while they are being gathered; the layout is told in `kernels`."""
+    """Names and their ids while they are being gathered; the layout is told in `kernels.names`."""
 
     def __init__(self, expected_names: int, expected_words: int) -> None:
         slots = 1 << max(expected_names, _SMALLEST_TABLE).bit_length()

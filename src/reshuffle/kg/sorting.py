@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +53,7 @@ def grouped_by_row(
     if len(rows) < _LARGE:
         order = np.argsort(rows, kind="stable")
         return relations[order], neighbours[order]
-    from reshuffle.kg import kernels  # noqa: PLC0415 - numba is slow to import, and few need it
+    from reshuffle.kg.kernels import rows as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
 
     row_relations, row_neighbours = np.empty_like(relations), np.empty_like(neighbours)
     kernels.group_by_row(rows, relations, neighbours, starts, row_relations, row_neighbours)
@@ -72,14 +73,27 @@ def _by_key(heads: Column, relations: Column, tails: Column, *, bits: int) -> tu
 def _by_radix(
     heads: Column, relations: Column, tails: Column, *, bits: int, key_bits: int
 ) -> tuple[Column, Column, Column]:
-    from reshuffle.kg import kernels  # noqa: PLC0415 - numba is slow to import, and few need it
+    from reshuffle.kg.kernels import rows as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
 
     keys = np.empty(len(heads), dtype=np.uint64)
     kernels.pack_keys(heads, relations, tails, bits, keys)
-    keys = kernels.radix_sort(keys, np.empty_like(keys), key_bits)
+    keys = _sorted_in_halves(keys, key_bits)
     columns = [np.empty(len(keys), dtype=np.int32) for _ in range(3)]
     rows = kernels.unpack_distinct(keys, bits, *columns)
     return columns[0][:rows], columns[1][:rows], columns[2][:rows]
+
+
+def _sorted_in_halves(keys: NDArray[np.uint64], key_bits: int) -> NDArray[np.uint64]:
+    """Keys below and above a guess of the median, each half sorted by a thread of its own."""
+    from reshuffle.kg.kernels import rows as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
+
+    halves = np.empty_like(keys)
+    middle = kernels.split_keys(keys, np.sort(keys[::1000])[len(keys) // 2000], halves)
+    pieces = (slice(None, middle), slice(middle, None))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda piece: kernels.radix_sort(halves[piece], keys[piece], key_bits), pieces))
+    # Every pass moves all keys to the other array, so the number of passes tells where they are.
+    return keys if -(-key_bits // kernels.DIGIT) % 2 else halves
 
 
 def _by_columns(heads: Column, relations: Column, tails: Column) -> tuple[Column, Column, Column]:

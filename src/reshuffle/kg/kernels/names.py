@@ -1,4 +1,4 @@
-"""The compiled inner loops of loading and sorting; import only where much data is at hand.
+"""Splitting lines into names and giving each name its id.
 
 A name travels as 64-bit words: its bytes, eight to a word, the last word padded with zeros. Interned names
 lie one after another in an arena of words, each behind a header word `length << 32 | id`, so that one look
@@ -12,14 +12,13 @@ from __future__ import annotations
 
 # Types would say "array" and "integer" forty times, and numba infers them.
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from reshuffle.kg.kernels.compiling import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 TAB, NEWLINE, CARRIAGE_RETURN, SPACE = 9, 10, 13, 32
@@ -28,7 +27,6 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _BATCH = 256  # names whose memory is asked for together
-_DIGIT = 11  # bits a radix pass sorts by: 2048 write positions still fit the first-level cache
 
 
 class ScannedNames(NamedTuple):
@@ -40,21 +38,14 @@ class ScannedNames(NamedTuple):
     tags: NDArray[np.uint32]
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # nowhere to keep the machine code (no writable home): compile in every process
-        return njit(nogil=True)(function)
-
-
-@_compiled
+@compiled
 def _name_end(text, position, stop, separator):
     while position < stop and text[position] != separator and text[position] != NEWLINE:
         position += 1
     return position
 
 
-@_compiled
+@compiled
 def _pack_name(aligned, start, end, words, used):
     """Copy the bytes `start : end` into `words[used:]`; returns the words now used, and the name's tag.
 
@@ -81,12 +72,12 @@ def _pack_name(aligned, start, end, words, used):
     return used, np.uint32((mixed * _MIX) >> _HALF)
 
 
-@_compiled
+@compiled
 def _is_blank(byte):
     return byte in (SPACE, TAB, CARRIAGE_RETURN)
 
 
-@_compiled
+@compiled
 def _after_blanks(text, position, size):
     """Where the line goes on after blanks: at its newline, at the end of the text, or at something else."""
     while position < size and _is_blank(text[position]):
@@ -94,7 +85,7 @@ def _after_blanks(text, position, size):
     return position
 
 
-@_compiled
+@compiled
 def scan_rows(text, size, separator, entities, relations):
     """Split `text[:size]` into rows: heads and tails alternate in `entities`, see `ScannedNames`.
 
@@ -131,14 +122,14 @@ def scan_rows(text, size, separator, entities, relations):
     return rows
 
 
-@_compiled
+@compiled
 def _note_name(names, number, aligned, start, end, used):
     names.starts[number], names.lengths[number] = used, end - start
     used, names.tags[number] = _pack_name(aligned, start, end, names.words, used)
     return used
 
 
-@_compiled
+@compiled
 def _is_same(arena, place, words, start, length):
     if arena[place] >> _HALF != length:
         return False
@@ -148,7 +139,7 @@ def _is_same(arena, place, words, start, length):
     return True
 
 
-@_compiled
+@compiled
 def _find_or_add(names, number, slots, shift, arena, used, known):
     """The header word of one scanned name; `header & _LOW == known` says that it was added."""
     start, length, tag = names.starts[number], names.lengths[number], names.tags[number]
@@ -167,7 +158,7 @@ def _find_or_add(names, number, slots, shift, arena, used, known):
     return arena[used]
 
 
-@_compiled
+@compiled
 def intern_names(names, count, slots, arena, used, known, ids):
     """Write the id of each of `count` scanned names to `ids`; new names join `arena` in order.
 
@@ -176,6 +167,7 @@ def intern_names(names, count, slots, arena, used, known, ids):
     shift = _home_shift(slots)
     entries = np.empty(_BATCH, np.uint64)
     headers = np.empty(_BATCH, np.uint64)
+    first_words = np.empty(_BATCH, np.uint64)
     last_words = np.empty(_BATCH, np.uint64)
     for first in range(0, count, _BATCH):
         batch = min(_BATCH, count - first)
@@ -186,15 +178,19 @@ def intern_names(names, count, slots, arena, used, known, ids):
         for k in range(batch):
             place = np.uint64(entries[k] & _LOW)
             headers[k] = arena[place]
+            first_words[k] = arena[place + np.uint64(1)]
             last_words[k] = arena[place + np.uint64((names.lengths[first + k] + 7) >> 3)]
         for k in range(batch):
             number = first + k
-            start, length = names.starts[number], names.lengths[number]
-            header = headers[k]
-            if (
-                entries[k] >> _HALF != names.tags[number]
-                or last_words[k] != names.words[start + ((length - 1) >> 3)]
-                or not _is_same(arena, np.int64(entries[k] & _LOW), names.words, start, length)
+            start, length, header = names.starts[number], names.lengths[number], headers[k]
+            # Most names have one or two words: compared without a branch, since none could be foretold.
+            agree = (
+                (header >> _HALF == length)
+                & (first_words[k] == names.words[start])
+                & (last_words[k] == names.words[start + ((length - 1) >> 3)])
+            )
+            if not agree or (
+                length > 16 and not _is_same(arena, np.int64(entries[k] & _LOW), names.words, start, length)
             ):
                 header = _find_or_add(names, number, slots, shift, arena, used, known)
                 if header & _LOW == known:
@@ -204,7 +200,7 @@ def intern_names(names, count, slots, arena, used, known, ids):
     return used, known
 
 
-@_compiled
+@compiled
 def _home_shift(slots):
     """By how much a 32-bit tag is shifted to give its home slot; the table's size is a power of two."""
     shift, size = 32, len(slots)
@@ -214,7 +210,7 @@ def _home_shift(slots):
     return np.uint32(shift)
 
 
-@_compiled
+@compiled
 def grow_slots(old, new):
     """Enter all of `old` into the empty, larger `new`."""
     mask, shift = len(new) - 1, np.uint64(_home_shift(new)) + _HALF
@@ -226,7 +222,7 @@ def grow_slots(old, new):
             new[slot] = entry
 
 
-@_compiled
+@compiled
 def name_offsets(arena, known):
     """Where each interned name would begin in one text, and at last the length of that text."""
     offsets = np.empty(known + 1, np.int64)
@@ -238,7 +234,7 @@ def name_offsets(arena, known):
     return offsets
 
 
-@_compiled
+@compiled
 def name_text(arena, offsets):
     """The interned names as one text."""
     text = np.empty(offsets[-1], np.uint8)
@@ -252,59 +248,7 @@ def name_text(arena, offsets):
     return text
 
 
-@_compiled
-def pack_keys(heads, relations, tails, bits, keys):
-    """One number per triple, ordered as (relation, head, tail); `bits` hold an entity."""
-    width = np.uint64(bits)
-    for row in range(len(heads)):
-        keys[row] = (np.uint64(relations[row]) << width | np.uint64(heads[row])) << width | np.uint64(
-            tails[row]
-        )
-
-
-@_compiled
-def radix_sort(keys, spare, bits):
-    """Sort `keys` of so many `bits`, with `spare` as room; returns that of the two with the result."""
-    passes = (bits + _DIGIT - 1) // _DIGIT
-    mask = np.uint64((1 << _DIGIT) - 1)
-    positions = np.zeros((passes, 1 << _DIGIT), np.int64)
-    for key in keys:
-        for number in range(passes):
-            positions[number, np.int64(key >> np.uint64(number * _DIGIT) & mask)] += 1
-    for number in range(passes):
-        total = 0
-        for digit in range(1 << _DIGIT):
-            count = positions[number, digit]
-            positions[number, digit] = total
-            total += count
-    for number in range(passes):
-        shift = np.uint64(number * _DIGIT)
-        place = positions[number]
-        for key in keys:
-            digit = np.int64(key >> shift & mask)
-            spare[place[digit]] = key
-            place[digit] += 1
-        keys, spare = spare, keys
-    return keys
-
-
-@_compiled
-def unpack_distinct(keys, bits, heads, relations, tails):
-    """Write the distinct triples of sorted `keys`; returns how many there are."""
-    width, mask = np.uint64(bits), np.uint64((1 << bits) - 1)
-    row = 0
-    for position in range(len(keys)):
-        key = keys[position]
-        if position and key == keys[position - 1]:
-            continue
-        heads[row] = np.int32(key >> width & mask)
-        relations[row] = np.int32(key >> (width + width))
-        tails[row] = np.int32(key & mask)
-        row += 1
-    return row
-
-
-@_compiled
+@compiled
 def _tag_of_bytes(text, start, end):
     mixed = np.uint64(end - start)
     for position in range(start, end):
@@ -313,7 +257,7 @@ def _tag_of_bytes(text, start, end):
     return np.uint32((mixed * _MIX) >> _HALF)
 
 
-@_compiled
+@compiled
 def index_names(offsets, text, slots):
     """Enter every name into `slots`, which hold a name's number + 1, at its home or in the next free slot."""
     mask, shift = len(slots) - 1, _home_shift(slots)
@@ -324,7 +268,7 @@ def index_names(offsets, text, slots):
         slots[slot] = number + 1
 
 
-@_compiled
+@compiled
 def find_name(offsets, text, slots, name):
     """The number of the name with the bytes `name`, or -1."""
     mask = len(slots) - 1
@@ -340,13 +284,3 @@ def find_name(offsets, text, slots, name):
                 return number
         slot = (slot + 1) & mask
     return -1
-
-
-@_compiled
-def group_by_row(rows, relations, neighbours, starts, row_relations, row_neighbours):
-    """Move each edge to its row, in the order given within the row; `starts` tell where the rows begin."""
-    places = starts[:-1].copy()
-    for edge in range(len(rows)):
-        place = places[rows[edge]]
-        row_relations[place], row_neighbours[place] = relations[edge], neighbours[edge]
-        places[rows[edge]] = place + 1
