@@ -1,0 +1,286 @@
+"""Each protocol against ten lines of sets and loops."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from evaluation_worlds import TableScorer, random_split
+
+from reshuffle.errors import InputError
+from reshuffle.evaluation import PROTOCOLS, Negatives, RankingProtocol, Sampling, evaluate, protocol_of
+from reshuffle.evaluation.negatives import ABSENT, draw_negatives
+from reshuffle.evaluation.queries import KnownAnswers, Queries, known_answers
+from reshuffle.kg import KnowledgeGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.kg.benchmarks import GraphSplit
+
+FILTERED = {
+    "sampled-50": ("facts", "valid", "queries"),
+    "sampled-50-official-code": ("facts", "queries"),
+    "grail-49": ("facts",),
+    "nbfnet-estimate": ("facts",),
+    "full": ("facts", "valid", "queries"),
+    "type-matched": ("facts", "valid", "queries"),
+}
+SAMPLED = ["sampled-50", "sampled-50-official-code", "grail-49", "type-matched"]
+
+
+def questions(split: GraphSplit) -> Iterator[tuple[Side, int, int, int]]:
+    """(side, anchor, relation, true answer), heads first, as reports list them."""
+    queries = split.queries
+    yield from (("head", t, r, h) for h, r, t in zip(*ids_of(queries), strict=True))
+    yield from (("tail", h, r, t) for h, r, t in zip(*ids_of(queries), strict=True))
+
+
+def ids_of(graph: KnowledgeGraph) -> tuple[list[int], list[int], list[int]]:
+    return graph.heads.tolist(), graph.relation_ids.tolist(), graph.tails.tolist()
+
+
+def wrong_answers(
+    split: GraphSplit, name: str, side: Side, anchor: int, relation: int, answer: int
+) -> set[int]:
+    true = {row for part in FILTERED[name] for row in zip(*ids_of(getattr(split, part)), strict=True)}
+    return {
+        other
+        for other in range(split.facts.num_entities)
+        if ((anchor, relation, other) if side == "tail" else (other, relation, anchor)) not in true
+        and other != answer
+    }
+
+
+def negatives_of(split: GraphSplit, name: str, *, seed: int = 0) -> Negatives:
+    protocol = protocol_of(name)
+    queries = Queries(split.queries.heads, split.queries.relation_ids, split.queries.tails)
+    known = known_answers(split, protocol.filters, split.facts, queries)
+    assert protocol.sampling is not None
+    return draw_negatives(split.facts, queries, known, protocol.sampling, seed=seed)
+
+
+def candidates_of(split: GraphSplit, name: str, *, seed: int = 0) -> list[list[int]]:
+    drawn = negatives_of(split, name, seed=seed)
+    return [*drawn.candidates["head"].tolist(), *drawn.candidates["tail"].tolist()]
+
+
+def test_every_protocol_is_tested_here() -> None:
+    assert set(PROTOCOLS) == set(FILTERED)
+    assert {name for name, protocol in PROTOCOLS.items() if protocol.sampling} == set(SAMPLED)
+
+
+# --- full rankings ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_full_ranks_all_wrong_answers(seed: int) -> None:
+    split = random_split(seed)
+    scorer = TableScorer(split.facts, seed)
+    ranks = []
+    for side, anchor, relation, answer in questions(split):
+        row = scorer.table(side)[relation, anchor]
+        wrong = row[list(wrong_answers(split, "full", side, anchor, relation, answer))]
+        ranks.append(1 + (wrong > row[answer]).sum() + (wrong == row[answer]).sum() / 2)
+    report = evaluate(scorer, split.queries, protocol="full", known=split)
+    assert report.result.both.realistic.tolist() == ranks
+    assert report["mrr"] == pytest.approx(np.mean(1 / np.array(ranks)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nbfnet_estimate_lets_ties_lose_and_filters_facts_only(seed: int) -> None:
+    split = random_split(seed)
+    scorer = TableScorer(split.facts, seed)
+    values = []
+    for side, anchor, relation, answer in questions(split):
+        row = scorer.table(side)[relation, anchor]
+        wrong = row[list(wrong_answers(split, "nbfnet-estimate", side, anchor, relation, answer))]
+        rate = (wrong >= row[answer]).mean()
+        values.append(sum(math.comb(49, i) * rate**i * (1 - rate) ** (49 - i) for i in range(10)))
+    report = evaluate(scorer, split.queries, protocol="nbfnet-estimate", known=split)
+    assert report["hits@10_50"] == pytest.approx(np.mean(values))
+
+
+# --- sampled rankings -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize("seed", range(3))
+def test_sampled_ranks_are_among_the_drawn_candidates(name: str, seed: int) -> None:
+    split = random_split(seed, entities=80, triples=500)
+    scorer = TableScorer(split.facts, seed)
+    drawn = iter(candidates_of(split, name, seed=seed))
+    ranks = []
+    for side, anchor, relation, answer in questions(split):
+        row = scorer.table(side)[relation, anchor]
+        wrong = row[next(drawn)]
+        ranks.append(1 + (wrong > row[answer]).sum() + (wrong == row[answer]).sum() / 2)
+    report = evaluate(scorer, split.queries, protocol=name, known=split, seed=seed)
+    assert report.result.both.realistic.tolist() == ranks
+
+
+@pytest.mark.parametrize("name", ["sampled-50", "sampled-50-official-code"])
+@pytest.mark.parametrize("entities", [12, 80])
+def test_sampled_50_draws_without_replacement_and_repeats_a_small_pool(name: str, entities: int) -> None:
+    split = random_split(0, entities=entities, triples=6 * entities)
+    for question, drawn in zip(questions(split), candidates_of(split, name), strict=True):
+        pool = wrong_answers(split, name, *question)
+        copies = math.ceil(50 / len(pool))
+        counts = Counter(drawn)
+        assert len(drawn) == 50
+        assert set(counts) <= pool
+        assert max(counts.values()) <= copies  # one copy: no candidate twice
+        assert copies > 1 or len(counts) == 50
+
+
+def test_the_official_code_may_draw_a_validation_triple_as_wrong() -> None:
+    split = random_split(0)
+    true = set(zip(*ids_of(split.valid), strict=True))
+    rows = zip(questions(split), candidates_of(split, "sampled-50-official-code"), strict=True)
+    drawn = {
+        (anchor, relation, one) if side == "tail" else (one, relation, anchor)
+        for (side, anchor, relation, _), candidates in rows
+        for one in candidates
+    }
+    assert drawn & true
+
+
+def test_grail_49_draws_with_replacement_and_no_self_loops() -> None:
+    split = random_split(0, entities=30, triples=200)
+    repeated = False
+    for question, drawn in zip(questions(split), candidates_of(split, "grail-49"), strict=True):
+        assert len(drawn) == 49
+        assert set(drawn) <= wrong_answers(split, "grail-49", *question) - {question[1]}
+        repeated |= len(set(drawn)) < len(drawn)
+    assert repeated
+
+
+def test_type_matched_takes_entities_with_the_relation_first() -> None:
+    split = random_split(1, entities=80, triples=300)
+    rows = [
+        row for part in FILTERED["type-matched"] for row in zip(*ids_of(getattr(split, part)), strict=True)
+    ]
+    filled = False
+    for question, drawn in zip(questions(split), candidates_of(split, "type-matched"), strict=True):
+        side, _, relation, _ = question
+        typed = {h if side == "head" else t for h, r, t in rows if r == relation}
+        pool = wrong_answers(split, "type-matched", *question)
+        assert set(drawn) <= pool
+        assert len(set(drawn)) == 50
+        assert len(set(drawn) & typed) == min(50, len(typed & pool))
+        filled |= len(typed & pool) < 50
+    assert filled
+
+
+def test_type_matched_repeats_where_everyone_is_typed() -> None:
+    graph = KnowledgeGraph([("a", "r", "a"), ("b", "r", "c"), ("c", "r", "b")])
+    a, b, c = graph.entities.ids("abc").tolist()
+    queries = Queries(*(np.array([number], dtype=np.int32) for number in (a, 0, a)))
+    drawn = draw_negatives(graph, queries, KnownAnswers(graph), Sampling(5, typed=True), seed=0)
+    assert sorted(Counter(drawn.candidates["head"][0].tolist()).items()) in (
+        [(b, 2), (c, 3)],
+        [(b, 3), (c, 2)],
+    )
+
+
+def test_every_candidate_is_drawn_equally_often() -> None:
+    split = random_split(3, entities=40, triples=150)
+    question = next(iter(questions(split)))
+    pool = wrong_answers(split, "sampled-50", *question)
+    sampling = RankingProtocol("ten", "ten candidates", sampling=Sampling(10)).sampling
+    assert sampling is not None
+    queries = Queries(split.queries.heads, split.queries.relation_ids, split.queries.tails)
+    known = known_answers(split, FILTERED["sampled-50"], split.facts, queries)
+    one = queries[np.arange(len(queries)) == 0]
+    counts = Counter(
+        candidate
+        for seed in range(1000)
+        for candidate in draw_negatives(split.facts, one, known, sampling, seed=seed).candidates["head"][0]
+    )
+    expected = 10_000 / len(pool)
+    assert set(counts) == pool
+    assert max(abs(count - expected) for count in counts.values()) < 5 * math.sqrt(expected)
+
+
+def test_a_query_that_everyone_answers_has_rank_one() -> None:
+    facts = KnowledgeGraph([("a", "r", "a"), ("a", "r", "b")])
+    report = evaluate(TableScorer(facts), [("a", "r", "b")], known=facts, baseline=False)
+    assert report.result.ranks["tail"].negatives.tolist() == [0]
+    assert report.result.ranks["tail"].optimistic.tolist() == [1]
+
+
+# --- seeds and files --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_negatives_are_a_function_of_the_seed(name: str) -> None:
+    split = random_split(0, entities=80, triples=400)
+    assert candidates_of(split, name, seed=1) == candidates_of(split, name, seed=1)
+    assert candidates_of(split, name, seed=1) != candidates_of(split, name, seed=2)
+
+
+def test_negatives_survive_a_file_and_other_ids(tmp_path: Path) -> None:
+    split = random_split(0, entities=80, triples=400)
+    file = tmp_path / "negatives.parquet"
+    negatives_of(split, "sampled-50").save(file)
+    renumbered = KnowledgeGraph(sorted(split.facts, reverse=True))
+    again = Negatives.read(file, renumbered)
+    assert list(renumbered.entities) != list(split.facts.entities)
+    before = evaluate(TableScorer(split.facts), split.queries, known=split)
+    replayed = evaluate(
+        TableScorer(split.facts), split.queries, negatives=Negatives.read(file, split.facts), seed=9
+    )
+    assert replayed["mrr"] == before["mrr"]
+    names = [set(split.facts.entities[row]) for row in negatives_of(split, "sampled-50").candidates["tail"]]
+    assert [set(renumbered.entities[row]) for row in again.candidates["tail"]] == names
+
+
+def test_a_query_without_candidates_survives_a_file(tmp_path: Path) -> None:
+    facts = KnowledgeGraph([("a", "r", "a"), ("a", "r", "b")])
+    queries = Queries(*(np.array([number], dtype=np.int32) for number in (0, 0, 1)))
+    drawn = draw_negatives(facts, queries, KnownAnswers(facts), Sampling(3), seed=0)
+    assert (drawn.candidates["tail"] == ABSENT).all()
+    drawn.save(tmp_path / "n.parquet")
+    again = Negatives.read(tmp_path / "n.parquet", facts)
+    assert again.candidates["head"].tolist() == drawn.candidates["head"].tolist()
+    assert (again.candidates["tail"] == ABSENT).all()
+
+
+def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "odd.parquet").write_text("not Parquet")
+    with pytest.raises(InputError) as caught:
+        Negatives.read(tmp_path / "odd.parquet", KnowledgeGraph())
+    assert "not a file of negatives: expected Parquet with head, relation, tail" in str(caught.value)
+
+
+def test_negatives_of_other_queries_are_refused() -> None:
+    split = random_split(0)
+    drawn = negatives_of(split, "sampled-50")
+    with pytest.raises(InputError, match="hold no candidates for 1 of 1 queries"):
+        evaluate(TableScorer(split.facts), list(split.valid)[:1], negatives=drawn)
+
+
+def test_negatives_are_refused_where_all_entities_are_ranked() -> None:
+    split = random_split(0)
+    drawn = negatives_of(split, "sampled-50")
+    with pytest.raises(InputError, match="'full' ranks all entities, and negatives were given"):
+        evaluate(TableScorer(split.facts), split.queries, protocol="full", negatives=drawn)
+
+
+def test_negatives_of_another_graph_are_refused() -> None:
+    split = random_split(0)
+    drawn = negatives_of(random_split(0, entities=13), "sampled-50")
+    with pytest.raises(InputError, match="drawn on a graph with other entities"):
+        evaluate(TableScorer(split.facts), split.queries, negatives=drawn)
+
+
+def test_an_unknown_protocol_is_named() -> None:
+    with pytest.raises(InputError) as caught:
+        protocol_of("sampled-5")
+    assert str(caught.value).startswith("unknown protocol 'sampled-5'; did you mean 'sampled-50'")
+    assert "hint: one of sampled-50, sampled-50-official-code, grail-49, nbfnet-estimate" in str(caught.value)
