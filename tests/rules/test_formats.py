@@ -108,6 +108,15 @@ def test_files_come_back_by_their_ending(kind: str, tmp_path: Path):
         assert read_rules(path) == base
 
 
+@pytest.mark.parametrize("kind", ["text", "anyburl", "amie", "owl"])
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_names_come_back_from_every_place(kind: str, name: str, tmp_path: Path):
+    base = RuleBase((PathRule(("r", name), "r"), PathRule((f"{name}^-1", "r"), name), PathRule((name,), "r")))
+    path = tmp_path / f"rules{WRITABLE[kind].endings[0]}"
+    write_rules(base, path)
+    assert read_rules(path) == base
+
+
 def test_long_bodies_come_back_from_every_format():
     base = RuleBase((PathRule(tuple(f"r{number}" for number in range(60)), "long"),))
     for kind in ("text", "anyburl", "amie"):

@@ -108,10 +108,22 @@ def test_names_that_are_not_plain_words():
 
 @pytest.mark.parametrize(
     "name",
-    ["/film/film/genre./a", "http://x.org/a#b", "born in", "genre(s)", "a:b", "X", "Ünïcode-wörd", "1st"],
+    [
+        "/film/film/genre./a",
+        "http://x.org/a#b",
+        "born in",
+        "genre(s)",
+        "a:b",
+        "X",
+        "Ünïcode-wörd",
+        "1st",
+        "city->country",
+        "a<=b",
+    ],
 )
 def test_anyburl_names_run_to_their_parenthesis(name: str):
     assert only_rule(f"h(X,Y) <= {name}(X,A), {name}(A,Y)  # twice") == PathRule((name, name), "h")
+    assert only_rule(f"{name}(X,Y) <= h(X,Y)") == PathRule(("h",), name)
 
 
 def test_anyburl_columns_are_kept():

@@ -38,7 +38,7 @@ _SEPARATOR = re.compile(r"\s*[,&]\s*")
 _FALSE = re.compile(r"\s*false\s*\Z")
 _END = re.compile(r"\s*(#.*)?\Z")
 # Names that reach their parenthesis without being taken for a quote, a comment, an arrow or another atom.
-_BARE = re.compile(r"""(?!false\Z|.*(?:->|=>|:-))[^\s"<#()&,>](?:[^\t\n\r"<()&,]*[^\s"<()&,])?\Z""")
+_BARE = re.compile(r"""[^\s"<#()&,](?:[^\t\n\r"<()&,]*[^\s"<()&,])?\Z""")
 _INNER = "ABCDEFGHIJKLMNOPQRSTUVW"  # AnyBURL's variables between X and Y
 _COLUMNS = re.compile(r"\s*((?:[^\t]*\t)*)")
 

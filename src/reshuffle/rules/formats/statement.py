@@ -87,15 +87,15 @@ class Statement:
 
 
 def arrow_of(text: str) -> tuple[str, int]:
-    """The first arrow outside quotes and its offset, or ("", -1).
+    """The arrow of a rule and its offset, or ("", -1): the first after an atom, since a name may hold another.
 
-    >>> arrow_of('"a -> b"(X, Y) <= c(X, Y)')
-    ('<=', 15)
+    >>> arrow_of('"a -> b"(X, Y) <= c(X, Y)'), arrow_of("city->country(X,Y) <= in(X,Y)")
+    (('<=', 15), ('<=', 19))
     """
-    for match in _ARROW.finditer(text):
-        if match[1]:
-            return match[1], match.start(1)
-    return "", -1
+    arrows = [match for match in _ARROW.finditer(text) if match[1]]
+    after_atom = (match for match in arrows if text[: match.start()].rstrip().endswith((")", "false")))
+    arrow = next(after_atom, arrows[0] if arrows else None)
+    return (arrow[1], arrow.start()) if arrow else ("", -1)
 
 
 def relation_name(written: str) -> str:
