@@ -106,6 +106,14 @@ class ChaseAnswers(Answers):
         columns = (keys >> self._bits & mask, keys >> 2 * self._bits, keys & mask)
         return tuple(column.astype(np.int32) for column in columns)  # type: ignore[return-value]
 
+    @property
+    def exactness(self) -> str:
+        """No geometry, and none needed."""
+        return "the exact fixpoint, by the chase (no geometry)"
+
+    def __repr__(self) -> str:
+        return f"<answers over {self.facts!r}: {self.exactness}>"
+
     # --- questions ----------------------------------------------------------------------------------
 
     @property

@@ -1,0 +1,188 @@
+"""Closed path rules from a graph, with exact counts.
+
+A body is a word of relations and inverses. Its *predictions* are the distinct pairs that it joins, its *support*
+for a head relation those of them that the relation holds; variables may bind to the same entity, as everywhere
+in this package. Every body up to a length is counted once, for all heads together, from the sparse product of
+its prefix and its last atom; no more than one product per length is in memory at a time.
+
+    confidence           support / (predictions + 5)     AnyBURL's and PyClause's, wary of rare bodies
+    standard confidence  support / predictions
+    PCA confidence       support / predictions from entities that have the head relation at all (AMIE)
+    head coverage        support / triples of the head relation
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from reshuffle.kg import CompletedGraph
+from reshuffle.progress import SILENT
+from reshuffle.rules.base import RuleBase
+from reshuffle.rules.mining_kernels import Rows, composed, supports
+from reshuffle.rules.rule import PathRule, Quality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
+
+Word: TypeAlias = tuple[tuple[int, ...], Rows]  # a body, and the pairs that it joins
+
+CAUTION = 5
+"""Added to the predictions, so that a rule seen twice is not believed fully."""
+
+MOST_JOINED = 20_000_000
+"""A body that joins more pairs than this (distinct or not) is passed over and counted as skipped."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The counts of a rule, and what is usually made of them."""
+
+    support: int
+    predictions: int
+    predictions_known: int
+    """Predictions from entities that have the head relation at all."""
+    head_size: int
+
+    @property
+    def confidence(self) -> float:
+        """Support over predictions, with caution."""
+        return self.support / (self.predictions + CAUTION)
+
+    @property
+    def standard_confidence(self) -> float:
+        """Support over predictions."""
+        return self.support / self.predictions
+
+    @property
+    def pca_confidence(self) -> float:
+        """Under the partial completeness assumption: what is unknown of a known subject is false."""
+        return self.support / self.predictions_known
+
+    @property
+    def head_coverage(self) -> float:
+        """The share of the head relation that the rule predicts."""
+        return self.support / self.head_size
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Rules by falling confidence, what was measured of each, and how many bodies were too large to count."""
+
+    rules: RuleBase
+    measures: dict[PathRule, Measures]
+    skipped_bodies: int
+
+
+def mine_rules(
+    graph: KnowledgeGraph,
+    *,
+    max_length: int = 2,
+    min_support: int = 2,
+    min_confidence: float = 0.0,
+    progress: Progress = SILENT,
+) -> RuleBase:
+    """All closed path rules of the graph with enough support and confidence, by falling confidence.
+
+    >>> from reshuffle.kg import KnowledgeGraph
+    >>> pairs = [("a", "b"), ("c", "d"), ("e", "f")]
+    >>> kg = KnowledgeGraph([(x, "child", y) for x, y in pairs] + [(y, "parent", x) for x, y in pairs[:2]])
+    >>> rule = mine_rules(kg, max_length=1).rules[0]
+    >>> print(rule, rule.quality)
+    child(Y, X) -> parent(X, Y) Quality(predictions=3, support=2, confidence=0.25)
+    """
+    mined = mine(
+        graph,
+        max_length=max_length,
+        min_support=min_support,
+        min_confidence=min_confidence,
+        progress=progress,
+    )
+    return mined.rules
+
+
+def mine(
+    graph: KnowledgeGraph,
+    *,
+    max_length: int = 2,
+    min_support: int = 2,
+    min_confidence: float = 0.0,
+    most_joined: int = MOST_JOINED,
+    progress: Progress = SILENT,
+) -> Mined:
+    """The same with all measures, and with the number of bodies that join more than `most_joined` pairs."""
+    counting = _Counting(graph, most_joined)
+    measures: dict[PathRule, Measures] = {}
+    with progress("mining rules", total=counting.num_codes, unit="first atoms") as report:
+        for code in range(counting.num_codes):
+            measures.update(
+                (rule, measured)
+                for rule, measured in counting.rules_from(code, max_length)
+                if measured.support >= min_support and measured.confidence >= min_confidence
+            )
+            report(1)
+    ordered = sorted(measures, key=lambda rule: (-measures[rule].confidence, len(rule.body), str(rule)))
+    rules = tuple(_with_quality(rule, measures[rule]) for rule in ordered)
+    return Mined(RuleBase(rules), measures, counting.skipped)
+
+
+def _with_quality(rule: PathRule, measured: Measures) -> PathRule:
+    quality = Quality(measured.predictions, measured.support, measured.confidence)
+    return PathRule(rule.body, rule.head, quality)
+
+
+class _Counting:
+    """Counts bodies in the order of their words; a prefix's pairs are kept while it is continued, no longer."""
+
+    def __init__(self, graph: KnowledgeGraph, most_joined: int) -> None:
+        completed = CompletedGraph(graph, num_identities=0)
+        self.num_codes = completed.num_relations
+        self.skipped = 0
+        self._graph, self._most_joined = graph, most_joined
+        self._names = [completed.relation_name(code) for code in range(self.num_codes)]
+        self._rows = [_rows_of(*completed.edges(code)) for code in range(self.num_codes)]
+        self._sizes = np.bincount(graph.relation_ids, minlength=len(graph.relations))
+        self._place = np.full(graph.num_entities, -1, dtype=np.int32)
+
+    def rules_from(self, first: int, max_length: int) -> Iterator[tuple[PathRule, Measures]]:
+        """The rules of all bodies that begin with one atom."""
+        start: Word = ((first,), self._rows[first])
+        open_prefixes = [iter([start])]
+        while open_prefixes:
+            word = next(open_prefixes[-1], None)
+            if word is None:
+                open_prefixes.pop()
+                continue
+            yield from self._rules_of(*word)
+            if len(word[0]) < max_length:
+                open_prefixes.append(self._continuations(*word))
+
+    def _continuations(self, body: tuple[int, ...], pairs: Rows) -> Iterator[Word]:
+        for code, rows in enumerate(self._rows):
+            size, joined = composed(pairs, rows, self._place, self._most_joined)
+            self.skipped += size > self._most_joined
+            if len(joined.ends):
+                yield (*body, code), joined
+
+    def _rules_of(self, body: tuple[int, ...], pairs: Rows) -> Iterator[tuple[PathRule, Measures]]:
+        out = self._graph.by_head
+        support, known = supports(pairs, out.starts, out.relations, out.neighbours, len(self._sizes))
+        names = tuple(self._names[code] for code in body)
+        for head in np.flatnonzero(support).tolist():
+            rule = PathRule(names, self._names[head])
+            if not rule.is_tautology:
+                size = int(self._sizes[head])
+                yield rule, Measures(int(support[head]), len(pairs.ends), int(known[head]), size)
+
+
+def _rows_of(heads: NDArray[np.int32], tails: NDArray[np.int32]) -> Rows:
+    order = np.lexsort((tails, heads))
+    starts, firsts = np.unique(heads[order], return_index=True)
+    return Rows(starts.astype(np.int32), np.append(firsts, len(heads)).astype(np.int64), tails[order])
