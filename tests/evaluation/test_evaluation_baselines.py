@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from benchmarks.baselines import PUBLISHED
 from evaluation_worlds import TableScorer, random_split
 
 from datasets import benchmark
@@ -21,22 +22,6 @@ if TYPE_CHECKING:
     from reshuffle.kg.benchmarks import InductiveBenchmark
 
 SIDES: tuple[Side, Side] = ("head", "tail")
-
-# Hits@10 of sampled-50 and MRR of the full ranking: Meilicke, Stuckenschmidt, Ott 2024 (arXiv 2409.20130).
-PUBLISHED = {
-    "FB15k-237-v1": (0.887, 0.123),
-    "FB15k-237-v2": (0.963, 0.130),
-    "FB15k-237-v3": (0.954, 0.098),
-    "FB15k-237-v4": (0.949, 0.091),
-    "WN18RR-v1": (0.087, 0.006),
-    "WN18RR-v2": (0.145, 0.003),
-    "WN18RR-v3": (0.590, 0.012),
-    "WN18RR-v4": (0.138, 0.001),
-    "NELL-995-v1": (0.761, 0.594),
-    "NELL-995-v2": (0.912, 0.050),
-    "NELL-995-v3": (0.945, 0.060),
-    "NELL-995-v4": (0.914, 0.029),
-}
 
 
 def every_pair(graph: KnowledgeGraph) -> tuple[np.ndarray, np.ndarray]:
