@@ -1,0 +1,1 @@
+"""Training: from triples to matrices (needs torch)."""

@@ -1,0 +1,96 @@
+"""A training at rest: everything that its next epoch depends on, in one file, written whole.
+
+Tensors and plain data only (safetensors with a JSON header), so that nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from reshuffle.errors import InputError, Place
+from reshuffle.kg.files import written_whole
+from reshuffle.learning.training import Epoch, History, Patience
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reshuffle.learning.training import Trainer
+
+VERSION = "1"
+
+
+def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
+    """Between two epochs: parameters, the best so far, Adam's moments, the generator, and what was seen."""
+    tensors: dict[str, Tensor] = {"generator": trainer.generator.get_state(), "draw": trainer.draw_state}
+    for name, value in trainer.model.state_dict().items():
+        tensors[f"model.{name}"] = value
+    for name, value in trainer.best.items():
+        tensors[f"best.{name}"] = value
+    for index, moments in trainer.optimizer.state_dict()["state"].items():
+        for name, value in moments.items():
+            tensors[f"adam.{index}.{name}"] = value
+    notes = {
+        "version": VERSION,
+        "settings": json.dumps([asdict(trainer.model.architecture), asdict(trainer.settings)]),
+        "patience": json.dumps(asdict(trainer.patience)),
+        "history": json.dumps(trainer.history.to_dict()),
+    }
+    with written_whole(path) as aside:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, aside, metadata=notes)
+
+
+def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
+    """Continue where `save_checkpoint` left off; the settings must be the same."""
+    tensors, notes = _read(path)
+    wanted = json.dumps([asdict(trainer.model.architecture), asdict(trainer.settings)])
+    if json.loads(notes["settings"]) != json.loads(wanted):
+        raise InputError(
+            "this checkpoint was made with other settings",
+            place=Place(str(path)),
+            hint="use the settings it was started with, or start anew in another directory",
+        )
+    trainer.model.load_state_dict(_part(tensors, "model."))
+    trainer.best = {name: value.to(trainer.device) for name, value in _part(tensors, "best.").items()}
+    trainer.optimizer.load_state_dict(_adam(trainer.optimizer, _part(tensors, "adam.")))
+    trainer.generator.set_state(tensors["generator"])
+    trainer.draw_state = tensors["draw"]
+    trainer.patience = Patience(**json.loads(notes["patience"]))
+    history = json.loads(notes["history"])
+    trainer.history = History([Epoch(**epoch) for epoch in history["epochs"]], history["best_epoch"])
+
+
+def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+            notes = file.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            "not a checkpoint, or cut short", place=Place(str(path)), hint="remove it to start anew"
+        ) from error
+    if notes.get("version") != VERSION:
+        raise InputError(
+            f"a checkpoint of version {notes.get('version', 'unknown')}; this reshuffle reads version {VERSION}",
+            place=Place(str(path)),
+            hint="remove it to start anew",
+        )
+    return tensors, notes
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _adam(optimizer: torch.optim.Optimizer, moments: dict[str, Tensor]) -> dict[str, object]:
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in moments.items():
+        index, moment = name.split(".")
+        state.setdefault(int(index), {})[moment] = value
+    return {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}

@@ -1,0 +1,100 @@
+"""All settings of a model and its training, flat, as a user writes them in TOML or passes them by name."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
+from reshuffle.learning.training import TrainingSettings
+from reshuffle.model.reshuffle import Architecture
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The shape of the model and how to train it."""
+
+    architecture: Architecture = field(default_factory=Architecture)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+
+    def changed(self, **changes: Any) -> Settings:
+        """With some settings changed, by name; an unknown name or a value of the wrong kind is refused.
+
+        >>> Settings().changed(num_slots=25, margin=2.0).architecture.num_slots
+        25
+        >>> Settings().changed(num_slot=25)
+        Traceback (most recent call last):
+          ...
+        reshuffle.errors.ReshuffleError: unknown setting 'num_slot'; did you mean 'num_slots'?
+        """
+        architecture, training = self.architecture, self.training
+        for name, value in changes.items():
+            if name in _names(Architecture):
+                architecture = replace(architecture, **{name: _checked(Architecture, name, value)})
+            elif name in _names(TrainingSettings):
+                training = replace(training, **{name: _checked(TrainingSettings, name, value)})
+            else:
+                raise ReshuffleError(f"unknown setting '{name}'{did_you_mean(name, setting_names())}")
+        return Settings(architecture, training)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Flat: name to value."""
+        return {
+            name: getattr(part, name)
+            for part in (self.architecture, self.training)
+            for name in _names(type(part))
+        }
+
+
+def setting_names() -> list[str]:
+    """Every setting there is."""
+    return [*_names(Architecture), *_names(TrainingSettings)]
+
+
+def _names(part: type[Architecture] | type[TrainingSettings]) -> list[str]:
+    return [one.name for one in fields(part)]
+
+
+def _checked(part: type, name: str, value: Any) -> Any:
+    expected = get_type_hints(part)[name]
+    choices = get_args(expected)
+    if isinstance(value, list):
+        value = tuple(value)
+    if expected is float and type(value) is int:
+        value = float(value)
+    if choices and all(isinstance(choice, str) for choice in choices):
+        if value not in choices:
+            raise ReshuffleError(f"setting '{name}' is {value!r}; it must be one of {', '.join(choices)}")
+    elif type(value) is not (tuple if choices else expected):
+        raise ReshuffleError(f"setting '{name}' is {value!r}; it must be of type {expected.__name__}")
+    return value
+
+
+def read_settings(path: str | Path, base: Settings | None = None) -> Settings:
+    """Settings from a TOML file of `name = value` lines; other tables of the file are left alone."""
+    values = {name: value for name, value in read_toml(path).items() if not isinstance(value, dict)}
+    try:
+        return (base or Settings()).changed(**values)
+    except ReshuffleError as error:
+        raise InputError(
+            str(error), place=Place(str(path)), hint="`reshuffle train --help` lists the settings"
+        ) from error
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """A TOML file, or one clear error."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path))) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"not TOML: {error}", place=Place(str(path)), hint="one `name = value` per line"
+        ) from error

@@ -1,0 +1,180 @@
+"""The training loop, on arrays of ids: it knows no names and no files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from reshuffle.learning.loss import margin_ranking
+from reshuffle.learning.negatives import random_others
+from reshuffle.learning.stopping import Patience
+from reshuffle.learning.validation import ValidationQueries, realistic_ranks
+from reshuffle.model.messages import MessageGraph
+from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.scoring import head_scores, pair_scores, tail_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+Redraw = Literal["once", "step", "call"]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train. The defaults are the paper's where it says; `redraw` and `hide_targets` it does not say."""
+
+    learning_rate: float = 0.01
+    margin: float = 1.0
+    num_negatives: int = 100
+    batch_size: int = 1024
+    max_epochs: int = 1000
+    look_every: int = 10
+    patience: int = 10
+    relative_delta: float = 0.01
+    redraw: Redraw = "step"
+    hide_targets: bool = False
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Triples of ids [triple, (head relation tail)] of one graph, and held-out ones to stop by."""
+
+    triples: NDArray[np.int64]
+    valid: NDArray[np.int64]
+    num_entities: int
+    num_relations: int
+
+
+@dataclass
+class Epoch:
+    """What one epoch showed."""
+
+    number: int
+    loss: float
+    hits_at_10: float | None = None
+    mrr: float | None = None
+
+
+@dataclass
+class History:
+    """All epochs, and which one was kept."""
+
+    epochs: list[Epoch] = field(default_factory=list)
+    best_epoch: int = 0
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return asdict(self)
+
+
+class Trainer:
+    """Trains one model; `epochs()` yields after each epoch so that the caller can report, save or stop."""
+
+    def __init__(
+        self,
+        data: TrainingData,
+        architecture: Architecture,
+        settings: TrainingSettings,
+        *,
+        device: torch.device,
+    ) -> None:
+        self.data, self.settings, self.device = data, settings, device
+        self.model = ReshuffleModel(data.num_relations, architecture, seed=settings.seed).to(device)
+        self.graph = MessageGraph.build(
+            data.triples,
+            num_entities=data.num_entities,
+            num_relations=data.num_relations,
+            identity=architecture.identity,
+        ).to(device)
+        self.queries = ValidationQueries.build(
+            data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
+        ).to(device)
+        forward = torch.from_numpy(data.triples)
+        inverse = torch.stack([forward[:, 2], forward[:, 1] + data.num_relations, forward[:, 0]], dim=1)
+        self.examples = torch.cat([forward, inverse]).to(device)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=settings.learning_rate, fused=device.type == "cuda"
+        )
+        self.generator = torch.Generator(device).manual_seed(settings.seed)
+        self.draw_state = self.generator.get_state()
+        self.patience = Patience(settings.patience, settings.relative_delta)
+        self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+        self.history = History()
+
+    def epochs(self) -> Iterator[Epoch]:
+        """Train until the epochs are used up or the patience is."""
+        while len(self.history.epochs) < self.settings.max_epochs and not self.patience.exhausted:
+            epoch = Epoch(len(self.history.epochs) + 1, self._epoch())
+            if epoch.number % self.settings.look_every == 0 and len(self.data.valid):
+                self._look(epoch)
+            self.history.epochs.append(epoch)
+            yield epoch
+        self.model.load_state_dict(self.best)
+        self.history.best_epoch = self.patience.best_epoch
+
+    def _epoch(self) -> float:
+        order = torch.randperm(len(self.examples), generator=self.generator, device=self.device)
+        total = torch.zeros((), device=self.device)
+        batches = order.split(self.settings.batch_size)
+        for batch in batches:
+            total += self._step(batch)
+        return float(total / len(batches))
+
+    def _step(self, batch: Tensor) -> Tensor:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(batch)
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    def states(self, matrices: Tensor, edge_messages: Tensor | None = None) -> Tensor:
+        """The states for one scoring call; with redraw "once" every call sees the same initial values."""
+        if self.settings.redraw == "once":
+            generator = torch.Generator(self.device)
+            generator.set_state(self.draw_state)
+        else:
+            generator = self.generator
+        return self.model.states(self.graph, matrices, generator, edge_messages=edge_messages)
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """The margin ranking loss of a batch: half of it corrupted at the head, half at the tail."""
+        settings, model = self.settings, self.model
+        heads, relations, tails = self.examples[batch].T
+        matrices = model.matrices()
+        hidden = self.graph.hiding(batch % len(self.data.triples)) if settings.hide_targets else None
+        states = self.states(matrices, hidden)
+        positives = pair_scores(model.bodies(matrices, states, heads, relations), states[tails])
+        if settings.redraw == "call":
+            states = self.states(matrices, hidden)
+        half = len(batch) // 2
+        others = [
+            random_others(
+                entities,
+                settings.num_negatives,
+                num_entities=self.data.num_entities,
+                generator=self.generator,
+            )
+            for entities in (heads[:half], tails[half:])
+        ]
+        bodies = model.bodies(matrices, states, heads[half:], relations[half:])
+        negatives = [
+            head_scores(matrices[relations[:half]], states, others[0], states[tails[:half]]),
+            tail_scores(bodies, states, others[1]),
+        ]
+        return margin_ranking(positives, torch.cat(negatives), margin=settings.margin)
+
+    @torch.no_grad()
+    def _look(self, epoch: Epoch) -> None:
+        matrices = self.model.matrices()
+        ranks = realistic_ranks(self.model, matrices, self.states(matrices), self.queries)
+        epoch.hits_at_10 = float((ranks <= 10).float().mean())
+        epoch.mrr = float((1 / ranks).mean())
+        if self.patience.look(epoch.hits_at_10, epoch.number):
+            self.best = {name: value.clone() for name, value in self.model.state_dict().items()}

@@ -1,0 +1,78 @@
+"""Full filtered ranking on the device, for early stopping. The numbers that are reported come from `evaluation`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reshuffle.model.scoring import all_tail_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reshuffle.model.reshuffle import ReshuffleModel
+
+_MOST_SCORES = 1 << 24
+
+
+@dataclass(frozen=True)
+class ValidationQueries:
+    """(anchor, relation, ?) with one true answer each, both directions, and the other answers that are known."""
+
+    anchors: Tensor  # query
+    relations: Tensor  # query
+    answers: Tensor  # query
+    known_queries: Tensor  # known
+    known_entities: Tensor  # known
+
+    @classmethod
+    def build(
+        cls, triples: NDArray[np.int64], known: NDArray[np.int64], *, num_entities: int, num_relations: int
+    ) -> ValidationQueries:
+        """Head queries go through the inverse relation, as in the official code."""
+        queries = _both_directions(triples, num_relations)
+        facts = np.unique(_both_directions(np.concatenate([known, triples]), num_relations), axis=0)
+        fact_keys = facts[:, 1] * num_entities + facts[:, 0]
+        order = np.argsort(fact_keys, kind="stable")
+        keys = queries[:, 1] * num_entities + queries[:, 0]
+        first, last = (np.searchsorted(fact_keys[order], keys, side=side) for side in ("left", "right"))
+        owner = np.repeat(np.arange(len(queries)), last - first)
+        place = np.arange(len(owner)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
+        entities = facts[order[first[owner] + place], 2]
+        others = entities != queries[owner, 2]
+        columns = (queries[:, 0], queries[:, 1], queries[:, 2], owner[others], entities[others])
+        return cls(*(torch.from_numpy(np.ascontiguousarray(column)) for column in columns))
+
+    def to(self, device: torch.device) -> ValidationQueries:
+        """The same queries on another device."""
+        tensors = (self.anchors, self.relations, self.answers, self.known_queries, self.known_entities)
+        return ValidationQueries(*(tensor.to(device) for tensor in tensors))
+
+
+def _both_directions(triples: NDArray[np.int64], num_relations: int) -> NDArray[np.int64]:
+    inverse = np.stack([triples[:, 2], triples[:, 1] + num_relations, triples[:, 0]], axis=1)
+    return np.concatenate([triples, inverse])
+
+
+@torch.no_grad()
+def realistic_ranks(
+    model: ReshuffleModel, matrices: Tensor, states: Tensor, queries: ValidationQueries
+) -> Tensor:  # query
+    """Mean of the optimistic and the pessimistic rank among all entities that are not known answers."""
+    ranks = []
+    step = max(1, _MOST_SCORES // len(states))
+    for start in range(0, len(queries.anchors), step):
+        piece = slice(start, start + step)
+        bodies = model.bodies(matrices, states, queries.anchors[piece], queries.relations[piece])
+        scores = all_tail_scores(bodies, states)
+        inside = (queries.known_queries >= start) & (queries.known_queries < start + step)
+        scores[queries.known_queries[inside] - start, queries.known_entities[inside]] = -torch.inf
+        true = scores.gather(1, queries.answers[piece, None])
+        better = (scores > true).sum(1)
+        equal = (scores == true).sum(1) - 1
+        ranks.append(better + equal / 2 + 1)
+    return torch.cat(ranks)

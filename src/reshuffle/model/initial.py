@@ -1,0 +1,41 @@
+"""Initial states Z^(0): what a channel means is decided here and nowhere else.
+
+The theory asks for independent, non-negative coordinates with at least two possible values.
+
+| kind | a coordinate is | in the paper |
+| --- | --- | --- |
+| bits | 1 with probability q, else 0 | q = 1/2 |
+| official | 1 where a standard normal exceeds 1/2, so q = 0.31 | what the official code does |
+| continuous | uniform in [0, 1): all values differ | allowed by its conditions |
+| shared | one random bit pattern for all entities: a channel then tells types, not entities | not in the paper |
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from reshuffle.errors import ReshuffleError, did_you_mean
+
+Kind = Literal["bits", "official", "continuous", "shared"]
+KINDS = get_args(Kind)
+
+_OFFICIAL_PROBABILITY = 0.5 * math.erfc(0.5 / math.sqrt(2))  # P(normal > 1/2) = 0.3085
+
+
+def initial_states(
+    kind: Kind, shape: tuple[int, int, int], *, probability: float = 0.5, generator: torch.Generator
+) -> Tensor:  # entity slot channel
+    """Z^(0), drawn on the generator's device."""
+    if kind not in KINDS:
+        raise ReshuffleError(f"unknown kind of initial states '{kind}'{did_you_mean(kind, KINDS)}")
+    entities, slots, channels = shape
+    rows = 1 if kind == "shared" else entities
+    values = torch.rand(rows, slots, channels, generator=generator, device=generator.device)
+    if kind == "continuous":
+        return values
+    bits = (values < (_OFFICIAL_PROBABILITY if kind == "official" else probability)).float()
+    return bits.expand(entities, -1, -1).contiguous() if kind == "shared" else bits

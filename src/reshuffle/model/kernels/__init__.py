@@ -1,0 +1,30 @@
+"""The loops that torch has no operation for, once for the CPU (numba) and once for the GPU (Triton).
+
+Both modules have the same five functions on row-major tensors [row, column], column = slot x channel:
+
+- `segment_max(messages, states, starts, edges)`: new states, and per coordinate which message won;
+- `spread(gradient, winner, num_messages)`: its backward pass;
+- `norms(bodies, states, candidates)`: ||ReLU(x_q - z_c)||_2 for given candidates of each query;
+- `pulls(bodies, states, candidates, weights)`: its backward pass;
+- `all_norms(bodies, states)`: the same against all rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import torch
+
+
+def kernels_for(device: torch.device) -> ModuleType:
+    """The module for a device; imported when first needed, since Triton exists only beside GPUs."""
+    if device.type == "cuda":
+        from reshuffle.model.kernels import gpu  # noqa: PLC0415
+
+        return gpu
+    from reshuffle.model.kernels import cpu  # noqa: PLC0415
+
+    return cpu

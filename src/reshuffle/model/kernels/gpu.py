@@ -1,0 +1,188 @@
+"""The kernels in Triton."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+_COLUMNS = 256  # of a row, per program
+
+
+def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
+    """The maximum of each state and the messages it receives; the winner is `len(messages)` where it kept its own."""
+    received, winner = (
+        torch.empty_like(states),
+        torch.empty(states.shape, dtype=torch.int32, device=states.device),
+    )
+    rows, columns = states.shape
+    _segment_max[(rows, triton.cdiv(columns, _COLUMNS))](
+        messages, states, starts, edges, received, winner, len(messages), columns, BLOCK=_COLUMNS
+    )
+    return received, winner
+
+
+@triton.jit
+def _segment_max(messages, states, starts, edges, received, winner, count, columns, BLOCK: tl.constexpr):
+    entity = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = column < columns
+    best = tl.load(states + entity * columns + column, mask=inside, other=0.0)
+    won = tl.full((BLOCK,), 0, tl.int32) + count
+    first, last = tl.load(starts + entity), tl.load(starts + entity + 1)
+    for place in range(first, last):
+        message = tl.load(edges + place).to(tl.int64)
+        shown = message < count
+        value = tl.load(messages + message * columns + column, mask=inside & shown, other=0.0)
+        better = (value > best) & shown
+        best = tl.where(better, value, best)
+        won = tl.where(better, message.to(tl.int32), won)
+    tl.store(received + entity * columns + column, best, mask=inside)
+    tl.store(winner + entity * columns + column, won, mask=inside)
+
+
+def spread(gradient: Tensor, winner: Tensor, num_messages: int) -> tuple[Tensor, Tensor]:
+    """What the messages and what the states themselves get of the gradient."""
+    to_messages = gradient.new_zeros(num_messages, gradient.shape[1])
+    to_states = torch.empty_like(gradient)
+    rows, columns = gradient.shape
+    _spread[(rows, triton.cdiv(columns, _COLUMNS))](
+        gradient, winner, to_messages, to_states, num_messages, columns, BLOCK=_COLUMNS
+    )
+    return to_messages, to_states
+
+
+@triton.jit
+def _spread(gradient, winner, to_messages, to_states, count, columns, BLOCK: tl.constexpr):
+    entity = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = column < columns
+    value = tl.load(gradient + entity * columns + column, mask=inside, other=0.0)
+    message = tl.load(winner + entity * columns + column, mask=inside, other=0).to(tl.int64)
+    sent = message < count
+    tl.atomic_add(to_messages + message * columns + column, value, mask=inside & sent)
+    tl.store(to_states + entity * columns + column, tl.where(sent, 0.0, value), mask=inside)
+
+
+def norms(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:
+    """||ReLU(x_q - z_c)||_2, [query, candidate]."""
+    result = torch.empty(candidates.shape, device=bodies.device)
+    queries, width = candidates.shape
+    rows = 8
+    _norms[(queries, triton.cdiv(width, rows))](
+        bodies, states, candidates, result, width, bodies.shape[1], ROWS=rows, BLOCK=_COLUMNS
+    )
+    return result
+
+
+@triton.jit
+def _norms(bodies, states, candidates, result, width, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    query = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    wanted = place < width
+    candidate = tl.load(candidates + query * width + place, mask=wanted, other=0).to(tl.int64)
+    total = tl.zeros((ROWS,), tl.float32)
+    for start in range(0, columns, BLOCK):
+        column = start + tl.arange(0, BLOCK)
+        inside = column < columns
+        body = tl.load(bodies + query * columns + column, mask=inside, other=0.0)
+        state = tl.load(
+            states + candidate[:, None] * columns + column[None, :],
+            mask=wanted[:, None] & inside[None, :],
+            other=0.0,
+        )
+        difference = tl.maximum(body[None, :] - state, 0.0)
+        total += tl.sum(difference * difference, axis=1)
+    tl.store(result + query * width + place, tl.sqrt(total), mask=wanted)
+
+
+def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums of weight x ReLU(x_q - z_c): over the candidates of each query, and over the queries of each candidate."""
+    of_bodies, of_states = torch.empty_like(bodies), torch.zeros_like(states)
+    queries, columns = bodies.shape
+    _pulls[(queries, triton.cdiv(columns, _COLUMNS))](
+        bodies,
+        states,
+        candidates,
+        weights.contiguous(),
+        of_bodies,
+        of_states,
+        candidates.shape[1],
+        columns,
+        BLOCK=_COLUMNS,
+    )
+    return of_bodies, of_states
+
+
+@triton.jit
+def _pulls(bodies, states, candidates, weights, of_bodies, of_states, width, columns, BLOCK: tl.constexpr):
+    query = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = column < columns
+    body = tl.load(bodies + query * columns + column, mask=inside, other=0.0)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for place in range(0, width):
+        weight = tl.load(weights + query * width + place)
+        if weight != 0.0:
+            candidate = tl.load(candidates + query * width + place).to(tl.int64)
+            state = tl.load(states + candidate * columns + column, mask=inside, other=0.0)
+            pull = weight * tl.maximum(body - state, 0.0)
+            total += pull
+            tl.atomic_add(of_states + candidate * columns + column, pull, mask=inside & (pull != 0.0))
+    tl.store(of_bodies + query * columns + column, total, mask=inside)
+
+
+def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
+    """||ReLU(x_q - z_c)||_2 for every row c, [query, row]."""
+    result = torch.empty(len(bodies), len(states), device=bodies.device)
+    queries, rows = 16, 16
+    _all_norms[(triton.cdiv(len(bodies), queries), triton.cdiv(len(states), rows))](
+        bodies,
+        states,
+        result,
+        len(bodies),
+        len(states),
+        bodies.shape[1],
+        QUERIES=queries,
+        ROWS=rows,
+        BLOCK=32,
+    )
+    return result
+
+
+@triton.jit
+def _all_norms(
+    bodies,
+    states,
+    result,
+    num_queries,
+    num_rows,
+    columns,
+    QUERIES: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    query = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    total = tl.zeros((QUERIES, ROWS), tl.float32)
+    for start in range(0, columns, BLOCK):
+        column = start + tl.arange(0, BLOCK)
+        inside = column < columns
+        body = tl.load(
+            bodies + query[:, None].to(tl.int64) * columns + column[None, :],
+            mask=(query < num_queries)[:, None] & inside[None, :],
+            other=0.0,
+        )
+        state = tl.load(
+            states + row[:, None].to(tl.int64) * columns + column[None, :],
+            mask=(row < num_rows)[:, None] & inside[None, :],
+            other=0.0,
+        )
+        difference = tl.maximum(body[:, None, :] - state[None, :, :], 0.0)
+        total += tl.sum(difference * difference, axis=2)
+    tl.store(
+        result + query[:, None].to(tl.int64) * num_rows + row[None, :],
+        tl.sqrt(total),
+        mask=(query < num_queries)[:, None] & (row < num_rows)[None, :],
+    )

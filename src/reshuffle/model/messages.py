@@ -1,0 +1,83 @@
+"""A graph as the layers need it: each distinct message once, and who receives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class MessageGraph:
+    """Message m is B_r Z_e for a distinct (relation, head); entity f receives `edge_messages[starts[f]:starts[f+1]]`.
+
+    Messages are sorted by relation. An edge whose message is `num_messages` carries nothing: it is hidden.
+    """
+
+    num_entities: int
+    heads: Tensor  # message
+    relations: Tensor  # message
+    starts: Tensor  # entity + 1
+    edge_messages: Tensor  # edge
+    edge_tails: Tensor  # edge
+    edge_of_triple: Tensor  # 2 triple: the edge of each triple and of its inverse
+
+    @property
+    def num_messages(self) -> int:
+        """How many distinct (relation, head) there are."""
+        return len(self.heads)
+
+    @classmethod
+    def build(
+        cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, identity: bool
+    ) -> MessageGraph:
+        """From triples of ids [triple, (head relation tail)], with inverses and, if asked for, self-loops."""
+        head, relation, tail = triples.reshape(-1, 3).T
+        everyone = np.arange(num_entities if identity else 0)
+        heads = np.concatenate([head, tail, everyone])
+        tails = np.concatenate([tail, head, everyone])
+        relations = np.concatenate(
+            [relation, relation + num_relations, np.full_like(everyone, 2 * num_relations)]
+        )
+        keys, message = np.unique(relations * np.int64(num_entities) + heads, return_inverse=True)
+        order = np.argsort(tails, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        starts = np.zeros(num_entities + 1, dtype=np.int64)
+        np.cumsum(np.bincount(tails, minlength=num_entities), out=starts[1:])
+        columns = (
+            keys % max(num_entities, 1),
+            keys // max(num_entities, 1),
+            starts,
+            message[order],
+            tails[order],
+            place[: 2 * len(head)].reshape(2, -1),
+        )
+        return cls(
+            num_entities,
+            *(torch.from_numpy(np.ascontiguousarray(column, dtype=np.int64)) for column in columns),
+        )
+
+    def to(self, device: torch.device) -> MessageGraph:
+        """The same graph on another device."""
+        tensors = (
+            self.heads,
+            self.relations,
+            self.starts,
+            self.edge_messages,
+            self.edge_tails,
+            self.edge_of_triple,
+        )
+        return MessageGraph(self.num_entities, *(tensor.to(device) for tensor in tensors))
+
+    def hiding(self, triples: Tensor) -> Tensor:
+        """`edge_messages` in which the given triples (by position) and their inverses carry nothing."""
+        hidden = self.edge_messages.clone()
+        hidden[self.edge_of_triple[:, triples].flatten()] = self.num_messages
+        return hidden
