@@ -70,7 +70,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     result = ranked(_name_of(scorer), asked.scorer)
     beside = _type_baseline(asked.scorer, baseline)
     compared = None if beside is None else ranked("type baseline", beside.on(asked.scorer.graph))
-    return Report(result, compared, seed, time.perf_counter() - started, asked.skipped)
+    return Report(result, compared, seed, time.perf_counter() - started, candidates, asked.skipped)
 
 
 def _graph_of(queries: KnowledgeGraph | Iterable[tuple[str, str, str]]) -> KnowledgeGraph:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reshuffle.evaluation.metrics import Metrics
+    from reshuffle.evaluation.negatives import Negatives
     from reshuffle.evaluation.protocols import RankingProtocol
     from reshuffle.evaluation.scorer import Side
 
@@ -65,13 +66,14 @@ class Report:
     """The result of `evaluate`; prints as a table.
 
     `baseline` is the type baseline on the same candidates. `skipped` counts triples that could not be asked, by
-    reason. Per-query ranks are in `result.ranks`.
+    reason. Per-query ranks are in `result.ranks`, sampled candidates in `negatives`.
     """
 
     result: Ranked
     baseline: Ranked | None
     seed: int
     seconds: float
+    negatives: Negatives | None = field(default=None, repr=False)
     skipped: dict[str, int] = field(default_factory=dict)
 
     @property

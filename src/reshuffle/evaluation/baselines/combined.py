@@ -36,6 +36,13 @@ class TieBroken:
             )
 
     @property
+    def name(self) -> str:
+        """Both, in order."""
+        return ", then ".join(
+            str(getattr(one, "name", type(one).__name__)) for one in (self.first, self.second)
+        )
+
+    @property
     def graph(self) -> KnowledgeGraph:
         """The graph of both."""
         return self.first.graph

@@ -139,6 +139,8 @@ def _shared_steps(bodies: NDArray[np.int32]) -> NDArray[np.int64]:
 class RuleScorer:
     """Ranks by rules on one graph."""
 
+    name = "rules"
+
     baseline: RuleBaseline
     graph: KnowledgeGraph
 

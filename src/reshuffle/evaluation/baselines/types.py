@@ -114,6 +114,8 @@ class TypeBaseline:
 class TypeScorer:
     """Ranks by type on one graph."""
 
+    name = "types"
+
     type_baseline: TypeBaseline
     graph: KnowledgeGraph
 

@@ -1,0 +1,151 @@
+"""Rank the true answer of every query among wrong ones; metrics, tie rate, and the type baseline beside them.
+
+reshuffle evaluate rules --benchmark FB15k-237-v1
+reshuffle evaluate types --train T --facts F --queries Q --known K --protocol full
+
+SCORER is a baseline: `types` (what kind of thing a candidate is), `rules` (mined closed paths), or `rules+types`.
+Baselines are fitted on the benchmark's training graph, or on --train.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    import argparse
+
+    from reshuffle.cli.console import Console
+    from reshuffle.evaluation import Negatives, Scorer, TypeBaseline
+    from reshuffle.evaluation.queries import Known
+    from reshuffle.kg import KnowledgeGraph
+
+HELP = "ranking metrics, tie rate, and the type baseline beside them"
+BASELINES = ("types", "rules", "rules+types")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("scorer", metavar="SCORER", help=f"a baseline: {', '.join(BASELINES)}")
+    data = parser.add_argument_group("data", "a benchmark by name, or your own files")
+    data.add_argument("--benchmark", metavar="NAME", help="as `reshuffle data list` names it")
+    data.add_argument("--facts", metavar="F", help="the graph to look at")
+    data.add_argument("--queries", metavar="Q", help="the triples to predict")
+    data.add_argument(
+        "--known", metavar="K", action="append", help="more true triples, not to count as wrong; repeatable"
+    )
+    data.add_argument("--train", metavar="T", help="the graph to learn from (default: the facts)")
+    ranking = parser.add_argument_group("ranking")
+    ranking.add_argument("--protocol", metavar="P", default="sampled-50", help="default sampled-50")
+    ranking.add_argument("--seed", type=int, default=0, metavar="S", help="of the candidates (default 0)")
+    ranking.add_argument("--negatives", metavar="FILE", help="rank against these candidates, saved before")
+    ranking.add_argument("--save-negatives", metavar="FILE", help="write the candidates as Parquet")
+    ranking.add_argument(
+        "--unknown",
+        choices=("refuse", "skip", "isolate"),
+        default="refuse",
+        help="queries of unseen relations or missing entities",
+    )
+    parser.add_argument(
+        "--max-length", type=int, default=2, metavar="N", help="atoms in a mined body (default 2)"
+    )
+    parser.set_defaults(usage_error=parser.error)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned from, looked at, asked, and known."""
+
+    train: KnowledgeGraph
+    facts: KnowledgeGraph
+    queries: KnowledgeGraph
+    known: Known
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Fit, rank, report."""
+    from reshuffle.evaluation import TypeBaseline, evaluate, protocol_of  # noqa: PLC0415 - verbs import late
+
+    _check_usage(arguments)
+    protocol = protocol_of(arguments.protocol)
+    if arguments.save_negatives and protocol.sampling is None:
+        arguments.usage_error(f"--save-negatives: the protocol '{protocol.name}' ranks all entities")
+    task = _task_of(arguments, console)
+    types = TypeBaseline.fit(task.train)
+    scorer = _scorer_of(arguments, task, types, console)
+    report = evaluate(
+        scorer,
+        task.queries,
+        protocol=protocol,
+        known=task.known,
+        seed=arguments.seed,
+        baseline=False if arguments.scorer == "types" else types,
+        negatives=_negatives_of(arguments, scorer),
+        unknown=arguments.unknown,
+        progress=console.progress,
+    )
+    if arguments.save_negatives and report.negatives is not None:
+        report.negatives.save(arguments.save_negatives)
+    console.result(str(report), {"benchmark": arguments.benchmark} | report.to_dict())
+    return 0
+
+
+def _check_usage(arguments: argparse.Namespace) -> None:
+    files = [arguments.facts, arguments.queries, arguments.known, arguments.train]
+    if arguments.benchmark and any(files):
+        arguments.usage_error(
+            "--benchmark brings its own data; leave out --facts, --queries, --known, --train"
+        )
+    if not arguments.benchmark and not (arguments.facts and arguments.queries):
+        arguments.usage_error("give --benchmark NAME, or --facts F and --queries Q")
+    if arguments.max_length < 1:
+        arguments.usage_error("--max-length: a body has at least one atom")
+
+
+def _task_of(arguments: argparse.Namespace, console: Console) -> Task:
+    return _named(arguments.benchmark, console) if arguments.benchmark else _from_files(arguments, console)
+
+
+def _named(name: str, console: Console) -> Task:
+    from reshuffle.kg.benchmarks import InductiveBenchmark  # noqa: PLC0415
+    from reshuffle.rules.benchmarks import load_benchmark  # noqa: PLC0415
+
+    bench = load_benchmark(name, progress=console.progress)
+    if isinstance(bench, InductiveBenchmark):
+        return Task(bench.train.facts, bench.test.facts, bench.test.queries, bench.test)
+    return Task(bench.facts, bench.facts, bench.queries, bench.graph)
+
+
+def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+
+    def read(path: str) -> KnowledgeGraph:
+        return read_graph(path, progress=console.progress, notes=console.message)
+
+    facts, queries = read(arguments.facts), read(arguments.queries)
+    train = read(arguments.train) if arguments.train else facts
+    return Task(train, facts, queries, [facts, queries, *map(read, arguments.known or ())])
+
+
+def _scorer_of(arguments: argparse.Namespace, task: Task, types: TypeBaseline, console: Console) -> Scorer:
+    from reshuffle.evaluation import RuleBaseline, TieBroken  # noqa: PLC0415
+
+    if arguments.scorer not in BASELINES:
+        raise InputError(
+            f"unknown scorer '{arguments.scorer}'{did_you_mean(arguments.scorer, BASELINES)}",
+            hint=f"one of {', '.join(BASELINES)}",
+        )
+    by_type = types.on(task.facts)
+    if arguments.scorer == "types":
+        return by_type
+    mined = RuleBaseline.fit(task.train, max_length=arguments.max_length, progress=console.progress)
+    by_rules = mined.on(task.facts)
+    return by_rules if arguments.scorer == "rules" else TieBroken(by_rules, by_type)
+
+
+def _negatives_of(arguments: argparse.Namespace, scorer: Scorer) -> Negatives | None:
+    from reshuffle.evaluation import Negatives  # noqa: PLC0415
+
+    return Negatives.read(arguments.negatives, scorer.graph) if arguments.negatives else None

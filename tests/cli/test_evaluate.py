@@ -1,0 +1,126 @@
+"""`reshuffle evaluate` with the baselines."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from datasets import benchmark
+from reshuffle.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PEOPLE = range(40)
+BORN = [(f"p{n}", "bornIn", f"c{n % 7}") for n in PEOPLE]
+LIVES = [(f"p{n}", "livesIn", f"c{n % 7}") for n in PEOPLE]
+
+
+def write(path: Path, triples: list[tuple[str, str, str]]) -> str:
+    path.write_text("".join("\t".join(triple) + "\n" for triple in triples), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> list[str]:
+    """Facts in which a rule can be mined, and queries that it answers."""
+    return [
+        "--facts",
+        write(tmp_path / "facts.tsv", [*BORN, *LIVES[:30]]),
+        "--queries",
+        write(tmp_path / "queries.tsv", LIVES[30:35]),
+        "--known",
+        write(tmp_path / "valid.tsv", LIVES[35:]),
+    ]
+
+
+def answer(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    assert main(["evaluate", *arguments, "--json"]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+@pytest.mark.parametrize("protocol", ["sampled-50", "full"])
+def test_rules_answer_what_types_cannot(
+    protocol: str, data: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answer(["rules", *data, "--protocol", protocol], capsys)
+    assert found["protocol"] == protocol
+    assert found["queries"] == 5
+    assert found["sides"]["tail"]["hits@1"] == 1.0  # type: ignore[index]
+    assert found["type_baseline"]["sides"]["tail"]["hits@1"] < 1.0  # type: ignore[index]
+
+
+def test_it_prints_a_table(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "rules+types", *data]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("sampled-50: ")
+    assert [line.split("  ")[0] for line in lines[4:]] == ["rules, then types"] * 3 + ["type baseline"] * 3
+
+
+def test_the_type_baseline_is_not_its_own_neighbour(
+    data: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert answer(["types", *data], capsys)["type_baseline"] is None
+
+
+def test_known_triples_are_filtered(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    more = answer(["types", *data, "--protocol", "full"], capsys)
+    less = answer(["types", *data[:4], "--protocol", "full"], capsys)
+    assert more["metrics"]["mean_rank"] < less["metrics"]["mean_rank"]  # type: ignore[index]
+
+
+def test_negatives_are_saved_and_used_again(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "negatives.parquet")
+    first = answer(
+        ["types", *data, "--seed", "1", "--protocol", "grail-49", "--save-negatives", file], capsys
+    )
+    other = answer(["types", *data, "--seed", "2", "--protocol", "grail-49"], capsys)
+    again = answer(["types", *data, "--seed", "2", "--protocol", "grail-49", "--negatives", file], capsys)
+    assert first["metrics"] == again["metrics"] != other["metrics"]
+
+
+def test_unknown_names_are_refused_or_skipped(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data[3] = write(tmp_path / "odd.tsv", [*LIVES[30:35], ("p1", "likes", "c1")])
+    assert main(["evaluate", "types", *data]) == 2
+    assert "1 of 6 queries use a relation that the scorer never saw: 'likes' (1)" in capsys.readouterr().err
+    assert answer(["types", *data, "--unknown", "skip"], capsys)["skipped"] == {"unseen relation": 1}
+
+
+def test_a_benchmark_is_fitted_on_its_training_graph(capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark("NELL-995-v1")
+    found = answer(["types", "--benchmark", "NELL-995-v1", "--protocol", "full"], capsys)
+    assert found["metrics"]["mrr"] == pytest.approx(0.594, abs=0.0006)  # type: ignore[index]
+    assert found["benchmark"] == "NELL-995-v1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["types"], "give --benchmark NAME, or --facts F and --queries Q"),
+        (["types", "--facts", "f"], "give --benchmark NAME, or --facts F and --queries Q"),
+        (["types", "--benchmark", "families", "--facts", "f"], "--benchmark brings its own data"),
+        (["types", "--facts", "f", "--queries", "q", "--max-length", "0"], "at least one atom"),
+        (
+            ["types", "--facts", "f", "--queries", "q", "--protocol", "full", "--save-negatives", "n"],
+            "--save-negatives: the protocol 'full' ranks all entities",
+        ),
+    ],
+)
+def test_bad_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["evaluate", *arguments])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_unknown_scorer_is_named(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "type", *data]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("unknown scorer 'type'; did you mean 'types'?")
+    assert "hint: one of types, rules, rules+types" in error
