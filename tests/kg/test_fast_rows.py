@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def assert_same(found: tuple[KnowledgeGraph, int], rows: list[tuple[str, ...]]) 
 
 @given(st.lists(pieces).map("".join), st.integers(1, 40))
 @example(" \t \t \n", 8)
+@example("a\tb\ta\tbb\tb\ta\n", 50)
 @example("a\tb\ta\t \t\r\n\na\tb\ta \n\t\t\n", 5)
 @example("\ufeffa\tb\ta", 100)
 @settings(max_examples=300, deadline=None)
@@ -91,6 +93,8 @@ def test_plain_csv_stays_on_the_fast_path(rows, block):
 @given(
     st.lists(st.sampled_from(["a", '"', '""', ",", ",", "\n", "\r", " "])).map("".join), st.integers(20, 60)
 )
+@example('"a",a,a\n', 60)
+@example("a,a,a\ra\n", 60)
 @settings(max_examples=300, deadline=None)
 def test_fast_csv_never_differs(text, block):
     encoded = f"head,relation,tail\n{text}".encode()
@@ -103,8 +107,9 @@ def test_bytes_that_are_not_utf8_are_left_to_the_careful_reader():
     assert fast(b"a\tr\t\xff\n", block=100) is None
 
 
-def test_many_names_grow_the_tables():
-    rows = [(f"e{number}", f"r{number % 7}", f"e{number // 2}") for number in range(30_000)]
+@pytest.mark.parametrize("name", ["e{}", "alike at its {:08} both ends"])
+def test_many_names_grow_the_tables(name):
+    rows = [(name.format(number), f"r{number % 7}", name.format(number // 2)) for number in range(30_000)]
     found = fast("".join("\t".join(row) + "\n" for row in rows).encode(), block=4096)
     assert found is not None
     assert_same(found, rows)
