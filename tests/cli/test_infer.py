@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +16,9 @@ from reshuffle.cli.main import main
 from reshuffle.kg import KnowledgeGraph, read_graph
 from reshuffle.rules import parse_rules
 from reshuffle.rules.entailment import closure
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RULES = """
 parent(X, Y) -> ancestor(X, Y)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import BudgetError, NotExpressibleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.reasoning.geometry import GeometryAnswers
@@ -15,6 +16,9 @@ from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
 from reshuffle.rules.entailment import closure, entails_within
 from strategies import fact_lists, rule_bases
+
+if TYPE_CHECKING:
+    from reshuffle.constraints import OrderingConstraints
 
 MIXED = rule_bases(intersections=True, inverses=True)
 TRANSITIVE = RuleBase((PathRule(("r", "r"), "r"),))
@@ -45,6 +49,7 @@ def test_answers_are_what_the_oracle_entails(base, facts):
     assert {r for _, r, _ in expected} <= set(counts)
 
 
+@settings(max_examples=80)
 @given(MIXED, fact_lists(most=8))
 def test_single_questions_agree_with_the_oracle(base, facts):
     answers = GeometryAnswers(compiled(base), KnowledgeGraph(facts))
@@ -79,6 +84,7 @@ def test_a_bound_gives_exactly_the_triples_that_so_many_steps_derive(base, facts
     assert answers.exactness == f"exact within {bound} steps"
 
 
+@settings(max_examples=80)
 @given(MIXED, fact_lists(), st.booleans())
 def test_sorted_triples_are_the_triples_sorted(base, facts, stored):
     answers = GeometryAnswers(compiled(base), KnowledgeGraph(facts))
@@ -87,6 +93,7 @@ def test_sorted_triples_are_the_triples_sorted(base, facts, stored):
     assert list(answers.sorted_triples()) == sorted(answers.triples())
 
 
+@settings(max_examples=80)
 @given(MIXED, fact_lists())
 def test_little_memory_changes_no_answer(base, facts):
     constraints = compiled(base)
@@ -119,9 +126,9 @@ def test_any_order_of_adds_and_removes_equals_from_scratch(base, facts, changes,
             answers.add(some)
             current |= set(some)
         else:
-            some = some + sorted(current)[:1]
-            answers.remove(some)
-            current -= set(some)
+            gone = some + sorted(current)[:1]
+            answers.remove(gone)
+            current -= set(gone)
         assert set(answers.facts) == current
         assert everything(answers) == closure(base, current)
         assert answers.count() == len(everything(answers)) - len(current)

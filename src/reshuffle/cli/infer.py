@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.reasoning import Answers, Reasoner
+    from reshuffle.rules import RuleBase
 
 HELP = "the triples that follow"
 
@@ -69,7 +70,6 @@ def reasoner_of(arguments: argparse.Namespace, console: Console) -> Reasoner:
     from reshuffle.cli.check import rules_of  # noqa: PLC0415
     from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
     from reshuffle.reasoning import Reasoner  # noqa: PLC0415
-    from reshuffle.rules.base import RuleBase  # noqa: PLC0415
 
     source: OrderingConstraints | RuleBase
     if _is_file(arguments.rules) and is_compiled(arguments.rules):

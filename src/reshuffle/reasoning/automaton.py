@@ -98,14 +98,15 @@ class SlotGraph:
 
     def automaton(self, start: int, leave: int) -> Automaton:
         """The reduced automaton of the words from slot `start` to slot `leave`."""
-        whole = self._without_identities(start, leave)
+        whole = self.without_identities(start, leave)
         if self.bound is not None:
             whole = _unrolled(whole, self.bound + 1)
         trimmed = _trimmed(whole)
         deterministic = _determinised(trimmed, most=_MOST_STATES_PER_SLOT * max(self.num_slots, 8))
         return trimmed if deterministic is None else _minimised(_trimmed(deterministic))
 
-    def _without_identities(self, start: int, leave: int) -> Automaton:
+    def without_identities(self, start: int, leave: int) -> Automaton:
+        """The words from `start` to `leave` on the slots themselves, not reduced; `start` changes names with 0."""
         arcs = {
             (slot, relation, target)
             for slot in range(self.num_slots)

@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.reasoning.proofs import Proof, atom_triple
-from reshuffle.rules import PathRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from reshuffle.reasoning.automaton import Automaton
-    from reshuffle.rules import RuleBase
+    from reshuffle.rules import PathRule, RuleBase
 
 Goal: TypeAlias = tuple[str, int, int]  # derive this relation from the facts between these places
 

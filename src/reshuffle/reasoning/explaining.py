@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.kg import Triple
 from reshuffle.reasoning.automaton import SlotGraph
 from reshuffle.reasoning.deriving import Derivation, Grammar, Path
 from reshuffle.reasoning.kernels import search as kernel
-from reshuffle.reasoning.machine import assemble, fact_label, is_inverse
+from reshuffle.reasoning.machine import alphabet_of, assemble, fact_label, is_inverse
 from reshuffle.reasoning.proofs import Proof, atom_triple
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
@@ -22,7 +21,10 @@ from reshuffle.rules.base import base_relation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg import Triple
     from reshuffle.reasoning.automaton import Automaton
     from reshuffle.reasoning.live import LiveGraph
     from reshuffle.reasoning.machine import Machine
@@ -48,7 +50,7 @@ class Explainer:
             words = constraints_for(RuleBase(rules.path_rules))
             self._machine = assemble(words, live.relations)
         self._mixed = _depend_on_intersections(rules)
-        self._slots = SlotGraph(words, _alphabet(words, live))
+        self._slots = SlotGraph(words, alphabet_of(words, live.relations))
         self._words = words
         self._languages: dict[str, Automaton | None] = {}
         self._grammar = Grammar(rules, self._language)
@@ -124,8 +126,8 @@ class Explainer:
     def _spelled(
         self,
         automaton: Automaton,
-        entities: np.ndarray,
-        states: np.ndarray,  # type: ignore[type-arg]
+        entities: NDArray[np.int64],
+        states: NDArray[np.int64],
     ) -> Path:
         """The labels between the nodes of a path: any arc that a fact allows."""
         labels = []
@@ -146,7 +148,7 @@ class Explainer:
         ids = self._live.find(goal)
         if ids is not None and self._live.contains(*ids):
             return [Proof(goal)]
-        found = {}
+        found: dict[Proof, None] = {}
         for clause in range(len(self._machine.clauses_of.get(goal.relation, ()))):
             path = self._shortest(goal, clause=clause)
             if path is None:
@@ -210,17 +212,14 @@ def _depend_on_intersections(rules: RuleBase) -> frozenset[str]:
     return frozenset(mixed)
 
 
-def _alphabet(constraints: OrderingConstraints, live: LiveGraph) -> set[str]:
-    return {relation for relation in constraints.relations if base_relation(relation) in live.relations}
-
-
 def _walks(live: LiveGraph, automaton: Automaton, goal: Triple) -> Iterator[Path]:
     """All accepted walks from head to tail by length: best-first search with the exact distance to the goal."""
     head, tail = live.entities.id(goal.head), live.entities.id(goal.tail)
     left = _distances(live, automaton, tail)
     number = itertools.count()  # equal lengths come in the order in which they were met
-    empty: tuple[str, ...] = ()
-    open_ = [(left[head, 0], next(number), head, 0, empty, (head,))] if (head, 0) in left else []
+    open_: list[tuple[int, int, int, int, tuple[str, ...], tuple[int, ...]]] = []
+    if (head, 0) in left:
+        open_.append((left[head, 0], next(number), head, 0, (), (head,)))
     while open_:
         length, _, entity, state, labels, entities = heapq.heappop(open_)
         if length == len(labels) and entity == tail and state in automaton.accepting and labels:
@@ -231,8 +230,8 @@ def _walks(live: LiveGraph, automaton: Automaton, goal: Triple) -> Iterator[Path
             for neighbour in live.labelled(entity, fact_label(label, live.relations)):
                 if (neighbour, target) in left:
                     total = len(labels) + 1 + left[neighbour, target]
-                    extended = (*labels, label), (*entities, neighbour)
-                    heapq.heappush(open_, (total, next(number), neighbour, target, *extended))
+                    longer = (*labels, label), (*entities, neighbour)
+                    heapq.heappush(open_, (total, next(number), neighbour, target, *longer))
 
 
 def _distances(live: LiveGraph, automaton: Automaton, tail: int) -> dict[tuple[int, int], int]:

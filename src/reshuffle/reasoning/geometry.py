@@ -28,8 +28,6 @@ from reshuffle.rules.base import base_relation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
-
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
@@ -52,7 +50,7 @@ class GeometryAnswers(Answers):
         notes: Callable[[str], None] = lambda _note: None,
     ) -> None:
         self.constraints = constraints
-        self._live = LiveGraph(graph)
+        self.live = LiveGraph(graph)
         self._memory, self._progress = memory, progress
         self._stored: MaterialisedPairs | None = None
         self._workspaces: list[Workspace] = []
@@ -66,7 +64,7 @@ class GeometryAnswers(Answers):
 
     def _assemble(self) -> None:
         """The automata for the relations that the facts use now."""
-        self._machine = assemble(self.constraints, self._live.relations)
+        self._machine = assemble(self.constraints, self.live.relations)
 
     @property
     def exactness(self) -> str:
@@ -77,28 +75,46 @@ class GeometryAnswers(Answers):
     @property
     def facts(self) -> KnowledgeGraph:
         """The graph as it is now, updates included."""
-        return self._live.graph
+        return self.live.graph
 
     @property
     def relations(self) -> tuple[str, ...]:
         """The relations that facts or rules use; fresh ones and inverses are not among them."""
-        return tuple(dict.fromkeys([*answerable(self.constraints), *self._live.relations]))
+        return tuple(dict.fromkeys([*answerable(self.constraints), *self.live.relations]))
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
+
+    @property
+    def num_entities(self) -> int:
+        """Entities, those that came later included."""
+        return len(self.live.entities)
+
+    @property
+    def derivable(self) -> tuple[str, ...]:
+        """The relations that rules can add to, given the relations that facts use now."""
+        return tuple(self._machine.clauses_of)
+
+    def fact_count(self, relation: str) -> int:
+        """How many facts a relation has."""
+        number = self.live.relations.find(relation)
+        return 0 if number is None else int(self.live.facts_of[number])
 
     # --- single questions ---------------------------------------------------------------------------
 
     def holds(self, head: str, relation: str, tail: str) -> bool:
         """Does the triple follow (or stand in the graph)?"""
-        source, target = self._live.entities.id(head), self._live.entities.id(tail)
-        if not self._is_derivable(relation):
-            number = self._live.relations.find(relation)
-            return number is not None and self._live.contains(source, number, target)
+        return self.holds_ids(self.live.entities.id(head), relation, self.live.entities.id(tail))
+
+    def holds_ids(self, source: int, relation: str, target: int) -> bool:
+        """The same for the ids of entities."""
+        if not self.is_derivable(relation):
+            number = self.live.relations.find(relation)
+            return number is not None and self.live.contains(source, number, target)
         clauses, workspace = self._machine.clauses(relation), self._workspace()
         return bool(
             kernel.reaches(
-                self._live.edges,
+                self.live.edges,
                 self._machine.forwards,
                 clauses,
                 workspace.scratch,
@@ -111,19 +127,19 @@ class GeometryAnswers(Answers):
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
         """All f with (head, relation, f)."""
-        return self._ends(self._live.entities.id(head), relation, backwards=False)
+        return self._ends(self.live.entities.id(head), relation, backwards=False)
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
         """All e with (e, relation, tail)."""
-        return self._ends(self._live.entities.id(tail), relation, backwards=True)
+        return self._ends(self.live.entities.id(tail), relation, backwards=True)
 
     def _ends(self, entity: int, relation: str, *, backwards: bool) -> Iterator[str]:
-        if not self._is_derivable(relation):
-            ids = self._live.neighbours(entity, relation, backwards=backwards)
+        if not self.is_derivable(relation):
+            ids = self.live.neighbours(entity, relation, backwards=backwards)
         else:
             clauses, workspace = self._machine.clauses(relation), self._workspace()
             _, hits, found = kernel.ends_of(
-                self._live.edges,
+                self.live.edges,
                 self._machine.backwards if backwards else self._machine.forwards,
                 clauses,
                 workspace.scratch,
@@ -133,19 +149,19 @@ class GeometryAnswers(Answers):
                 np.empty(64, dtype=np.int64),
             )
             ids = hits[:found].astype(np.int32)
-        return iter(self._live.entities.names(ids))
+        return iter(self.live.entities.names(ids))
 
-    def _is_derivable(self, relation: str) -> bool:
+    def is_derivable(self, relation: str) -> bool:
         """Can rules add to the relation's facts? Raises where nobody knows it."""
         if relation in self._machine.clauses_of:
             return True
-        if relation not in self._live.relations and relation not in answerable(self.constraints):
+        if relation not in self.live.relations and relation not in answerable(self.constraints):
             raise UnknownNameError("relation", relation, self.relations)
         return False
 
     def _workspace(self) -> Workspace:
         """The scratch memory of the calling thread's questions."""
-        size, words = len(self._live.entities), self._machine.most_words
+        size, words = len(self.live.entities), self._machine.most_words
         if not self._workspaces or not self._workspaces[0].fits(size, words):
             budget(self._memory, per_thread=workspace_bytes(size, words), cores=1)
             self._workspaces = [Workspace(size + size // 8 + 16, words)]
@@ -162,8 +178,7 @@ class GeometryAnswers(Answers):
     def _counted(self) -> Iterator[tuple[str, Count]]:
         sweep = self._sweep()
         for relation in self.relations:
-            number = self._live.relations.find(relation)
-            facts = 0 if number is None else int(self._live.facts_of[number])
+            facts = self.fact_count(relation)
             if relation not in self._machine.clauses_of:
                 yield relation, Count(0, facts)
                 continue
@@ -173,7 +188,7 @@ class GeometryAnswers(Answers):
     def triples(self) -> Iterator[Triple]:
         """The derived triples that are not facts, streamed, grouped by relation."""
         for relation, (heads, tails) in self._derived_blocks():
-            names = self._live.entities.names
+            names = self.live.entities.names
             for head, tail in zip(names(heads), names(tails), strict=True):
                 yield Triple(head, relation, tail)
 
@@ -183,9 +198,7 @@ class GeometryAnswers(Answers):
             if self._stored is None:
                 blocks = sweep.derived_blocks(relation)
             else:
-                blocks = (
-                    self._live.without_facts(relation, *pairs) for pairs in self._stored.pairs(relation)
-                )
+                blocks = (self.live.without_facts(relation, *pairs) for pairs in self._stored.pairs(relation))
             for pairs in blocks:
                 yield relation, pairs
                 if self._version != version:
@@ -193,56 +206,56 @@ class GeometryAnswers(Answers):
 
     def sorted_triples(self) -> Iterator[Triple]:
         """The derived triples by head, relation and tail, in blocks of heads: memory stays bounded."""
-        return sorted_triples(self._live, self._machine, self._sweep(), progress=self._progress)
+        return sorted_triples(self.live, self._machine, self._sweep(), progress=self._progress)
 
     def materialise(self) -> None:
         """Store all that holds; from then on `add` and `remove` keep it true instead of searching again."""
         sweep = self._sweep()
-        stored = MaterialisedPairs(self._machine, len(self._live.entities), len(self._live.relations))
+        stored = MaterialisedPairs(self._machine, len(self.live.entities), len(self.live.relations))
         for relation in self._machine.clauses_of:
             stored.fill(relation, sweep.blocks(relation), most_bytes=self._memory)
         self._stored = stored
 
     def _sweep(self) -> Sweep:
-        return Sweep(self._live, self._machine, memory=self._memory, progress=self._progress)
+        return Sweep(self.live, self._machine, memory=self._memory, progress=self._progress)
 
     # --- updates ------------------------------------------------------------------------------------
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """New facts, new entities included; stored answers grow by what follows from them."""
         given = list(triples)
-        known = len(self._live.relations)
-        ids = [self._live.intern(triple) for triple in given]
+        known = len(self.live.relations)
+        ids = [self.live.intern(triple) for triple in given]
         self._touch()
-        if len(self._live.relations) > known:
+        if len(self.live.relations) > known:
             self._assemble()
         if self._stored is None:
-            self._live.insert_all(ids)
-        elif len(self._live.relations) > known or self._is_much(ids):
-            self._live.insert_all(ids)
+            self.live.insert_all(ids)
+        elif len(self.live.relations) > known or self._is_much(ids):
+            self.live.insert_all(ids)
             self.materialise()
         else:
             workspace = self._workspace()
             for fact in ids:
-                self._stored.add(self._live, workspace, fact)
+                self._stored.add(self.live, workspace, fact)
 
     def _is_much(self, new: list[tuple[int, int, int]]) -> bool:
         """Is computing everything anew the faster way, or the only one?"""
         assert self._stored is not None
-        many = len(new) > max(_MANY, len(self._live) // 10)
-        return many or not self._stored.has_room_for(len(self._live.entities))
+        many = len(new) > max(_MANY, len(self.live) // 10)
+        return many or not self._stored.has_room_for(len(self.live.entities))
 
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """Take facts back; what followed only from them no longer holds. Unknown facts are ignored."""
         self._touch()
         for triple in triples:
-            fact = self._live.find(triple)
+            fact = self.live.find(triple)
             if fact is None:
                 continue
             if self._stored is None:
-                self._live.discard(*fact)
+                self.live.discard(*fact)
             else:
-                self._stored.remove(self._live, self._workspace(), fact)
+                self._stored.remove(self.live, self._workspace(), fact)
 
     def _touch(self) -> None:
         self._version += 1
@@ -259,7 +272,7 @@ class GeometryAnswers(Answers):
     def _explainer(self) -> Explainer:
         """Made anew when facts have changed: which relations have facts decides its automata."""
         if self._explains is None:
-            self._explains = Explainer(self.constraints, self._live, self._machine, self._workspace())
+            self._explains = Explainer(self.constraints, self.live, self._machine, self._workspace())
         return self._explains
 
 

@@ -60,12 +60,7 @@ class Machine:
 
 def assemble(constraints: OrderingConstraints, ids: Numbering) -> Machine:
     """The automata for facts that use the relations which `ids` numbers."""
-    usable = set(ids)
-    alphabet = {
-        relation
-        for relation in constraints.relations
-        if relation in usable or (inverse_name(relation) in usable and relation != inverse_name(relation))
-    }
+    alphabet = alphabet_of(constraints, ids)
     slots = SlotGraph(constraints, alphabet)
     places: dict[Automaton, int] = {}
     clauses_of: dict[str, tuple[int, ...]] = {}
@@ -78,7 +73,17 @@ def assemble(constraints: OrderingConstraints, ids: Numbering) -> Machine:
         possible = clauses and all(clause.accepting for clause in clauses)
         if possible and not all(clause.is_edge(relation) for clause in clauses):
             clauses_of[relation] = tuple(places.setdefault(clause, len(places)) for clause in clauses)
-    return _compiled(tuple(places), clauses_of, ids)
+    return compiled(tuple(places), clauses_of, ids)
+
+
+def alphabet_of(constraints: OrderingConstraints, ids: Numbering) -> frozenset[str]:
+    """The relations of the constraints, and inverses, that facts can be walked by."""
+    present = set(ids)
+    return frozenset(
+        relation
+        for relation in constraints.relations
+        if (inverse_name(relation) if is_inverse(relation) else relation) in present
+    )
 
 
 def answerable(constraints: OrderingConstraints) -> list[str]:
@@ -92,9 +97,10 @@ def is_inverse(relation: str) -> bool:
     return len(inverse_name(relation)) < len(relation)
 
 
-def _compiled(
+def compiled(
     automata: tuple[Automaton, ...], clauses_of: dict[str, tuple[int, ...]], ids: Numbering
 ) -> Machine:
+    """The automata as arrays, one after the other."""
     sizes = [automaton.num_states for automaton in automata]
     first = np.cumsum([0, *sizes])
     if first[-1] > STATE_MASK:

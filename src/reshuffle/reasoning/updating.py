@@ -135,18 +135,18 @@ def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touc
                     rows.append((label, place, first, machine.words(clause), state, target))
     table = np.array(sorted(rows), dtype=np.int32).reshape(-1, 6)
     starts = np.searchsorted(table[:, 0], np.arange(2 * num_relations + 1)).astype(np.int32)
+    _, owners, firsts, words, sources, targets = (np.ascontiguousarray(column) for column in table.T)
     clauses = [machine.clauses(relation) for relation in relations]
+    none = np.zeros(0, dtype=np.int32)
     return Touches(
         starts,
-        *(np.ascontiguousarray(column) for column in table.T[1:]),
+        owners,
+        firsts,
+        words,
+        sources,
+        targets,
         np.cumsum([0, *(len(each.first) for each in clauses)]).astype(np.int32),
-        *(np.concatenate([np.zeros(0, np.int32), *columns]) for columns in _transposed(clauses)),
+        np.concatenate([none, *(each.first for each in clauses)]),
+        np.concatenate([none, *(each.sizes for each in clauses)]),
+        np.concatenate([none, *(each.words for each in clauses)]),
     )
-
-
-def _transposed(clauses: Iterable[tuple[NDArray[np.int32], ...]]) -> list[list[NDArray[np.int32]]]:
-    columns: list[list[NDArray[np.int32]]] = [[], [], []]
-    for each in clauses:
-        for column, part in zip(columns, each, strict=True):
-            column.append(part)
-    return columns

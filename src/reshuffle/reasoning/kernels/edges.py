@@ -1,7 +1,8 @@
 """Adjacency rows that can change: compressed rows, with the few added edges in linked lists beside them.
 
-Both directions lie in one row: label 2r is relation r forwards, 2r + 1 is r backwards. A removed edge of a compressed row stays in its place as the complement `~neighbour` (negative), so that rows
-stay sorted, searches still find it, and putting it back is one write.
+Both directions lie in one row: label 2r is relation r forwards, 2r + 1 is r backwards. A removed edge of a
+compressed row stays in its place as the complement `~neighbour` (negative), so that rows stay sorted, searches
+still find it, and putting it back is one write.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ def _in_list(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     edge = edges.first_added[entity]
     while edge != NONE:
         found = edges.added_neighbours[edge]
-        if edges.added_labels[edge] == label and (found == neighbour or found == ~neighbour):
-            return edge
+        if edges.added_labels[edge] == label and (found if found >= 0 else ~found) == neighbour:
+            return int(edge)
         edge = edges.next_added[edge]
     return NONE
 
@@ -118,9 +119,9 @@ def contains(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     """Is the edge there now?"""
     place = _in_row(edges, entity, label, neighbour)
     if place != NONE:
-        return edges.neighbours[place] >= 0
+        return bool(edges.neighbours[place] >= 0)
     place = _in_list(edges, entity, label, neighbour)
-    return place != NONE and edges.added_neighbours[place] >= 0
+    return bool(place != NONE and edges.added_neighbours[place] >= 0)
 
 
 @njit(cache=True, nogil=True)
@@ -148,13 +149,13 @@ def discard(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     if place != NONE:
         was_there = edges.neighbours[place] >= 0
         edges.neighbours[place] = ~neighbour
-        return was_there
+        return bool(was_there)
     place = _in_list(edges, entity, label, neighbour)
     if place == NONE:
         return False
     was_there = edges.added_neighbours[place] >= 0
     edges.added_neighbours[place] = ~neighbour
-    return was_there
+    return bool(was_there)
 
 
 @njit(cache=True, nogil=True)

@@ -17,13 +17,14 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: neighbouring keys lan
 @njit(cache=True, nogil=True)
 def packed(relation: int, source: int, target: int, bits: int) -> int:
     """One key; `bits` is the width of an entity id."""
-    return (((np.int64(relation) << bits) | source) << bits) | target
+    return (((relation << bits) | source) << bits) | target
 
 
 @njit(cache=True, nogil=True)
 def _home(key: int, size: int) -> int:
     mixed = np.uint64(key) * _MIX
-    return np.int64((mixed >> np.uint64(20)) & np.uint64(size - 1))
+    # Unsigned and signed do not mix in compiled arithmetic.
+    return np.int64((mixed >> np.uint64(20)) & np.uint64(size - 1))  # type: ignore[return-value]
 
 
 @njit(cache=True, nogil=True)

@@ -58,7 +58,7 @@ def grouped(keys: Column, values: Column, num_keys: int) -> tuple[NDArray[np.int
 def useful(sources: Column, targets: Column, answers: Column) -> NDArray[np.bool_]:
     """The nodes from which some answer can be reached."""
     starts, before = grouped(targets, sources, len(answers))
-    alive = answers != NONE
+    alive: NDArray[np.bool_] = answers != NONE
     stack = np.flatnonzero(alive).astype(np.int32)
     queue = np.empty(len(answers), dtype=np.int32)
     queue[: len(stack)] = stack
@@ -79,7 +79,7 @@ def _answers_from(product: Product, clause: int, source: int, marks: Marks, tick
     """Flood one clause; the entities of its goal nodes go to `hits`, with repetition; how many?"""
     starts, targets, answers = product.starts, product.targets, product.answers
     stamps, queue, hits = marks.stamps, marks.queue, marks.hits
-    node = np.int32(product.offsets[clause] + source * product.sizes[clause])
+    node = product.offsets[clause] + source * product.sizes[clause]
     queue[0] = node
     stamps[node] = tick
     done, filled, found = 0, 1, 0
@@ -105,7 +105,7 @@ def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
     Uses one tick per clause. An entity that meets the first c clauses has `met` = (tick << 16) + c.
     """
     met, hits = marks.met, marks.hits
-    base = np.int64(tick) << 16
+    base = tick << 16
     kept = 0
     for clause in range(len(product.offsets)):
         found = _answers_from(product, clause, source, marks, tick + clause)

@@ -60,7 +60,9 @@ def mark(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: i
 def is_marked(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
     """Was it visited at this tick?"""
     place = row + (state >> 6)
-    return stamps[place] == tick and masks[place] & (np.uint64(1) << np.uint64(state & 63)) != 0
+    bit = np.uint64(1) << np.uint64(state & 63)
+    found: bool = stamps[place] == tick and masks[place] & bit != 0
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -72,7 +74,7 @@ def doubled(column: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def flood(  # noqa: C901, PLR0912, PLR0913, PLR0917 - the inner loop, kept in one piece for speed
+def flood(  # noqa: C901, PLR0913, PLR0917 - the inner loop, kept in one piece for speed
     edges: Edges,
     arcs: Arcs,
     first: int,
@@ -104,13 +106,13 @@ def flood(  # noqa: C901, PLR0912, PLR0913, PLR0917 - the inner loop, kept in on
         if entity == wanted and goals[state]:
             return queue, filled, done - 1, parents
         for arc in range(arc_starts[state], arc_starts[state + 1]):
-            label, target = arc_labels[arc], np.int64(arc_targets[arc])
+            label, target = arc_labels[arc], arc_targets[arc]
             local = target - first
             if entity + 1 < len(starts):
                 end = starts[entity + 1]
                 edge = lower_bound(labels, starts[entity], end, label)
                 while edge < end and labels[edge] == label:
-                    neighbour = np.int64(neighbours[edge])
+                    neighbour = neighbours[edge]
                     edge += 1
                     if neighbour >= 0 and mark(stamps, masks, tick, neighbour * words, local):
                         if filled == len(queue):
@@ -121,15 +123,15 @@ def flood(  # noqa: C901, PLR0912, PLR0913, PLR0917 - the inner loop, kept in on
                         filled += 1
             added = first_added[entity]
             while added != NONE:
-                neighbour = np.int64(added_neighbours[added])
-                if added_labels[added] == label and neighbour >= 0:
-                    if mark(stamps, masks, tick, neighbour * words, local):
-                        if filled == len(queue):
-                            queue, parents = doubled(queue), doubled(parents)
-                        queue[filled] = (neighbour << STATE_BITS) | target
-                        if len(parents):
-                            parents[filled] = done - 1
-                        filled += 1
+                neighbour = added_neighbours[added]
+                is_next = added_labels[added] == label and neighbour >= 0
+                if is_next and mark(stamps, masks, tick, neighbour * words, local):
+                    if filled == len(queue):
+                        queue, parents = doubled(queue), doubled(parents)
+                    queue[filled] = (neighbour << STATE_BITS) | target
+                    if len(parents):
+                        parents[filled] = done - 1
+                    filled += 1
                 added = next_added[added]
     return queue, filled, NONE, parents
 
@@ -147,7 +149,7 @@ def search(  # noqa: PLR0913, PLR0917
     state: int,
 ) -> tuple[NDArray[np.int64], int]:
     """All that one node reaches: the queue, and how far it is filled."""
-    queue[0] = (np.int64(entity) << STATE_BITS) | state
+    queue[0] = (entity << STATE_BITS) | state
     mark(scratch.stamps, scratch.masks, tick, entity * words, state - first)
     nowhere = np.empty(0, dtype=np.int64)
     queue, filled, _, _ = flood(edges, arcs, first, words, scratch, tick, queue, 1, ANYWHERE, nowhere)
@@ -169,7 +171,7 @@ def room_for(clauses: Clauses) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def seed(  # noqa: PLR0913, PLR0917
+def seed(
     arcs: Arcs,
     clauses: Clauses,
     clause: int,
@@ -183,7 +185,7 @@ def seed(  # noqa: PLR0913, PLR0917
     for state in range(first, first + clauses.sizes[clause]):
         if arcs.seeds[state]:
             mark(scratch.stamps, scratch.masks, tick, entity * words, state - first)
-            queue[filled] = (np.int64(entity) << STATE_BITS) | state
+            queue[filled] = (entity << STATE_BITS) | state
             filled += 1
     return filled
 
@@ -207,7 +209,7 @@ def ends_of(  # noqa: PLR0913, PLR0917
     count = len(clauses.first)
     goals, met = arcs.goals, scratch.met
     nowhere = np.empty(0, dtype=np.int64)
-    base = np.int64(tick) << CLAUSE_BITS
+    base = tick << CLAUSE_BITS
     found = 0
     for clause in range(count):
         filled = seed(arcs, clauses, clause, scratch, tick + clause, queue, entity)
@@ -286,7 +288,7 @@ def trace(  # noqa: PLR0913, PLR0917
 
 
 @njit(cache=True, nogil=True)
-def count_answers(  # noqa: PLR0913
+def count_answers(
     edges: Edges,
     arcs: Arcs,
     clauses: Clauses,
@@ -305,7 +307,7 @@ def count_answers(  # noqa: PLR0913
 
 
 @njit(cache=True, nogil=True)
-def pairs_of(  # noqa: PLR0913, PLR0917
+def pairs_of(
     edges: Edges,
     arcs: Arcs,
     clauses: Clauses,

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from reshuffle.reasoning.kernels import pairs
-from reshuffle.reasoning.kernels.edges import ALREADY, Edges, discard_fact, insert_fact
+from reshuffle.reasoning.kernels.edges import Edges, discard_fact, insert_fact
 from reshuffle.reasoning.kernels.search import (
     STATE_BITS,
     STATE_MASK,
@@ -22,9 +22,9 @@ from reshuffle.reasoning.kernels.search import (
     Clauses,
     Scratch,
     doubled,
+    ends_of,
     is_marked,
     search,
-    ends_of,
 )
 
 if TYPE_CHECKING:

@@ -1,0 +1,57 @@
+"""The way in: engines, bounds, files."""
+
+from __future__ import annotations
+
+import pytest
+
+from reshuffle import KnowledgeGraph, Reasoner, parse_rules
+from reshuffle.errors import InputError, NotExpressibleError
+
+RULES = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)\nciti(X, Y) -> citizenOf(X, Y)")
+FACTS = KnowledgeGraph([("ada", "bornIn", "london"), ("london", "cityIn", "uk")])
+ODD = parse_rules("a(X, Y) & b(Y, Z) & a(Z, U) -> b(X, U)")
+
+
+def test_the_engines_say_what_they_are():
+    assert Reasoner(RULES).on(FACTS).exactness == "exact"
+    assert Reasoner(RULES, bound=1).on(FACTS).exactness == "exact within 1 steps"
+    assert "no geometry" in Reasoner(RULES, engine="chase").on(FACTS).exactness
+    assert repr(Reasoner(RULES, engine="chase")) == "<Reasoner: exact fixpoint by chase, no geometry>"
+    assert "slots, exact>" in repr(Reasoner(RULES))
+
+
+@pytest.mark.parametrize("options", [{}, {"bound": 2}, {"engine": "chase"}, {"memory": "1MB"}])
+def test_all_engines_answer_alike(options):
+    answers = Reasoner(RULES, **options).on(FACTS)
+    assert list(answers.tails("ada", "citizenOf")) == ["uk"]
+    assert answers.count() == 1
+
+
+def test_without_exact_geometry_there_is_a_way_out():
+    with pytest.raises(NotExpressibleError, match=r"bound=M .*engine='chase'"):
+        Reasoner(ODD)
+    facts = KnowledgeGraph([("x", "a", "y"), ("y", "b", "z"), ("z", "a", "u")])
+    assert Reasoner(ODD, engine="chase").on(facts).holds("x", "b", "u")
+    assert Reasoner(ODD, bound=2).on(facts).holds("x", "b", "u")
+    assert not Reasoner(ODD, bound=1).on(facts).holds("x", "b", "u")
+
+
+def test_save_and_load(tmp_path):
+    Reasoner(RULES, bound=3).save(tmp_path / "compiled.json")
+    loaded = Reasoner.load(tmp_path / "compiled.json")
+    assert loaded.exactness == "exact within 3 steps"
+    assert str(loaded.on(FACTS).explain("ada", "citizenOf", "uk")).count("fact") == 2
+
+
+def test_a_compiled_chase_needs_its_rules(tmp_path):
+    constraints = Reasoner(RULES).constraints
+    assert Reasoner(constraints, engine="chase").on(FACTS).holds("ada", "citizenOf", "uk")
+    with pytest.raises(InputError, match="compiles nothing"):
+        Reasoner(RULES, engine="chase").save(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+def test_facts_that_no_rule_knows_are_noted(engine):
+    notes: list[str] = []
+    Reasoner(RULES, engine=engine).on(KnowledgeGraph([("ada", "BornIn", "london")]), notes=notes.append)
+    assert len(notes) == 1 and "'bornIn' (facts: 'BornIn')" in notes[0]
