@@ -18,7 +18,7 @@ from reshuffle.errors import ReshuffleError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS: tuple[str, ...] = ("check", "compile", "draw", "infer", "explain", "evaluate", "data")
+VERBS: tuple[str, ...] = ("check", "compile", "draw", "infer", "explain", "evaluate", "data", "bench")
 
 DESCRIPTION = """\
 Reasoning over knowledge graphs with rules you can trust.

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.files import written_whole
-from reshuffle.learning.training import Epoch, History, Patience
+from reshuffle.learning.stopping import Patience
+from reshuffle.learning.training import Epoch, History
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import torch
     from torch import Tensor
 
     from reshuffle.learning.training import Trainer
@@ -63,7 +65,9 @@ def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
     trainer.draw_state = tensors["draw"]
     trainer.patience = Patience(**json.loads(notes["patience"]))
     history = json.loads(notes["history"])
-    trainer.history = History([Epoch(**epoch) for epoch in history["epochs"]], history["best_epoch"])
+    trainer.history = History(
+        [Epoch(**epoch) for epoch in history["epochs"]], history["best_epoch"], history["seconds"]
+    )
 
 
 def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:

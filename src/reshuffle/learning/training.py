@@ -68,6 +68,7 @@ class History:
 
     epochs: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
+    seconds: float = 0.0  # of training, over all the pieces it was done in
 
     def to_dict(self) -> dict[str, object]:
         """Plain data."""

@@ -20,6 +20,11 @@ def data_cards() -> Mapping[str, DataCard]:
     return {**file_cards(), NAME: families_card()}
 
 
+def inductive_names() -> list[str]:
+    """The benchmarks of the paper's tables."""
+    return [name for name, card in file_cards().items() if card.kind == "inductive"]
+
+
 def load_benchmark(name: str, *, progress: Progress = SILENT) -> Benchmark:
     """A benchmark by name; its files are found or downloaded, and checked.
 

@@ -1,0 +1,155 @@
+"""Run and report experiments.
+
+`bench paper` trains the paper's cells (a data set, a variant, a seed) and stores each as data; a cell that is stored is
+not run again, and one whose time is up goes on where it was when the command is given again. `bench report` prints what
+is stored. `bench speed` runs the side-by-side timings; it needs a checkout.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from reshuffle.cli.console import Console
+
+HELP = "run and report the paper's experiments and the timings"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    paper = kinds.add_parser("paper", help="train and evaluate cells of the paper's tables")
+    paper.add_argument(
+        "--dataset", action="append", metavar="NAME", help="may be repeated; all twelve unless told"
+    )
+    paper.add_argument("--seeds", default="1,2,3", help="comma-separated (default 1,2,3)")
+    paper.add_argument("--recipe", default="paper", choices=["paper"], help="which recipe")
+    paper.add_argument(
+        "--variant",
+        default="default",
+        choices=["default", "no-loop", "squared", "official-code"],
+        help="which model",
+    )
+    paper.add_argument("--minutes", type=float, help="stop after this long and leave checkpoints")
+    paper.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="cells at a time (several fill one GPU)"
+    )
+    paper.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    _add_folders(paper)
+    report = kinds.add_parser("report", help="print the stored results")
+    _add_folders(report)
+    speed = kinds.add_parser("speed", help="the side-by-side timings, as ratios")
+    speed.add_argument("name", nargs="?", help="one of them; all unless told")
+
+
+def _add_folders(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--settings", type=Path, default=Path("benchmarks/paper"), help="folder of settings files"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=Path("benchmarks/results/paper"), help="folder of results"
+    )
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Do one of the three."""
+    return {"paper": _paper, "report": _report, "speed": _speed}[arguments.kind](arguments, console)
+
+
+def _paper(arguments: argparse.Namespace, console: Console) -> int:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
+
+    from reshuffle.learning.estimator import chosen_device  # noqa: PLC0415
+    from reshuffle.learning.experiments import Bench, Cell, run_cell  # noqa: PLC0415
+    from reshuffle.rules.benchmarks import inductive_names  # noqa: PLC0415
+
+    bench = Bench(arguments.settings, arguments.results)
+    cells = [
+        Cell(dataset, arguments.recipe, arguments.variant, int(seed))
+        for dataset in arguments.dataset or inductive_names()
+        for seed in arguments.seeds.split(",")
+    ]
+    if arguments.jobs > 1:
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            return max(pool.map(lambda cell: _in_process(cell, arguments), cells))
+    seconds = None if arguments.minutes is None else 60 * arguments.minutes
+    for cell in cells:
+        result = run_cell(
+            cell, bench, device=chosen_device(arguments.device), seconds=seconds, progress=console.progress
+        )
+        console.message(
+            f"{cell.name}: {'not finished; run again to go on' if result is None else _headline(result)}"
+        )
+    return 0
+
+
+def _in_process(cell: Any, arguments: argparse.Namespace) -> int:
+    command = [
+        sys.executable,
+        "-m",
+        "reshuffle",
+        "bench",
+        "paper",
+        "--dataset",
+        cell.dataset,
+        "--seeds",
+        str(cell.seed),
+    ]
+    command += ["--recipe", cell.recipe, "--variant", cell.variant, "--device", arguments.device]
+    command += ["--settings", str(arguments.settings), "--results", str(arguments.results)]
+    if arguments.minutes is not None:
+        command += ["--minutes", str(arguments.minutes)]
+    return subprocess.run(command, check=False).returncode
+
+
+def _headline(result: dict[str, Any]) -> str:
+    first = result["results"][0]
+    return (
+        f"{first['protocol']} hits@10 {first['metrics']['hits@10']:.3f} "
+        f"(type baseline {first['type_baseline']['metrics']['hits@10']:.3f}), {result['training']['seconds']:.0f} s"
+    )
+
+
+def _report(arguments: argparse.Namespace, console: Console) -> int:
+    from reshuffle.cli.console import table  # noqa: PLC0415
+    from reshuffle.learning.experiments import Bench, report_rows  # noqa: PLC0415
+
+    rows = report_rows(Bench(arguments.settings, arguments.results).stored())
+    header = [
+        "dataset",
+        "recipe",
+        "variant",
+        "seed",
+        "protocol",
+        "hits@10",
+        "mrr",
+        "tie rate",
+        "type hits@10",
+        "seconds",
+    ]
+    cells = [
+        [
+            *(row[key] for key in ("dataset", "recipe", "variant", "seed", "protocol")),
+            row["metrics"]["hits@10"],
+            row["metrics"]["mrr"],
+            row["tie_rate"],
+            row["type_baseline"]["hits@10"],
+            row["seconds"],
+        ]
+        for row in rows
+    ]
+    console.result(table(header, cells), rows)
+    return 0
+
+
+def _speed(arguments: argparse.Namespace, console: Console) -> int:
+    if not Path("benchmarks/speed").is_dir():
+        console.error("there is no benchmarks/speed here\n  hint: run this from a checkout of the project")
+        return 2
+    command = [sys.executable, "-m", "benchmarks.speed", *([arguments.name] if arguments.name else [])]
+    return subprocess.run(command, check=False).returncode

@@ -1,0 +1,212 @@
+"""The paper's experiments, cell by cell: a data set, a recipe, a variant, a seed.
+
+A cell is trained in pieces: when its time is up it leaves a checkpoint, and the next run goes on from there. A finished
+cell is one JSON file with settings, seed, hardware, versions, time and all metrics, and is never run again.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from reshuffle.errors import InputError, Place
+from reshuffle.evaluation import evaluate
+from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.kg.benchmarks.splits import InductiveBenchmark
+from reshuffle.kg.files import written_whole
+from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
+from reshuffle.learning.settings import Settings, read_settings
+from reshuffle.learning.training import Trainer, TrainingData
+from reshuffle.model.answering import ModelAnswers
+from reshuffle.progress import SILENT
+from reshuffle.rules.benchmarks import load_benchmark
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
+
+PROTOCOLS = ("sampled-50", "sampled-50-official-code", "full")
+VARIANTS = ("default", "no-loop", "squared", "official-code")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training."""
+
+    dataset: str
+    recipe: str
+    variant: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The name of its files."""
+        return f"{self.dataset}.{self.recipe}.{self.variant}.{self.seed}"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where settings are read from and results go to."""
+
+    settings: Path
+    results: Path
+
+    def settings_of(self, cell: Cell) -> Settings:
+        """The settings of a cell: one file per data set and variant."""
+        path = self.settings / f"{cell.dataset}.{cell.variant}.toml"
+        if not path.exists():
+            raise InputError(
+                "there are no settings for this cell",
+                place=Place(str(path)),
+                hint=f"the variants are {', '.join(VARIANTS)}; run from a checkout, or name the folder with --settings",
+            )
+        return read_settings(path).changed(seed=cell.seed)
+
+    def result_path(self, cell: Cell) -> Path:
+        """Where the finished cell lies."""
+        return self.results / f"{cell.name}.json"
+
+    def checkpoint_path(self, cell: Cell) -> Path:
+        """Where the unfinished cell rests; not kept in the repository."""
+        return self.results / "unfinished" / f"{cell.name}.safetensors"
+
+    def stored(self) -> list[dict[str, Any]]:
+        """All finished cells, by name."""
+        return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(self.results.glob("*.json"))]
+
+
+def run_cell(
+    cell: Cell,
+    bench: Bench,
+    *,
+    device: torch.device,
+    seconds: float | None = None,
+    progress: Progress = SILENT,
+) -> dict[str, Any] | None:
+    """Train and evaluate a cell, or return what is stored; None when the time was up before the training was done."""
+    target = bench.result_path(cell)
+    if target.exists():
+        found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+        return found
+    data = load_benchmark(cell.dataset)
+    if not isinstance(data, InductiveBenchmark):
+        raise InputError(
+            f"'{cell.dataset}' is not an inductive benchmark", hint="`reshuffle data list` shows the kinds"
+        )
+    settings = bench.settings_of(cell)
+    trainer = _trainer(data, settings, device)
+    rest = bench.checkpoint_path(cell)
+    if rest.exists():
+        load_checkpoint(trainer, rest)
+    if not _train(trainer, rest, seconds, progress):
+        return None
+    result = {**_described(cell, settings, trainer, device), "results": _evaluated(trainer, data, settings)}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(target) as aside:
+        aside.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    rest.unlink(missing_ok=True)
+    return result
+
+
+def _trainer(data: InductiveBenchmark, settings: Settings, device: torch.device) -> Trainer:
+    facts, valid = data.train.facts, data.train.valid
+    triples = TrainingData(_ids(facts), _ids(valid), facts.num_entities, len(facts.relations))
+    return Trainer(triples, settings.architecture, settings.training, device=device)
+
+
+def _ids(graph: KnowledgeGraph) -> NDArray[np.int64]:
+    """The parts of a benchmark share their vocabularies, so ids need no mapping."""
+    return np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
+
+
+def _train(trainer: Trainer, rest: Path, seconds: float | None, progress: Progress) -> bool:
+    """Train to the end, or until the time is up; leave a checkpoint at every look."""
+    rest.parent.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
+        for epoch in trainer.epochs():
+            report(1)
+            if epoch.hits_at_10 is None:
+                continue
+            if seconds is not None and time.perf_counter() - started > seconds:
+                trainer.history.seconds += time.perf_counter() - started
+                save_checkpoint(trainer, rest)
+                return False
+    trainer.history.seconds += time.perf_counter() - started
+    return True
+
+
+def _evaluated(trainer: Trainer, data: InductiveBenchmark, settings: Settings) -> list[dict[str, Any]]:
+    """The best epoch on the test graph, under every protocol; the type baseline is fitted on the training facts."""
+    answers = ModelAnswers(
+        trainer.model.eval(),
+        tuple(data.train.facts.relations),
+        data.test.facts,
+        seed=settings.training.seed,
+        training_types=TypeBaseline.fit(data.train.facts),
+    )
+    reports = [
+        evaluate(answers, data.test.queries, protocol=protocol, known=data.test, seed=settings.training.seed)
+        for protocol in PROTOCOLS
+    ]
+    return [report.to_dict() for report in reports]
+
+
+def _described(cell: Cell, settings: Settings, trainer: Trainer, device: torch.device) -> dict[str, Any]:
+    looked = [epoch for epoch in trainer.history.epochs if epoch.hits_at_10 is not None]
+    best = next((epoch for epoch in looked if epoch.number == trainer.history.best_epoch), None)
+    return {
+        "dataset": cell.dataset,
+        "recipe": cell.recipe,
+        "variant": cell.variant,
+        "seed": cell.seed,
+        "command": f"reshuffle bench paper --dataset {cell.dataset} --seeds {cell.seed} --recipe {cell.recipe} "
+        f"--variant {cell.variant}",
+        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": metadata.version("numpy"),
+        },
+        "settings": settings.to_dict(),
+        "training": {
+            "seconds": round(trainer.history.seconds, 1),
+            "epochs": len(trainer.history.epochs),
+            "best_epoch": trainer.history.best_epoch,
+            "validation": None if best is None else {"hits@10": best.hits_at_10, "mrr": best.mrr},
+            "peak_gigabytes": round(torch.cuda.max_memory_allocated(device) / 2**30, 2)
+            if device.type == "cuda"
+            else None,
+        },
+    }
+
+
+def report_rows(stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row per stored cell and protocol, as `bench report --json` prints them."""
+    return [
+        {
+            "dataset": cell["dataset"],
+            "recipe": cell["recipe"],
+            "variant": cell["variant"],
+            "seed": cell["seed"],
+            "protocol": result["protocol"],
+            "metrics": result["metrics"],
+            "tie_rate": result["tie_rate"],
+            "type_baseline": result["type_baseline"] and result["type_baseline"]["metrics"],
+            "seconds": cell["training"]["seconds"],
+            "hardware": cell["hardware"],
+        }
+        for cell in stored
+        for result in cell["results"]
+    ]
