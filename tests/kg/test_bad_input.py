@@ -285,4 +285,4 @@ def test_large_files_get_the_same_message(folder, monkeypatch, content, separato
 def test_large_truncated_gzip(folder, monkeypatch):
     monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
     (folder / "f.tsv.gz").write_bytes(gzip.compress(b"a\tr\tb\n" * 3, mtime=0)[:-9])
-    assert message("f.tsv.gz").startswith("f.tsv.gz:1: the compressed data ends early")
+    assert message("f.tsv.gz").startswith("f.tsv.gz:2: the compressed data ends early")

@@ -171,9 +171,11 @@ def test_stdin_is_tsv(monkeypatch):
     assert read_graph("-") == {("a", "r", "b")}
 
 
-def test_progress_counts_the_bytes_on_disk(tmp_path):
+@pytest.mark.parametrize("large", [10**9, 1])
+def test_progress_counts_the_bytes_on_disk(tmp_path, monkeypatch, large):
     from contextlib import contextmanager
 
+    monkeypatch.setattr("reshuffle.kg.reading._LARGE", large)
     seen = []
 
     @contextmanager
@@ -181,8 +183,10 @@ def test_progress_counts_the_bytes_on_disk(tmp_path):
         seen.append((description, total, unit))
         yield seen.append
 
-    write_graph(KnowledgeGraph([("a", "r", "b")]), tmp_path / "f.tsv.gz")
-    read_graph(tmp_path / "f.tsv.gz", progress=progress)
-    size = (tmp_path / "f.tsv.gz").stat().st_size
-    assert seen[0] == (f"reading {tmp_path / 'f.tsv.gz'}", size, "B")
-    assert sum(seen[1:]) == size
+    for name in ('"a"', "a"):  # the quotes send a large file to both readers
+        path = tmp_path / f"{len(name)}.csv.gz"
+        path.write_bytes(gzip.compress(f"head,relation,tail\n{name},r,b\n".encode()))
+        read_graph(path, progress=progress)
+        assert seen[0] == (f"reading {path}", path.stat().st_size, "B")
+        assert sum(seen[1:]) == path.stat().st_size
+        seen.clear()

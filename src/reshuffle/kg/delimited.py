@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BLANKS = " \t\r"
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+GZIP_ERRORS = (EOFError, BadGzipFile, zlib.error)
 _SHOWN = 120
 
 

@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.delimited import no_triples, read_csv_rows, read_tsv_rows, readable
+from reshuffle.kg.delimited import GZIP_ERRORS, no_triples, read_csv_rows, read_tsv_rows
 from reshuffle.kg.files import STDIN, Source, find_source
 from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.progress import SILENT
@@ -96,15 +96,34 @@ def read_graph(
 
 def _read_delimited(source: Source, chosen: Format, report: Report) -> tuple[KnowledgeGraph, int]:
     if source.size >= _LARGE:
-        from reshuffle.kg.fast_rows import read_fast  # noqa: PLC0415 - compiled code is slow to load
-
-        with readable(source, report) as (stream, _):
-            separator = b"," if chosen is Format.CSV else b"\t"
-            read = read_fast(stream, separator=separator, size=source.size)
+        tally = _Tally(report)
+        read = _read_quickly(source, chosen, tally)
         if read is not None:
             return read
-        report(-source.size)  # from the start again, to see what is odd
+        report(-tally.done)  # from the start again, to see what is odd
     return read_carefully(source, chosen, report)
+
+
+def _read_quickly(source: Source, chosen: Format, report: Report) -> tuple[KnowledgeGraph, int] | None:
+    from reshuffle.kg.fast_rows import read_fast  # noqa: PLC0415 - compiled code is slow to load
+
+    separator = b"," if chosen is Format.CSV else b"\t"
+    try:
+        with source.open(report) as stream:
+            return read_fast(stream, separator=separator, size=source.size)
+    except GZIP_ERRORS:  # the careful reader knows the line
+        return None
+
+
+class _Tally:
+    """Passes a progress report on and keeps the sum."""
+
+    def __init__(self, report: Report) -> None:
+        self._report, self.done = report, 0
+
+    def __call__(self, count: int) -> None:
+        self.done += count
+        self._report(count)
 
 
 def read_carefully(source: Source, chosen: Format, report: Report) -> tuple[KnowledgeGraph, int]:
