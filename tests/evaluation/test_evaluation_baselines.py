@@ -204,6 +204,19 @@ def test_a_path_back_to_the_start_is_no_evidence() -> None:
     assert dict(zip(names, scored[False][0], strict=True)) == {"a": 0, "b": 0, "c": evidence}
 
 
+@pytest.mark.parametrize("side", SIDES)
+def test_a_rule_and_its_reversal_count_once(side: Side) -> None:
+    facts = random_split(0, triples=120).facts
+    rule, longer = (PathRule(body, "r", Quality(4, 2, 0.5)) for body in (("s",), ("s", "t")))
+    weaker = PathRule(("s^-1",), "r^-1", Quality(4, 1, 0.25))
+    once, twice = (
+        RuleBaseline(RuleBase(rules)).on(facts).scores(*every_pair(facts), side=side, candidates=None)
+        for rules in ((rule, longer), (rule, weaker, longer))
+    )
+    assert once.any()
+    assert np.array_equal(once, twice)
+
+
 def test_a_rule_without_confidence_is_named() -> None:
     rules = RuleBase((PathRule(("bornIn",), "livesIn"),))
     facts = KnowledgeGraph([("ada", "bornIn", "uk"), ("bob", "livesIn", "uk")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,9 +13,22 @@ from evaluation_worlds import TableScorer, random_split
 
 import reshuffle
 from reshuffle.errors import InputError
-from reshuffle.evaluation import Report, RuleBaseline, TypeBaseline, evaluate, with_isolated
+from reshuffle.evaluation import (
+    Ranked,
+    Ranks,
+    Report,
+    RuleBaseline,
+    TypeBaseline,
+    bootstrap_interval,
+    evaluate,
+    protocol_of,
+    with_isolated,
+)
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.rules import PathRule, Quality, RuleBase
+
+if TYPE_CHECKING:
+    from reshuffle.evaluation import Side
 
 FACTS = KnowledgeGraph(
     [
@@ -106,6 +120,12 @@ def test_a_relation_that_only_the_test_graph_has_is_never_seen() -> None:
         evaluate(TypeBaseline.fit(train).on(FACTS), [("ada", "livesIn", "uk")])
 
 
+def test_what_is_unknown_in_two_ways_is_left_out_once() -> None:
+    queries = [("ada", "livesIn", "uk"), ("zoe", "likes", "uk"), ("zoe", "livesIn", "uk")]
+    report = evaluate(TableScorer(FACTS), queries, unknown="skip")
+    assert report.skipped == {"unseen relation": 1, "missing entity": 1}
+
+
 def test_many_unknown_names_are_cut_short() -> None:
     queries = [("ada", f"new{number}", "uk") for number in range(8)]
     with pytest.raises(InputError, match=r"\(1\) and 3 more"):
@@ -133,6 +153,16 @@ def test_missing_entities_can_be_isolated() -> None:
     assert report["mrr"] == by_hand["mrr"]
     nothing_missing = evaluate(scorer, [("ada", "livesIn", "uk")], unknown="isolate")
     assert nothing_missing.queries == 1
+
+
+@pytest.mark.parametrize("protocol", ["sampled-50", "full"])
+def test_nan_is_refused(protocol: str) -> None:
+    class Diverged(TableScorer):
+        def table(self, side: Side) -> np.ndarray:
+            return np.full_like(super().table(side), np.nan)
+
+    with pytest.raises(InputError, match="the scorer gave NaN for a candidate"):
+        evaluate(Diverged(FACTS), [("ada", "livesIn", "uk")], protocol=protocol)
 
 
 def test_a_scorer_that_cannot_move_says_so() -> None:
@@ -236,6 +266,12 @@ def test_an_interval_holds_the_mean_and_shrinks_with_confidence() -> None:
     result = report_of().result
     wide, narrow = result.interval("mrr"), result.interval("mrr", level=0.5)
     assert wide[0] < narrow[0] < result.metrics["mrr"] < narrow[1] < wide[1]
+
+
+def test_the_two_queries_of_a_triple_are_drawn_together() -> None:
+    ranks = Ranks(np.arange(1, 31), np.arange(1, 31), np.full(30, 50))
+    paired = Ranked("same on both sides", protocol_of("full"), {"head": ranks, "tail": ranks})
+    assert paired.interval("mrr") == bootstrap_interval(1 / ranks.realistic)
 
 
 def test_progress_counts_every_query() -> None:

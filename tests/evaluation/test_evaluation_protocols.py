@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from evaluation_worlds import TableScorer, random_split
 
@@ -151,7 +152,7 @@ def test_the_official_code_may_draw_a_validation_triple_as_wrong() -> None:
 
 
 def test_grail_49_draws_with_replacement_and_no_self_loops() -> None:
-    split = random_split(0, entities=30, triples=200)
+    split = random_split(0, entities=80, triples=500)
     repeated = False
     for question, drawn in zip(questions(split), candidates_of(split, "grail-49"), strict=True):
         assert len(drawn) == 49
@@ -256,6 +257,23 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         Negatives.read(tmp_path / "odd.parquet", KnowledgeGraph())
     assert "not a file of negatives: expected Parquet with head, relation, tail" in str(caught.value)
+
+
+def test_a_file_with_one_side_is_refused(tmp_path: Path) -> None:
+    split = random_split(0)
+    drawn = negatives_of(split, "sampled-50")
+    drawn.save(tmp_path / "both.parquet")
+    table = pq.read_table(tmp_path / "both.parquet")
+    pq.write_table(table.slice(0, len(drawn.queries)), tmp_path / "heads.parquet")
+    with pytest.raises(InputError, match="not a file of negatives"):
+        Negatives.read(tmp_path / "heads.parquet", split.facts)
+
+
+def test_negatives_follow_the_order_of_the_queries() -> None:
+    split = random_split(0, entities=80, triples=400)
+    drawn = negatives_of(split, "sampled-50")
+    backwards = drawn.of(drawn.queries[slice(None, None, -1)])
+    assert np.array_equal(backwards.candidates["tail"], drawn.candidates["tail"][::-1])
 
 
 def test_negatives_of_other_queries_are_refused() -> None:

@@ -146,12 +146,13 @@ def _drawn(
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
     candidates = np.empty((len(queries), sampling.size), dtype=np.int32)
+    holders = {relation: known.typed(relation, side) for relation in np.unique(queries.relations)}
     rows = zip(queries.anchors(side), queries.relations, queries.answers(side), strict=True)
     for place, (anchor, relation, answer) in enumerate(rows):
         excluded = known.of(anchor, relation, answer, side)
         if not sampling.self_loops:
             excluded = np.union1d(excluded, anchor)
-        preferred = known.typed(relation, side) if sampling.typed else None
+        preferred = holders[relation] if sampling.typed else None
         candidates[place] = _draw(rng, sampling, excluded, preferred, num_entities)
     return candidates
 

@@ -93,20 +93,18 @@ class _Program:
 
     @classmethod
     def of(cls, rules: RuleBase, graph: KnowledgeGraph) -> _Program:
-        codes = _codes(graph)
-        read = [_walk(rule, codes) for one in rules.path_rules for rule in (one, one.reversed())]
-        walks = sorted(walk for walk in read if walk is not None)
-        longest = max((len(body) for _, body, _ in walks), default=1)
-        bodies = np.full((len(walks), longest), -1, dtype=np.int32)
-        for place, (_, body, _) in enumerate(walks):
+        weights = _weights(rules, _codes(graph))
+        walks = sorted(weights)
+        bodies = np.full((len(walks), max((len(body) for _, body in walks), default=1)), -1, dtype=np.int32)
+        for place, (_, body) in enumerate(walks):
             bodies[place, : len(body)] = body
-        targets = np.array([target for target, _, _ in walks], dtype=np.int64)
+        targets = np.array([target for target, _ in walks], dtype=np.int64)
         return cls(
             np.searchsorted(targets, np.arange(2 * len(graph.relations) + 1)),
             bodies,
             (bodies >= 0).sum(axis=1),
             _shared_steps(bodies),
-            np.array([weight for _, _, weight in walks], dtype=np.float32),
+            np.array([weights[walk] for walk in walks], dtype=np.float32),
         )
 
 
@@ -115,23 +113,33 @@ def _codes(graph: KnowledgeGraph) -> dict[str, int]:
     return {name: code for code, name in enumerate([*names, *map(inverse_name, names)])}
 
 
-def _walk(rule: PathRule, codes: dict[str, int]) -> tuple[int, tuple[int, ...], float] | None:
-    """Head, steps and weight of a rule; None where it speaks of relations that the graph does not have."""
+def _weights(rules: RuleBase, codes: dict[str, int]) -> dict[tuple[int, tuple[int, ...]], float]:
+    """For each head and body the weight; rules about relations that the graph does not have are left out.
+
+    A rule and its reversal may both be given: they say the same, and count once.
+    """
+    weights: dict[tuple[int, tuple[int, ...]], float] = {}
+    for rule in rules.path_rules:
+        weight = _weight(rule)
+        for one in (rule, rule.reversed()):
+            if all(name in codes for name in (one.head, *one.body)):
+                walk = codes[one.head], tuple(codes[name] for name in one.body)
+                weights[walk] = max(weight, weights.get(walk, 0.0))
+    return weights
+
+
+def _weight(rule: PathRule) -> float:
     confidence = rule.quality.confidence if rule.quality else None
     if confidence is None:
         raise InputError(
             f"found a rule without a confidence: {rule}",
             hint="mine the rules, or write 'predictions support confidence' in front of each",
         )
-    if any(name not in codes for name in (rule.head, *rule.body)):
-        return None
-    weight = -np.log1p(-min(confidence, _ALMOST_CERTAIN))
-    return codes[rule.head], tuple(codes[name] for name in rule.body), float(weight)
+    return float(-np.log1p(-min(confidence, _ALMOST_CERTAIN)))
 
 
 def _shared_steps(bodies: NDArray[np.int32]) -> NDArray[np.int64]:
-    same = bodies[1:] == bodies[:-1]
-    steps = np.cumprod(same & (bodies[1:] >= 0), axis=1).sum(axis=1)
+    steps = np.cumprod(bodies[1:] == bodies[:-1], axis=1).sum(axis=1)
     return np.concatenate([np.zeros(min(1, len(bodies)), dtype=np.int64), steps])
 
 
