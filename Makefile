@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_ARGS ?=
+comma := ,
 
 .PHONY: demo test test-slow check format speed learn clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.learn
 	$(BIN)/reshuffle demo
 
 test: $(VENV)/.dev
@@ -49,15 +50,22 @@ endef
 $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	$(call install,)
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(call install,[dev])
-
-$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
-	$(call install,[dev,bench])
-
-$(VENV)/.learn: pyproject.toml constraints.txt | $(BIN)/python
+# What is said before pip fetches torch.
+define announce-torch
 	@$(BIN)/python -c 'import torch' 2>/dev/null || [ "$$(uname -s)" != Linux ] || \
 	  printf '%s\n' "Installing torch. On Linux pip may fetch a GPU build of several GB; for the CPU build (200 MB) stop here and run" \
 	  "  make $(MAKECMDGOALS) PIP_ARGS='--extra-index-url URL'" \
 	  "with the CPU address that https://pytorch.org/get-started/locally/ shows." >&2
+endef
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(announce-torch)
+	$(call install,[dev$(comma)learn])
+
+$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
+	$(announce-torch)
+	$(call install,[dev$(comma)learn$(comma)bench])
+
+$(VENV)/.learn: pyproject.toml constraints.txt | $(BIN)/python
+	$(announce-torch)
 	$(call install,[learn])

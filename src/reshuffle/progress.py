@@ -9,16 +9,24 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
 
+class Report(Protocol):
+    """Tells that some units are done, and perhaps how it looks, such as `loss 0.3`."""
+
+    def __call__(self, done: int, /, note: str = "") -> None:
+        """`note` stands beside the bar until the next one."""
+        ...
+
+
 class Progress(Protocol):
-    """Opens a named piece of work and yields the function that reports units done."""
+    """Opens a named piece of work and yields what reports units done."""
 
     def __call__(
         self, description: str, *, total: int | None = None, unit: str = "it"
-    ) -> AbstractContextManager[Callable[[int], None]]:
+    ) -> AbstractContextManager[Report]:
         """`total` may be unknown; `unit` is what is counted."""
         ...
 
@@ -26,7 +34,11 @@ class Progress(Protocol):
 @contextmanager
 def SILENT(  # noqa: N802 - a constant of type Progress
     description: str, *, total: int | None = None, unit: str = "it"
-) -> Iterator[Callable[[int], None]]:
+) -> Iterator[Report]:
     """The progress of a program that does not want any."""
     del description, total, unit
-    yield lambda _done: None
+
+    def ignore(done: int, /, note: str = "") -> None:
+        del done, note
+
+    yield ignore

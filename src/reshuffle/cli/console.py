@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from reshuffle.progress import Report
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Console:
     @contextmanager
     def progress(
         self, description: str, *, total: int | None = None, unit: str = "it"
-    ) -> Iterator[Callable[[int], None]]:
+    ) -> Iterator[Report]:
         """A bar on stderr for work that lasts longer than two seconds (a `reshuffle.progress.Progress`)."""
         from tqdm import tqdm  # noqa: PLC0415 - not needed for `--help`
 
@@ -53,7 +55,13 @@ class Console:
         with tqdm(
             desc=description, total=total, unit=unit, unit_scale=True, delay=2, disable=silent, leave=False
         ) as bar:
-            yield bar.update
+
+            def report(done: int, /, note: str = "") -> None:
+                if note:
+                    bar.set_postfix_str(note, refresh=False)
+                bar.update(done)
+
+            yield report
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -5,9 +5,10 @@ Tensors and plain data only (safetensors with a JSON header), so that nothing is
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from reshuffle.learning.training import Trainer
+    from reshuffle.learning.training import Trainer, TrainingData
 
-VERSION = "1"
+VERSION = "2"
 
 
 def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
@@ -40,7 +41,8 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
             tensors[f"adam.{index}.{name}"] = value
     notes = {
         "version": VERSION,
-        "settings": json.dumps([asdict(trainer.model.architecture), asdict(trainer.settings)]),
+        "settings": json.dumps(_settings(trainer)),
+        "data": _fingerprint(trainer.data),
         "patience": json.dumps(asdict(trainer.patience)),
         "history": json.dumps(trainer.history.to_dict()),
     }
@@ -49,15 +51,9 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
 
 
 def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
-    """Continue where `save_checkpoint` left off; the settings must be the same."""
+    """Continue where `save_checkpoint` left off; data and settings must be the same, up to how long to train."""
     tensors, notes = _read(path)
-    wanted = json.dumps([asdict(trainer.model.architecture), asdict(trainer.settings)])
-    if json.loads(notes["settings"]) != json.loads(wanted):
-        raise InputError(
-            "this checkpoint was made with other settings",
-            place=Place(str(path)),
-            hint="use the settings it was started with, or start anew in another directory",
-        )
+    _check_same(trainer, notes, Place(str(path)))
     trainer.model.load_state_dict(_part(tensors, "model."))
     trainer.best = {name: value.to(trainer.device) for name, value in _part(tensors, "best.").items()}
     trainer.optimizer.load_state_dict(_adam(trainer.optimizer, _part(tensors, "adam.")))
@@ -68,6 +64,39 @@ def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
     trainer.history = History(
         [Epoch(**epoch) for epoch in history["epochs"]], history["best_epoch"], history["seconds"]
     )
+
+
+def _settings(trainer: Trainer) -> list[dict[str, Any]]:
+    return [asdict(trainer.model.architecture), asdict(trainer.settings)]
+
+
+def _fingerprint(data: TrainingData) -> str:
+    digest = hashlib.sha256(f"{data.num_entities} {data.num_relations} {data.symmetric}".encode())
+    for triples in (data.triples, data.valid):
+        digest.update(triples.tobytes())
+    return digest.hexdigest()
+
+
+def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
+    mine, theirs = json.loads(json.dumps(_settings(trainer))), json.loads(notes["settings"])
+    other = [
+        f"{name} = {before[name]!r} (now {now[name]!r})"
+        for now, before in zip(mine, theirs, strict=True)
+        for name in now
+        if name != "max_epochs" and now[name] != before.get(name, now[name])
+    ]
+    if other:
+        raise InputError(
+            f"this checkpoint was made with other settings: {', '.join(other)}",
+            place=place,
+            hint="use the settings it was started with, or start anew in another directory",
+        )
+    if notes["data"] != _fingerprint(trainer.data):
+        raise InputError(
+            "this checkpoint was made with other triples",
+            place=place,
+            hint="give the facts it was started with, or start anew in another directory",
+        )
 
 
 def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from reshuffle.errors import InputError, ReshuffleError
+from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.benchmarks.splits import GraphSplit
+from reshuffle.kg import Vocabulary
+from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.learning.examples import examples_of, numbers_of
+from reshuffle.learning.running import run_training
 from reshuffle.learning.settings import Settings
-from reshuffle.learning.training import Trainer, TrainingData
+from reshuffle.learning.storage import StoredModel, load_model, save_model
+from reshuffle.learning.training import Trainer
 from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.hardening import all_names, hard_logits, harden, identity_names
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Callable
 
-    from reshuffle.learning.training import History
-    from reshuffle.model.reshuffle import ReshuffleModel
+    from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.benchmarks.splits import GraphSplit
+    from reshuffle.learning.training import Epoch, History
+    from reshuffle.model.initial import Kind
     from reshuffle.progress import Progress
 
-_HELD_OUT = 0.1
+_TYPES = "types.confidences"
 
 
 class Reshuffle:
@@ -41,9 +50,11 @@ class Reshuffle:
         self.settings = (settings or Settings()).changed(**changes)
         self.device = chosen_device(device)
         self.relations: tuple[str, ...] = ()
+        self.identities: tuple[str, ...] = ()
         self.history: History | None = None
         self._model: ReshuffleModel | None = None
         self._types: TypeBaseline | None = None
+        self._heads_through_inverse = True
 
     @property
     def model(self) -> ReshuffleModel:
@@ -59,79 +70,158 @@ class Reshuffle:
         facts: KnowledgeGraph | GraphSplit,
         *,
         valid: KnowledgeGraph | None = None,
+        directory: str | Path | None = None,
+        resume: bool = False,
         progress: Progress = SILENT,
+        notes: Callable[[str], None] = lambda _text: None,
+        after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
     ) -> Reshuffle:
-        """Train on a graph; without validation triples 10 % of it are held out by seed."""
-        graph, held_out = self._split(facts, valid)
-        self.relations = tuple(graph.relations)
-        trainer = Trainer(
-            TrainingData(_ids(graph), _ids(held_out, graph), graph.num_entities, len(graph.relations)),
-            self.settings.architecture,
-            self.settings.training,
-            device=self.device,
+        """Train on a graph; without validation triples 10 % of it are held out by seed.
+
+        With a `directory`, logs and checkpoints go there, and `resume` takes up a training that was cut off.
+        """
+        seed = self.settings.training.seed
+        graph, data = examples_of(
+            facts, valid, seed=seed, symmetric=self.settings.architecture.symmetric, notes=notes
         )
-        with progress("training", total=self.settings.training.max_epochs, unit="epoch") as report:
-            for _ in trainer.epochs():
-                report(1)
+        trainer = Trainer(
+            data, self.settings.architecture, self.settings.training, device=self.device, notes=notes
+        )
+        run_training(
+            trainer,
+            directory=None if directory is None else Path(directory),
+            resume=resume,
+            progress=progress,
+            after_epoch=after_epoch,
+        )
         self._model, self.history = trainer.model.eval(), trainer.history
+        self.relations = tuple(graph.relations)
+        self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
         return self
 
-    def on(self, graph: KnowledgeGraph, *, seed: int | None = None) -> ModelAnswers:
-        """The model's answers about a graph, of the same relations and any entities."""
+    def on(
+        self, graph: KnowledgeGraph, *, seed: int | None = None, initial: Kind | None = None
+    ) -> ModelAnswers:
+        """The model's answers about a graph, of the same relations and any entities.
+
+        `initial`: another kind of initial states than in training; "private" answers without chance.
+        """
         return ModelAnswers(
             self.model,
             self.relations,
             graph,
             seed=self.settings.training.seed if seed is None else seed,
             training_types=self._types,
+            initial=initial,
+            heads_through_inverse=self._heads_through_inverse,
         )
 
-    def _split(
-        self, facts: KnowledgeGraph | GraphSplit, valid: KnowledgeGraph | None
-    ) -> tuple[KnowledgeGraph, KnowledgeGraph]:
-        graph = facts.facts if isinstance(facts, GraphSplit) else facts
-        if valid is None and isinstance(facts, GraphSplit):
-            valid = facts.valid
-        if not len(graph):
-            raise InputError("there are no triples to train on", hint="give a graph with facts")
-        return (
-            (graph, valid)
-            if valid is not None and len(valid)
-            else _held_out(graph, self.settings.training.seed)
+    # --- hard constraints -------------------------------------------------------------------------------------
+
+    def harden(self) -> OrderingConstraints:
+        """The ordering constraints nearest to the learned matrices."""
+        return harden(self.model, self.relations, self.identities)
+
+    @classmethod
+    def from_constraints(
+        cls,
+        constraints: OrderingConstraints,
+        *,
+        strength: float = math.inf,
+        device: str = "auto",
+        **changes: Any,
+    ) -> Reshuffle:
+        """A model with the matrices of the constraints, exactly; a finite `strength` leaves them soft.
+
+        Its initial states are private, so its answers are exact, after as many layers as `num_layers` says.
+        """
+        relations = _base_relations(constraints)
+        identities = tuple(sorted(constraints.identities))
+        fitting: dict[str, Any] = {"num_slots": constraints.num_slots, "identity": bool(identities)}
+        self = cls(device=device, **{"initial": "private", **changes, **fitting})
+        model = ReshuffleModel(len(relations), self.settings.architecture, num_identities=len(identities))
+        logits = hard_logits(constraints, all_names(relations, identities), strength=strength)
+        model.matrices.logits.data.copy_(logits)
+        self._model, self.relations, self.identities = model.to(self.device).eval(), relations, identities
+        # Constraints seldom say anything about inverses, and nothing said is met by every candidate.
+        self._heads_through_inverse = False
+        return self
+
+    # --- files ------------------------------------------------------------------------------------------------
+
+    def save(self, directory: str | Path) -> None:
+        """Write `model.safetensors` and `settings.toml`."""
+        arrays = dict(self.model.state_dict())
+        if self._types is not None:
+            arrays[_TYPES] = torch.from_numpy(self._types.confidences)
+        history = self.history
+        training = (
+            {}
+            if history is None
+            else {"epochs": len(history.epochs), "best_epoch": history.best_epoch, **_best_look(history)}
         )
+        save_model(
+            StoredModel(
+                self.relations, self.identities, self.settings, arrays, self._heads_through_inverse, training
+            ),
+            directory,
+        )
+
+    @classmethod
+    def load(cls, directory: str | Path, *, device: str = "auto") -> Reshuffle:
+        """Read a model directory; the training data are not needed."""
+        stored = load_model(directory)
+        self = cls(stored.settings, device=device)
+        self.relations, self.identities = stored.relations, stored.identities
+        self._heads_through_inverse = stored.heads_through_inverse
+        arrays = dict(stored.arrays)
+        if _TYPES in arrays:
+            known = Vocabulary(self.relations, kind="relation")
+            self._types = TypeBaseline(known, arrays.pop(_TYPES).numpy())
+        symmetric = numbers_of(stored.settings.architecture.symmetric, self.relations)
+        model = ReshuffleModel(
+            len(self.relations),
+            stored.settings.architecture,
+            symmetric=symmetric,
+            num_identities=len(self.identities),
+        )
+        try:
+            model.load_state_dict(arrays)
+        except RuntimeError as error:
+            raise InputError(
+                "the arrays do not have the shapes that the settings ask for",
+                place=Place(str(directory)),
+                hint="the settings were changed after they were written; train the model again",
+            ) from error
+        self._model = model.to(self.device).eval()
+        return self
 
 
 def chosen_device(name: str) -> torch.device:
     """`auto` takes a GPU where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
-
-
-def _ids(graph: KnowledgeGraph, like: KnowledgeGraph | None = None) -> NDArray[np.int64]:
-    """Triples as ids of the graph `like`; those with names it does not have are left out."""
-    if like is None or (graph.entities == like.entities and graph.relations == like.relations):
-        return np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
-    rows = [
-        (like.entities.find(head), like.relations.find(relation), like.entities.find(tail))
-        for head, relation, tail in graph
-    ]
-    return np.array([row for row in rows if None not in row], dtype=np.int64).reshape(-1, 3)
-
-
-def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, KnowledgeGraph]:
-    """90 % to train on and 10 % to stop by, over the same names."""
-    order = np.random.default_rng(seed).permutation(len(facts))
-    cut = int(len(facts) * _HELD_OUT)
-
-    def part(rows: NDArray[np.int64]) -> KnowledgeGraph:
-        return KnowledgeGraph.from_ids(
-            facts.heads[rows],
-            facts.relation_ids[rows],
-            facts.tails[rows],
-            entities=facts.entities,
-            relations=facts.relations,
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ReshuffleError(
+            f"device '{name}' was asked for, and torch sees no GPU\n"
+            "  hint: leave --device out, or install a build of torch with CUDA"
         )
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise ReshuffleError(f"unknown device '{name}'\n  hint: auto, cpu or cuda") from error
 
-    return part(order[cut:]), part(order[:cut])
+
+def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
+    """The relations that are neither identities, nor hidden, nor inverses of others."""
+    silent = constraints.identities | constraints.hidden
+    shown = [relation for relation in constraints.relations if relation not in silent]
+    bases = (name[: -len(INVERSE_SUFFIX)] if name.endswith(INVERSE_SUFFIX) else name for name in shown)
+    return tuple(dict.fromkeys(bases))
+
+
+def _best_look(history: History) -> dict[str, float]:
+    looks = [epoch for epoch in history.epochs if epoch.number == history.best_epoch]
+    values = {"hits@10": looks[0].hits_at_10, "mrr": looks[0].mrr} if looks else {}
+    return {name: value for name, value in values.items() if value is not None}

@@ -8,4 +8,4 @@ from torch import Tensor
 
 def margin_ranking(positives: Tensor, negatives: Tensor, *, margin: float) -> Tensor:
     """The paper's loss, as the mean over all pairs: Adam does not care for the factor, and a step size does."""
-    return torch.relu(negatives - positives[:, None] + margin).mean()
+    return torch.relu(negatives - positives + margin).mean()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
+from reshuffle.errors import ReshuffleError
 from reshuffle.learning.loss import margin_ranking
+from reshuffle.learning.memory import run_in_pieces
 from reshuffle.learning.negatives import random_others
 from reshuffle.learning.stopping import Patience
 from reshuffle.learning.validation import ValidationQueries, realistic_ranks
-from reshuffle.model.messages import MessageGraph
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
-from reshuffle.model.scoring import head_scores, pair_scores, tail_scores
+from reshuffle.model.scoring import tail_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -50,6 +52,7 @@ class TrainingData:
     valid: NDArray[np.int64]
     num_entities: int
     num_relations: int
+    symmetric: tuple[int, ...] = ()  # relations that share one matrix with their inverse
 
 
 @dataclass
@@ -75,6 +78,29 @@ class History:
         return asdict(self)
 
 
+class DivergedError(ReshuffleError):
+    """The loss is not a number any more."""
+
+    def __init__(self, epoch: int, loss: float, learning_rate: float) -> None:
+        self.epoch = epoch
+        super().__init__(
+            f"the loss became {loss} in epoch {epoch}, and no further epoch can mend that\n"
+            f"  hint: lower the learning rate (learning_rate = {learning_rate:g}); "
+            "with row_function = 'square' values also grow with every layer, so lower num_layers too"
+        )
+
+
+def _check(architecture: Architecture, settings: TrainingSettings) -> None:
+    if architecture.initial == "private":
+        raise ReshuffleError(
+            "private initial states cannot be trained with: in one step only few entities would have a channel\n"
+            "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
+        )
+    for name in ("batch_size", "num_negatives", "look_every"):
+        if getattr(settings, name) < 1:
+            raise ReshuffleError(f"setting '{name}' is {getattr(settings, name)}; it must be at least 1")
+
+
 class Trainer:
     """Trains one model; `epochs()` yields after each epoch so that the caller can report, save or stop."""
 
@@ -85,15 +111,15 @@ class Trainer:
         settings: TrainingSettings,
         *,
         device: torch.device,
+        notes: Callable[[str], None] = lambda _text: None,
     ) -> None:
-        self.data, self.settings, self.device = data, settings, device
-        self.model = ReshuffleModel(data.num_relations, architecture, seed=settings.seed).to(device)
-        self.graph = MessageGraph.build(
-            data.triples,
-            num_entities=data.num_entities,
-            num_relations=data.num_relations,
-            identity=architecture.identity,
+        """`notes` is told what a user should know, such as that memory ran out."""
+        _check(architecture, settings)
+        self.data, self.settings, self.device, self.notes = data, settings, device, notes
+        self.model = ReshuffleModel(
+            data.num_relations, architecture, seed=settings.seed, symmetric=data.symmetric
         ).to(device)
+        self.graph = self.model.graph_of(data.triples, num_entities=data.num_entities)
         self.queries = ValidationQueries.build(
             data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
         ).to(device)
@@ -108,32 +134,54 @@ class Trainer:
         self.patience = Patience(settings.patience, settings.relative_delta)
         self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.history = History()
+        self.pieces = 1  # how many a batch is cut into
+
+    @property
+    def finished(self) -> bool:
+        """Are the epochs used up, or the patience?"""
+        return len(self.history.epochs) >= self.settings.max_epochs or self.patience.exhausted
 
     def epochs(self) -> Iterator[Epoch]:
-        """Train until the epochs are used up or the patience is."""
-        while len(self.history.epochs) < self.settings.max_epochs and not self.patience.exhausted:
-            epoch = Epoch(len(self.history.epochs) + 1, self._epoch())
-            if epoch.number % self.settings.look_every == 0 and len(self.data.valid):
+        """Train until finished, and keep the best model; without validation triples that is the last."""
+        while not self.finished:
+            number = len(self.history.epochs) + 1
+            epoch = Epoch(number, self._epoch(number))
+            last = number == self.settings.max_epochs
+            if len(self.data.valid) and (last or number % self.settings.look_every == 0):
                 self._look(epoch)
             self.history.epochs.append(epoch)
             yield epoch
-        self.model.load_state_dict(self.best)
-        self.history.best_epoch = self.patience.best_epoch
+        if self.patience.best is not None:
+            self.model.load_state_dict(self.best)
+        self.history.best_epoch = self.patience.best_epoch or len(self.history.epochs)
 
-    def _epoch(self) -> float:
+    def _epoch(self, number: int) -> float:
         order = torch.randperm(len(self.examples), generator=self.generator, device=self.device)
         total = torch.zeros((), device=self.device)
         batches = order.split(self.settings.batch_size)
         for batch in batches:
             total += self._step(batch)
-        return float(total / len(batches))
+        loss = float(total / len(batches))
+        # Parameters too: comparisons with NaN are false, so a maximum can hide it from the loss.
+        if not (math.isfinite(loss) and all(bool(p.isfinite().all()) for p in self.model.parameters())):
+            raise DivergedError(number, loss, self.settings.learning_rate)
+        return loss
 
     def _step(self, batch: Tensor) -> Tensor:
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(batch)
-        loss.backward()
+        loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
         self.optimizer.step()
-        return loss.detach()
+        return loss
+
+    def _gradients(self, parts: Sequence[Tensor]) -> Tensor:
+        """The loss of a batch and its gradients, one part at a time."""
+        self.optimizer.zero_grad(set_to_none=True)
+        size = sum(map(len, parts))
+        total = torch.zeros((), device=self.device)
+        for part in parts:
+            loss = self.loss(part) * (len(part) / size)
+            loss.backward()
+            total += loss.detach()
+        return total
 
     def states(self, matrices: Tensor, edge_messages: Tensor | None = None) -> Tensor:
         """The states for one scoring call; with redraw "once" every call sees the same initial values."""
@@ -147,14 +195,18 @@ class Trainer:
     def loss(self, batch: Tensor) -> Tensor:
         """The margin ranking loss of a batch: half of it corrupted at the head, half at the tail."""
         settings, model = self.settings, self.model
-        heads, relations, tails = self.examples[batch].T
+        heads, relations, tails = self.examples[batch].T.contiguous()
         matrices = model.matrices()
         hidden = self.graph.hiding(batch % len(self.data.triples)) if settings.hide_targets else None
         states = self.states(matrices, hidden)
-        positives = pair_scores(model.bodies(matrices, states, heads, relations), states[tails])
+        bodies = model.bodies(matrices, states, heads, relations)
+        positives = tail_scores(bodies, states, tails[:, None])
+        half = len(batch) // 2
         if settings.redraw == "call":
             states = self.states(matrices, hidden)
-        half = len(batch) // 2
+            bodies = model.bodies(matrices, states, heads[half:], relations[half:])
+        else:
+            bodies = bodies[half:]
         others = [
             random_others(
                 entities,
@@ -164,9 +216,8 @@ class Trainer:
             )
             for entities in (heads[:half], tails[half:])
         ]
-        bodies = model.bodies(matrices, states, heads[half:], relations[half:])
         negatives = [
-            head_scores(matrices[relations[:half]], states, others[0], states[tails[:half]]),
+            model.head_scores(matrices, states, others[0], relations[:half], tails[:half]),
             tail_scores(bodies, states, others[1]),
         ]
         return margin_ranking(positives, torch.cat(negatives), margin=settings.margin)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.model.messages import MessageGraph
+from reshuffle.model.exact import ExactScores
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 
 if TYPE_CHECKING:
@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.initial import Kind
+    from reshuffle.model.messages import MessageGraph
     from reshuffle.model.reshuffle import ReshuffleModel
 
-_MOST_STATES = 1 << 26  # numbers of bodies held at a time
+_MOST_NUMBERS = 1 << 26  # of bodies held at a time
 
 
 class ModelAnswers:
     """Scores triples of one graph; the states of its entities are computed once, from the draw that `seed` names.
 
     Relations that the model has not seen send no messages, and `learned_relations` says which they are. Head queries
-    (?, r, f) go through the inverse relation, that is through B_{r^-1} Z_f, as in the official code.
+    (?, r, f) go through the inverse relation, that is through B_{r^-1} Z_f, as in the official code, unless
+    `heads_through_inverse` is False: then the candidates are scored as heads. `initial` may be another kind of
+    initial states than the model was trained with; private ones need no draw, and a propagation per head.
     """
 
     name = "reshuffle"
@@ -42,13 +46,25 @@ class ModelAnswers:
         *,
         seed: int = 0,
         training_types: TypeBaseline | None = None,
+        initial: Kind | None = None,
+        heads_through_inverse: bool = True,
     ) -> None:
         self._model, self._relations, self._seed, self._types = model, tuple(relations), seed, training_types
+        self._initial = initial or model.architecture.initial
+        self._through_inverse = heads_through_inverse
         self.graph = graph
 
     def on(self, graph: KnowledgeGraph) -> ModelAnswers:
         """The same model on another graph."""
-        return ModelAnswers(self._model, self._relations, graph, seed=self._seed, training_types=self._types)
+        return ModelAnswers(
+            self._model,
+            self._relations,
+            graph,
+            seed=self._seed,
+            training_types=self._types,
+            initial=self._initial,
+            heads_through_inverse=self._through_inverse,
+        )
 
     @property
     def type_baseline(self) -> TypeBaseline:
@@ -72,20 +88,22 @@ class ModelAnswers:
         return matrices
 
     @cached_property
+    def _messages(self) -> MessageGraph:
+        relations = self._numbers[self.graph.relation_ids]
+        triples = np.stack([self.graph.heads, relations, self.graph.tails], axis=1).astype(np.int64)
+        return self._model.graph_of(triples[relations >= 0], num_entities=self.graph.num_entities)
+
+    @cached_property
     def states(self) -> Tensor:  # entity slot channel
         """Z^(m) of every entity."""
         model = self._model
-        relations = self._numbers[self.graph.relation_ids]
-        triples = np.stack([self.graph.heads, relations, self.graph.tails], axis=1).astype(np.int64)
-        messages = MessageGraph.build(
-            triples[relations >= 0],
-            num_entities=self.graph.num_entities,
-            num_relations=model.num_relations,
-            identity=model.architecture.identity,
-        ).to(model.device)
         generator = torch.Generator(model.device).manual_seed(self._seed)
         with torch.no_grad():
-            return model.states(messages, self._matrices, generator)
+            return model.states(self._messages, self._matrices, generator, initial=self._initial)
+
+    @cached_property
+    def _exact(self) -> ExactScores:
+        return ExactScores(self._model, self._messages, self._matrices)
 
     def scores(
         self,
@@ -96,26 +114,59 @@ class ModelAnswers:
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:  # query candidate
         """-||ReLU(B_r Z_e - Z_f)||_2 for every candidate; 0 iff captured."""
-        numbers = self._numbers[relations] + (self._model.num_relations if side == "head" else 0)
-        step = max(1, _MOST_STATES // max(1, self.states[0].numel()))
+        if not len(anchors):
+            width = self.graph.num_entities if candidates is None else candidates.shape[1]
+            return np.empty((0, width), dtype=np.float32)
+        forward = side == "tail" or self._through_inverse
+        numbers = self._numbers[relations]
+        if side == "head" and forward:
+            numbers = numbers + self._model.num_relations
+        score = self._tail_piece if forward else self._head_piece
+        step = max(1, _MOST_NUMBERS // max(1, self._numbers_per_query(candidates, forward=forward)))
         pieces = [
-            self._piece(anchors[piece], numbers[piece], None if candidates is None else candidates[piece])
+            score(anchors[piece], numbers[piece], None if candidates is None else candidates[piece])
             for piece in (slice(start, start + step) for start in range(0, len(anchors), step))
         ]
         return np.concatenate(pieces)
 
+    def _numbers_per_query(self, candidates: NDArray[np.int32] | None, *, forward: bool) -> int:
+        architecture = self._model.architecture
+        bodies = 1 if forward else self.graph.num_entities if candidates is None else candidates.shape[1]
+        return bodies * architecture.num_slots * architecture.num_channels
+
     @torch.no_grad()
-    def _piece(
+    def _tail_piece(
         self, anchors: NDArray[np.int32], numbers: NDArray[np.int64], candidates: NDArray[np.int32] | None
     ) -> NDArray[np.float32]:
         heads, relations = self._on_device(anchors), self._on_device(numbers)
+        tails = None if candidates is None else self._on_device(candidates)
+        if self._initial == "private":
+            return _array(self._exact.scores(heads, relations, tails))
         bodies = self._model.bodies(self._matrices, self.states, heads, relations)
+        if tails is None:
+            return _array(all_tail_scores(bodies, self.states))
+        return _array(tail_scores(bodies, self.states, tails))
+
+    @torch.no_grad()
+    def _head_piece(
+        self, anchors: NDArray[np.int32], numbers: NDArray[np.int64], candidates: NDArray[np.int32] | None
+    ) -> NDArray[np.float32]:
         if candidates is None:
-            scores = all_tail_scores(bodies, self.states)
-        else:
-            scores = tail_scores(bodies, self.states, self._on_device(candidates))
-        result: NDArray[np.float32] = scores.cpu().numpy()
-        return result
+            candidates = np.tile(np.arange(self.graph.num_entities, dtype=np.int32), (len(anchors), 1))
+        heads, tails = self._on_device(candidates), self._on_device(anchors)
+        relations = self._on_device(numbers)
+        width = heads.shape[1]
+        if self._initial == "private":
+            flat = self._exact.scores(
+                heads.flatten(), relations.repeat_interleave(width), tails.repeat_interleave(width)[:, None]
+            )
+            return _array(flat.view(-1, width))
+        return _array(self._model.head_scores(self._matrices, self.states, heads, relations, tails))
 
     def _on_device(self, ids: NDArray[np.integer]) -> Tensor:
         return torch.from_numpy(ids.astype(np.int64)).to(self._model.device)
+
+
+def _array(scores: Tensor) -> NDArray[np.float32]:
+    result: NDArray[np.float32] = scores.cpu().numpy()
+    return result

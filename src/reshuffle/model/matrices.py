@@ -14,7 +14,7 @@ RowFunction = Literal["softmax", "square"]
 
 
 class RelationMatrices(nn.Module):
-    """B_r for every relation, its inverse, and the identity: R, then R inverses, then eq.
+    """B_r for every relation, its inverse, and the identities: R, then R inverses, then eq.
 
     Row i of B_r is the first l entries of softmax(b_i1, ..., b_i,l+1); the squared variant (RESHUFFLE²) squares the
     logits instead, which allows arbitrary non-negative entries. Relations in `symmetric` share one matrix with their
@@ -28,15 +28,15 @@ class RelationMatrices(nn.Module):
         num_relations: int,
         num_slots: int,
         *,
-        identity: bool = True,
+        num_identities: int = 1,
         row_function: RowFunction = "softmax",
         symmetric: Sequence[int] = (),
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.num_relations, self.num_slots = num_relations, num_slots
-        self.identity, self.row_function = identity, row_function
-        count = 2 * num_relations + int(identity)
+        self.row_function = row_function
+        count = 2 * num_relations + num_identities
         # The paper does not say how the logits start; the official code draws them from a standard normal.
         self.logits = nn.Parameter(torch.randn(count, num_slots, num_slots + 1, generator=generator))
         owner = torch.arange(count)
@@ -48,6 +48,10 @@ class RelationMatrices(nn.Module):
 
     def forward(self) -> Tensor:  # relation slot slot
         """All matrices."""
-        logits = self.logits[self.owner] if self.tied else self.logits
+        logits = self.shared_logits()
         rows = torch.softmax(logits, dim=-1) if self.row_function == "softmax" else logits.square()
         return rows[..., :-1].contiguous()
+
+    def shared_logits(self) -> Tensor:  # relation slot slot+1
+        """The logits of every relation, those of its twin where two share one matrix."""
+        return self.logits[self.owner] if self.tied else self.logits

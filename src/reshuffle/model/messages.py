@@ -35,16 +35,15 @@ class MessageGraph:
 
     @classmethod
     def build(
-        cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, identity: bool
+        cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, num_identities: int
     ) -> MessageGraph:
-        """From triples of ids [triple, (head relation tail)], with inverses and, if asked for, self-loops."""
+        """From triples of ids [triple, (head relation tail)], with inverses and a self-loop for each identity."""
         head, relation, tail = triples.reshape(-1, 3).T
-        everyone = np.arange(num_entities if identity else 0)
+        everyone = np.tile(np.arange(num_entities), num_identities)
+        identities = np.repeat(np.arange(num_identities), num_entities)
         heads = np.concatenate([head, tail, everyone])
         tails = np.concatenate([tail, head, everyone])
-        relations = np.concatenate(
-            [relation, relation + num_relations, np.full_like(everyone, 2 * num_relations)]
-        )
+        relations = np.concatenate([relation, relation + num_relations, identities + 2 * num_relations])
         keys, message = np.unique(relations * np.int64(num_entities) + heads, return_inverse=True)
         order = np.argsort(tails, kind="stable")
         place = np.empty_like(order)

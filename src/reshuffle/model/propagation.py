@@ -36,10 +36,9 @@ def propagate(
 class _MaxLayer(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, matrices: Tensor, graph: MessageGraph, edges: Tensor) -> Tensor:
-        messages = torch.bmm(matrices[graph.relations], states[graph.heads])
-        received, winner = kernels_for(states.device).segment_max(
-            messages.flatten(1), states.flatten(1), graph.starts, edges
-        )
+        kernels = kernels_for(states.device)
+        messages = kernels.products(matrices, graph.relations, states, graph.heads)
+        received, winner = kernels.segment_max(messages.flatten(1), states.flatten(1), graph.starts, edges)
         ctx.save_for_backward(states, matrices, winner)
         ctx.graph = graph
         return received.view_as(states)  # type: ignore[no-any-return]
@@ -48,14 +47,15 @@ class _MaxLayer(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None, None]:
         states, matrices, winner = ctx.saved_tensors
         graph: MessageGraph = ctx.graph
-        to_messages, to_states = kernels_for(states.device).spread(
-            gradient.contiguous().flatten(1), winner, graph.num_messages
+        kernels = kernels_for(states.device)
+        to_messages, to_states = kernels.spread(gradient.contiguous().flatten(1), winner, graph.num_messages)
+        to_states = to_states.view_as(states) if ctx.needs_input_grad[0] else None
+        to_matrices = kernels.products_back(
+            to_messages.view(-1, *states.shape[1:]),
+            matrices,
+            graph.relations,
+            states,
+            graph.heads,
+            to_states=to_states,
         )
-        to_messages = to_messages.view(-1, *states.shape[1:])
-        to_matrices = torch.zeros_like(matrices).index_add_(
-            0, graph.relations, torch.bmm(to_messages, states[graph.heads].transpose(1, 2))
-        )
-        if not ctx.needs_input_grad[0]:
-            return None, to_matrices, None, None
-        to_heads = torch.bmm(matrices[graph.relations].transpose(1, 2), to_messages)
-        return to_states.view_as(states).index_add_(0, graph.heads, to_heads), to_matrices, None, None
+        return to_states, to_matrices, None, None

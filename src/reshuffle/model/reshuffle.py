@@ -10,10 +10,16 @@ from torch import Tensor, nn
 
 from reshuffle.model.initial import Kind, initial_states
 from reshuffle.model.matrices import RelationMatrices, RowFunction
+from reshuffle.model.messages import MessageGraph
+from reshuffle.model.products import products
 from reshuffle.model.propagation import propagate
+from reshuffle.model.scoring import head_scores
 
 if TYPE_CHECKING:
-    from reshuffle.model.messages import MessageGraph
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class Architecture:
     initial: Kind = "bits"
     probability: float = 0.5
     bias: bool = False  # the paper's c_r, one value per slot; it enters the score only
-    symmetric: tuple[int, ...] = ()
+    symmetric: tuple[str, ...] = ()  # relations that share one matrix with their inverse
 
 
 class ReshuffleModel(nn.Module):
@@ -36,15 +42,25 @@ class ReshuffleModel(nn.Module):
 
     bias: Tensor | None
 
-    def __init__(self, num_relations: int, architecture: Architecture, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        num_relations: int,
+        architecture: Architecture,
+        *,
+        seed: int = 0,
+        symmetric: Sequence[int] = (),
+        num_identities: int = 1,
+    ) -> None:
+        """`symmetric`: those of `architecture.symmetric` by number. Rule graphs may have several identities."""
         super().__init__()
         self.num_relations, self.architecture = num_relations, architecture
+        self.num_identities = num_identities if architecture.identity else 0
         self.matrices = RelationMatrices(
             num_relations,
             architecture.num_slots,
-            identity=architecture.identity,
+            num_identities=self.num_identities,
             row_function=architecture.row_function,
-            symmetric=architecture.symmetric,
+            symmetric=symmetric,
             generator=torch.Generator().manual_seed(seed),
         )
         if architecture.bias:
@@ -57,6 +73,15 @@ class ReshuffleModel(nn.Module):
         """Where the parameters are."""
         return self.matrices.logits.device
 
+    def graph_of(self, triples: NDArray[np.int64], *, num_entities: int) -> MessageGraph:
+        """A graph as the layers need it, from triples of ids."""
+        return MessageGraph.build(
+            triples,
+            num_entities=num_entities,
+            num_relations=self.num_relations,
+            num_identities=self.num_identities,
+        ).to(self.device)
+
     def states(
         self,
         graph: MessageGraph,
@@ -64,17 +89,41 @@ class ReshuffleModel(nn.Module):
         generator: torch.Generator,
         *,
         edge_messages: Tensor | None = None,
+        initial: Kind | None = None,
+        owners: Tensor | None = None,
     ) -> Tensor:  # entity slot channel
-        """Z^(m) of every entity of a graph, from a draw of Z^(0)."""
-        shape = (graph.num_entities, self.architecture.num_slots, self.architecture.num_channels)
+        """Z^(m) of every entity of a graph, from a draw of Z^(0), of the model's own kind or another.
+
+        With `owners` (see `initial_states`) the channels are private.
+        """
+        architecture = self.architecture
+        channels = architecture.num_channels if owners is None else len(owners)
         drawn = initial_states(
-            self.architecture.initial, shape, probability=self.architecture.probability, generator=generator
+            (initial or architecture.initial) if owners is None else "private",
+            (graph.num_entities, architecture.num_slots, channels),
+            probability=architecture.probability,
+            generator=generator,
+            owners=owners,
         )
         return propagate(
-            drawn, matrices, graph, num_layers=self.architecture.num_layers, edge_messages=edge_messages
+            drawn, matrices, graph, num_layers=architecture.num_layers, edge_messages=edge_messages
         )
 
     def bodies(self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor) -> Tensor:
         """B_r Z_e + c_r for each pair of a head and a relation."""
-        bodies = torch.bmm(matrices[relations], states[heads])
+        bodies = products(matrices, states, relations=relations, rows=heads)
         return bodies if self.bias is None else bodies + self.bias[relations][..., None]
+
+    def head_scores(
+        self, matrices: Tensor, states: Tensor, candidates: Tensor, relations: Tensor, tails: Tensor
+    ) -> Tensor:  # query candidate
+        """Scores of candidates as heads; B_r Z_c + c_r is below Z_f iff B_r Z_c is below Z_f - c_r."""
+        targets = states[tails]
+        if self.bias is not None:
+            targets = targets - self.bias[relations][..., None]
+        return head_scores(matrices, relations, states, candidates, targets)
+
+    def body(self, matrices: Tensor, state: Tensor, relation: Tensor) -> Tensor:  # slot channel
+        """B_r Z_e + c_r for one state [slot, channel]."""
+        body = matrices[relation] @ state
+        return body if self.bias is None else body + self.bias[relation][:, None]

@@ -1,8 +1,7 @@
 """s(e, r, f) = -||ReLU(B_r Z_e - Z_f)||_2, for one triple or for many corruptions of it.
 
 What is compared is the body x = B_r Z_e with the target z = Z_f. With N negatives per triple the differences are N
-times the size of the states: for corrupted tails they are never stored, for corrupted heads they are made in pieces,
-and both are made again for the backward pass.
+times the size of the states; they are never stored, but made again for the backward pass.
 """
 
 from __future__ import annotations
@@ -13,16 +12,17 @@ import torch
 from torch import Tensor
 
 from reshuffle.model.kernels import kernels_for
-
-_MOST_ELEMENTS = 1 << 26  # of bodies of corrupted heads at a time
+from reshuffle.model.products import products
 
 
 def pair_scores(bodies: Tensor, targets: Tensor) -> Tensor:
-    """Scores of pairs [..., slot, channel]: 0 iff captured."""
-    squared = torch.relu(bodies - targets).square().sum(dim=(-2, -1))
-    # The square root has no gradient at 0. A captured triple is there, and there it should stay.
-    captured = squared == 0
-    return -torch.where(captured, 0.0, torch.sqrt(torch.where(captured, 1.0, squared)))
+    """Scores of pairs [..., slot, channel] in plain torch: 0 iff captured."""
+    differences = torch.relu(bodies - targets).flatten(-2)
+    squared = differences.square().sum(-1)
+    # Squares of tiny differences underflow, and a triple that is missed by little is still missed. Besides, the square
+    # root has no gradient at 0, and a captured triple is there and should stay there.
+    tiny = squared < torch.finfo(squared.dtype).tiny
+    return -torch.where(tiny, differences.amax(-1), torch.sqrt(torch.where(tiny, 1.0, squared)))
 
 
 def tail_scores(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:  # query candidate
@@ -38,11 +38,16 @@ def all_tail_scores(bodies: Tensor, states: Tensor) -> Tensor:  # query entity
 
 
 def head_scores(
-    matrices: Tensor, states: Tensor, candidates: Tensor, targets: Tensor
+    matrices: Tensor, relations: Tensor, states: Tensor, candidates: Tensor, targets: Tensor
 ) -> Tensor:  # query candidate
-    """Scores of the candidates as heads: B_q Z_c against the target of each query."""
-    scores: Tensor = _HeadScores.apply(matrices, states, candidates, targets)
-    return scores
+    """Scores of the candidates as heads: B_r Z_c against the target of each query.
+
+    Queries of one relation share their bodies. They are compared the other way round than tails are:
+    ReLU(x - z) = ReLU((-z) - (-x)), and -x is the product with -B_r.
+    """
+    pairs, places = torch.unique(relations[:, None] * len(states) + candidates, return_inverse=True)
+    bodies = products(-matrices, states, relations=pairs // len(states), rows=pairs % len(states))
+    return tail_scores(-targets, bodies, places)
 
 
 class _TailScores(torch.autograd.Function):
@@ -60,48 +65,6 @@ class _TailScores(torch.autograd.Function):
         return -of_bodies, of_states, None
 
 
-class _HeadScores(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, matrices: Tensor, states: Tensor, candidates: Tensor, targets: Tensor) -> Tensor:
-        norms = torch.cat(
-            [
-                _differences(matrices, states[piece], targets).square().sum(dim=(1, 3)).sqrt()
-                for piece in _pieces(candidates, states)
-            ],
-            dim=1,
-        )
-        ctx.save_for_backward(matrices, states, candidates, targets, norms)
-        return -norms
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, Tensor]:
-        matrices, states, candidates, targets, norms = ctx.saved_tensors
-        weights = _over(gradient, norms)
-        to_matrices, to_states, to_targets = map(torch.zeros_like, (matrices, states, targets))
-        start = 0
-        for piece in _pieces(candidates, states):
-            chosen = states[piece]
-            pull = (
-                _differences(matrices, chosen, targets)
-                * weights[:, None, start : start + piece.shape[1], None]
-            )
-            start += piece.shape[1]
-            to_targets += pull.sum(2)
-            to_matrices -= torch.einsum("qinc,qnjc->qij", pull, chosen)
-            back = torch.einsum("qij,qinc->qnjc", matrices, pull)
-            to_states.index_add_(0, piece.flatten(), back.flatten(0, 1), alpha=-1)
-        return to_matrices, to_states, None, to_targets
-
-
-def _differences(matrices: Tensor, chosen: Tensor, targets: Tensor) -> Tensor:  # query slot candidate channel
-    return torch.relu(torch.einsum("qij,qnjc->qinc", matrices, chosen) - targets[:, :, None])
-
-
 def _over(gradient: Tensor, norms: Tensor) -> Tensor:
     """gradient / norm, and 0 where the norm is 0."""
     return torch.where(norms > 0, gradient / norms.clamp(min=torch.finfo(norms.dtype).tiny), 0.0)
-
-
-def _pieces(candidates: Tensor, states: Tensor) -> list[Tensor]:
-    columns = max(1, _MOST_ELEMENTS // max(1, len(candidates) * states[0].numel()))
-    return list(candidates.split(columns, dim=1))

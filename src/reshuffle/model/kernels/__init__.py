@@ -1,6 +1,12 @@
 """The loops that torch has no operation for, once for the CPU (numba) and once for the GPU (Triton).
 
-Both modules have the same five functions on row-major tensors [row, column], column = slot x channel:
+Both modules have the same functions. Two are about products of matrices [relation, slot, slot] and states
+[row, slot, channel]:
+
+- `products(matrices, relations, states, rows)`: B_r Z_e;
+- `products_back(gradient, ..., to_states=)`: its backward pass.
+
+The others see row-major tensors [row, column], column = slot x channel:
 
 - `segment_max(messages, states, starts, edges)`: new states, and per coordinate which message won;
 - `spread(gradient, winner, num_messages)`: its backward pass;

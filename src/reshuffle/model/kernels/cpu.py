@@ -7,7 +7,43 @@ import numpy as np
 import torch
 from torch import Tensor
 
-_COLUMN_BLOCKS = 8  # threads share out the columns where rows would collide
+_TINY = np.finfo(np.float32).tiny
+_BLOCKS = (
+    8  # what threads share out where rows would collide; fixed, so that sums do not depend on the machine
+)
+
+
+def products(matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor) -> Tensor:
+    """B_r Z_e for each relation and row, [product, slot, channel]."""
+    result = torch.empty(len(rows), *states.shape[1:])
+    _products(matrices.numpy(), relations.numpy(), states.numpy(), rows.numpy(), result.numpy())
+    return result
+
+
+def products_back(
+    gradient: Tensor,
+    matrices: Tensor,
+    relations: Tensor,
+    states: Tensor,
+    rows: Tensor,
+    *,
+    to_states: Tensor | None,
+) -> Tensor:
+    """What the matrices get of the gradient; what the states get is added to `to_states`."""
+    partial = torch.zeros(_BLOCKS, *matrices.shape)
+    _to_matrices(gradient.numpy(), relations.numpy(), states.numpy(), rows.numpy(), partial.numpy())
+    if to_states is not None:
+        order = torch.argsort(rows)
+        starts = torch.searchsorted(rows[order], torch.arange(len(states) + 1))
+        _to_states(
+            gradient.numpy(),
+            matrices.transpose(1, 2).contiguous().numpy(),
+            relations.numpy(),
+            order.numpy(),
+            starts.numpy(),
+            to_states.numpy(),
+        )
+    return partial.sum(0)
 
 
 def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,6 +91,69 @@ def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
     return result
 
 
+@numba.njit(cache=True, nogil=True, fastmath=True)
+def _add_product(matrix, state, result):
+    """result += matrix x state; four columns of the matrix at a time, so that a row is loaded and stored less."""
+    slots, channels = state.shape
+    whole = slots // 4 * 4
+    for i in range(matrix.shape[0]):
+        row = result[i]
+        for j in range(0, whole, 4):
+            a, b, c, d = matrix[i, j], matrix[i, j + 1], matrix[i, j + 2], matrix[i, j + 3]
+            for channel in range(channels):
+                row[channel] += (
+                    a * state[j, channel]
+                    + b * state[j + 1, channel]
+                    + c * state[j + 2, channel]
+                    + d * state[j + 3, channel]
+                )
+        for j in range(whole, slots):
+            for channel in range(channels):
+                row[channel] += matrix[i, j] * state[j, channel]
+
+
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+def _products(matrices, relations, states, rows, result):
+    for product in numba.prange(rows.shape[0]):
+        result[product] = 0
+        _add_product(matrices[relations[product]], states[rows[product]], result[product])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=True)
+def _is_zero(values):
+    total = np.float32(0)
+    for place in range(values.shape[0]):
+        total += abs(values[place])
+    return total == 0
+
+
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+def _to_matrices(gradient, relations, states, rows, partial):
+    count, slots, channels = gradient.shape
+    width = (count + _BLOCKS - 1) // _BLOCKS
+    for block in numba.prange(_BLOCKS):
+        for product in range(block * width, min(count, (block + 1) * width)):
+            state, matrix = states[rows[product]], partial[block, relations[product]]
+            for i in range(slots):
+                row = gradient[product, i]
+                if _is_zero(row):  # most messages win nowhere in most slots
+                    continue
+                for j in range(slots):
+                    total = np.float32(0)
+                    for channel in range(channels):
+                        total += row[channel] * state[j, channel]
+                    matrix[i, j] += total
+
+
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+def _to_states(gradient, transposed, relations, order, starts, to_states):
+    for row in numba.prange(to_states.shape[0]):
+        for place in range(starts[row], starts[row + 1]):
+            product = order[place]
+            if not _is_zero(gradient[product].ravel()):
+                _add_product(transposed[relations[product]], gradient[product], to_states[row])
+
+
 @numba.njit(parallel=True, cache=True, nogil=True)
 def _segment_max(messages, states, starts, edges, received, winner):
     count = messages.shape[0]
@@ -75,8 +174,8 @@ def _segment_max(messages, states, starts, edges, received, winner):
 @numba.njit(parallel=True, cache=True, nogil=True)
 def _spread(gradient, winner, to_messages, to_states):
     count, columns = to_messages.shape[0], gradient.shape[1]
-    width = (columns + _COLUMN_BLOCKS - 1) // _COLUMN_BLOCKS
-    for block in numba.prange(_COLUMN_BLOCKS):
+    width = (columns + _BLOCKS - 1) // _BLOCKS
+    for block in numba.prange(_BLOCKS):
         for entity in range(gradient.shape[0]):
             for column in range(block * width, min(columns, (block + 1) * width)):
                 message = winner[entity, column]
@@ -86,24 +185,34 @@ def _spread(gradient, winner, to_messages, to_states):
                     to_states[entity, column] = gradient[entity, column]
 
 
+@numba.njit(cache=True, nogil=True, fastmath=True)
+def _norm(body, state):
+    """||ReLU(body - state)||_2; where the squares underflow the largest difference, so that 0 means captured."""
+    total = np.float32(0)
+    for column in range(body.shape[0]):
+        difference = max(body[column] - state[column], np.float32(0))
+        total += difference * difference
+    if total >= _TINY:
+        return np.sqrt(total)
+    largest = np.float32(0)
+    for column in range(body.shape[0]):
+        largest = max(largest, body[column] - state[column])
+    return largest
+
+
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
 def _norms(bodies, states, candidates, result):
     for query in numba.prange(candidates.shape[0]):
         body = bodies[query]
         for place in range(candidates.shape[1]):
-            state = states[candidates[query, place]]
-            total = np.float32(0)
-            for column in range(body.shape[0]):
-                difference = max(body[column] - state[column], np.float32(0))
-                total += difference * difference
-            result[query, place] = np.sqrt(total)
+            result[query, place] = _norm(body, states[candidates[query, place]])
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
 def _pulls(bodies, states, candidates, weights, of_bodies, of_states):
     columns = bodies.shape[1]
-    width = (columns + _COLUMN_BLOCKS - 1) // _COLUMN_BLOCKS
-    for block in numba.prange(_COLUMN_BLOCKS):
+    width = (columns + _BLOCKS - 1) // _BLOCKS
+    for block in numba.prange(_BLOCKS):
         first, last = block * width, min(columns, (block + 1) * width)
         for query in range(candidates.shape[0]):
             for place in range(candidates.shape[1]):
@@ -120,9 +229,4 @@ def _all_norms(bodies, states, result):
     for row in numba.prange(states.shape[0]):
         state = states[row]
         for query in range(bodies.shape[0]):
-            body = bodies[query]
-            total = np.float32(0)
-            for column in range(body.shape[0]):
-                difference = max(body[column] - state[column], np.float32(0))
-                total += difference * difference
-            result[query, row] = np.sqrt(total)
+            result[query, row] = _norm(bodies[query], state)

@@ -8,6 +8,30 @@ import triton.language as tl
 from torch import Tensor
 
 _COLUMNS = 256  # of a row, per program
+_TINY = tl.constexpr(
+    torch.finfo(torch.float32).tiny
+)  # below it squares have underflowed; see `_norm` of the CPU
+
+
+def products(matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor) -> Tensor:
+    """B_r Z_e for each relation and row, [product, slot, channel]."""
+    return torch.bmm(matrices[relations], states[rows])
+
+
+def products_back(
+    gradient: Tensor,
+    matrices: Tensor,
+    relations: Tensor,
+    states: Tensor,
+    rows: Tensor,
+    *,
+    to_states: Tensor | None,
+) -> Tensor:
+    """What the matrices get of the gradient; what the states get is added to `to_states`."""
+    if to_states is not None:
+        to_states.index_add_(0, rows, torch.bmm(matrices[relations].transpose(1, 2), gradient))
+    own = torch.bmm(gradient, states[rows].transpose(1, 2))
+    return torch.zeros_like(matrices).index_add_(0, relations, own)
 
 
 def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
@@ -82,7 +106,7 @@ def _norms(bodies, states, candidates, result, width, columns, ROWS: tl.constexp
     place = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     wanted = place < width
     candidate = tl.load(candidates + query * width + place, mask=wanted, other=0).to(tl.int64)
-    total = tl.zeros((ROWS,), tl.float32)
+    total, largest = tl.zeros((ROWS,), tl.float32), tl.zeros((ROWS,), tl.float32)
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK)
         inside = column < columns
@@ -94,7 +118,9 @@ def _norms(bodies, states, candidates, result, width, columns, ROWS: tl.constexp
         )
         difference = tl.maximum(body[None, :] - state, 0.0)
         total += tl.sum(difference * difference, axis=1)
-    tl.store(result + query * width + place, tl.sqrt(total), mask=wanted)
+        largest = tl.maximum(largest, tl.max(difference, axis=1))
+    norm = tl.where(total >= _TINY, tl.sqrt(total), largest)
+    tl.store(result + query * width + place, norm, mask=wanted)
 
 
 def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -165,7 +191,7 @@ def _all_norms(
 ):
     query = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    total = tl.zeros((QUERIES, ROWS), tl.float32)
+    total, largest = tl.zeros((QUERIES, ROWS), tl.float32), tl.zeros((QUERIES, ROWS), tl.float32)
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK)
         inside = column < columns
@@ -181,8 +207,9 @@ def _all_norms(
         )
         difference = tl.maximum(body[:, None, :] - state[None, :, :], 0.0)
         total += tl.sum(difference * difference, axis=2)
+        largest = tl.maximum(largest, tl.max(difference, axis=2))
     tl.store(
         result + query[:, None].to(tl.int64) * num_rows + row[None, :],
-        tl.sqrt(total),
+        tl.where(total >= _TINY, tl.sqrt(total), largest),
         mask=(query < num_queries)[:, None] & (row < num_rows)[None, :],
     )

@@ -1,0 +1,98 @@
+"""From graphs with names to arrays of ids to train on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import InputError, UnknownNameError
+from reshuffle.kg import KnowledgeGraph, Vocabulary
+from reshuffle.kg.benchmarks.splits import GraphSplit
+from reshuffle.learning.training import TrainingData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+_HELD_OUT = 0.1
+
+
+def examples_of(
+    facts: KnowledgeGraph | GraphSplit,
+    valid: KnowledgeGraph | None,
+    *,
+    seed: int,
+    symmetric: Sequence[str] = (),
+    notes: Callable[[str], None] = lambda _text: None,
+) -> tuple[KnowledgeGraph, TrainingData]:
+    """The graph to train on, with the relations that it uses, and its triples as ids."""
+    graph, held_out = _split(facts, valid, seed)
+    graph = _with_used_relations(graph)
+    known = _known_ids(held_out, graph)
+    if len(known) < len(held_out):
+        notes(
+            f"{len(held_out) - len(known):,} of {len(held_out):,} validation triples are left out: "
+            "the facts do not have their entities or relations"
+        )
+    return graph, TrainingData(
+        _known_ids(graph, graph),
+        known,
+        graph.num_entities,
+        len(graph.relations),
+        numbers_of(symmetric, tuple(graph.relations)),
+    )
+
+
+def numbers_of(names: Sequence[str], relations: Sequence[str]) -> tuple[int, ...]:
+    """Positions of relations given by name."""
+    for name in names:
+        if name not in relations:
+            raise UnknownNameError("relation in 'symmetric'", name, relations)
+    return tuple(relations.index(name) for name in names)
+
+
+def _split(
+    facts: KnowledgeGraph | GraphSplit, valid: KnowledgeGraph | None, seed: int
+) -> tuple[KnowledgeGraph, KnowledgeGraph]:
+    graph = facts.facts if isinstance(facts, GraphSplit) else facts
+    if valid is None and isinstance(facts, GraphSplit):
+        valid = facts.valid
+    if not len(graph):
+        raise InputError("there are no triples to train on", hint="give a graph with facts")
+    return (graph, valid) if valid is not None and len(valid) else _held_out(graph, seed)
+
+
+def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, KnowledgeGraph]:
+    """90 % to train on and 10 % to stop by, over the same names."""
+    order = np.random.default_rng(seed).permutation(len(facts))
+    cut = int(len(facts) * _HELD_OUT)
+    rest, held_out = np.sort(order[cut:]), np.sort(order[:cut])
+
+    def part(rows: NDArray[np.int64]) -> KnowledgeGraph:
+        columns = (facts.heads[rows], facts.relation_ids[rows], facts.tails[rows])
+        return KnowledgeGraph.from_ids(*columns, entities=facts.entities, relations=facts.relations)
+
+    return part(rest), part(held_out)
+
+
+def _with_used_relations(graph: KnowledgeGraph) -> KnowledgeGraph:
+    """Without the relations that have no triple: nothing can be learned about them."""
+    used = np.unique(graph.relation_ids)
+    if len(used) == len(graph.relations):
+        return graph
+    relations = Vocabulary([graph.relations[int(number)] for number in used], kind="relation")
+    numbers = np.searchsorted(used, graph.relation_ids).astype(np.int32)
+    return KnowledgeGraph.from_ids(
+        graph.heads, numbers, graph.tails, entities=graph.entities, relations=relations
+    )
+
+
+def _known_ids(graph: KnowledgeGraph, like: KnowledgeGraph) -> NDArray[np.int64]:
+    """Triples as ids of the graph `like`; those with names it does not have are left out."""
+    entities = like.entities.positions_of(graph.entities)
+    relations = like.relations.positions_of(graph.relations)
+    columns = [entities[graph.heads], relations[graph.relation_ids], entities[graph.tails]]
+    triples = np.stack(columns, axis=1).astype(np.int64).reshape(-1, 3)
+    return np.ascontiguousarray(triples[(triples >= 0).all(axis=1)])

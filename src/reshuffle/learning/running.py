@@ -1,0 +1,80 @@
+"""Runs a training with everything around it: progress, logs, checkpoints, and going on after a kill."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError, Place
+from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
+from reshuffle.learning.logs import TrainingLog
+from reshuffle.learning.memory import memory_in_use
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from reshuffle.learning.training import Epoch, Trainer
+    from reshuffle.progress import Progress
+
+CHECKPOINT = "checkpoint.safetensors"
+_SECONDS_BETWEEN = 60.0  # checkpoints, where looks are rare
+
+
+def run_training(
+    trainer: Trainer,
+    *,
+    directory: Path | None = None,
+    resume: bool = False,
+    progress: Progress = SILENT,
+    after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
+) -> None:
+    """Train to the end. With a directory, what happens is logged there and can be taken up again."""
+    keeper = None if directory is None else _Keeper(trainer, directory, resume=resume)
+    with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
+        report(len(trainer.history.epochs))
+        started = time.perf_counter()
+        for epoch in trainer.epochs():
+            seconds, started = time.perf_counter() - started, time.perf_counter()
+            if keeper is not None:
+                keeper.keep(epoch, seconds)
+            report(1, progress_note(trainer, epoch))
+            after_epoch(epoch)
+    if keeper is not None:
+        keeper.close()
+
+
+def progress_note(trainer: Trainer, epoch: Epoch) -> str:
+    """What stands beside the bar: loss, the best validation result so far, memory. Time left is the bar's business."""
+    best = trainer.patience.best
+    looked = "" if best is None else f"hits@10 {best:.3f} (epoch {trainer.patience.best_epoch}), "
+    return f"loss {epoch.loss:.4f}, {looked}{memory_in_use(trainer.device) / 2**30:.1f} GB"
+
+
+class _Keeper:
+    """Logs every epoch, and saves a checkpoint at every look and at least once a minute."""
+
+    def __init__(self, trainer: Trainer, directory: Path, *, resume: bool) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._trainer, self._path = trainer, directory / CHECKPOINT
+        if resume and self._path.exists():
+            load_checkpoint(trainer, self._path)
+        elif self._path.exists():
+            raise InputError(
+                "there is a training in this directory already",
+                place=Place(str(directory)),
+                hint="--resume continues it; or name another directory",
+            )
+        self._log = TrainingLog(directory, last_epoch=len(trainer.history.epochs))
+        self._saved = time.monotonic()
+
+    def keep(self, epoch: Epoch, seconds: float) -> None:
+        self._log.write(epoch, seconds)
+        looked = epoch.hits_at_10 is not None
+        if looked or self._trainer.finished or time.monotonic() - self._saved > _SECONDS_BETWEEN:
+            save_checkpoint(self._trainer, self._path)
+            self._saved = time.monotonic()
+
+    def close(self) -> None:
+        self._log.close()

@@ -1,0 +1,153 @@
+"""A model on disk: a directory with `model.safetensors` (arrays) and `settings.toml` (everything else).
+
+Each file is written whole, and the settings name the digest of the arrays they belong to, so that a directory that was
+being written when the power went is told from a good one. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save_file
+
+from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.kg.files import written_whole
+from reshuffle.learning.settings import Settings, read_toml
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT = "reshuffle-model"
+VERSION = 1
+ARRAYS, SETTINGS = "model.safetensors", "settings.toml"
+_KEYS = ("relations", "identities", "heads_through_inverse", "arrays", "settings", "training")
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model directory holds."""
+
+    relations: tuple[str, ...]
+    identities: tuple[str, ...]
+    settings: Settings
+    arrays: dict[str, Tensor]
+    heads_through_inverse: bool = True
+    training: dict[str, Any] | None = None  # how it came about; for people
+
+
+def save_model(model: StoredModel, directory: str | Path) -> None:
+    """Write both files; those of an older model are replaced."""
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_whole(folder / ARRAYS) as aside:
+        save_file({name: array.contiguous().cpu() for name, array in model.arrays.items()}, aside)
+        digest = hashlib.sha256(aside.read_bytes()).hexdigest()
+    top = {
+        "format": FORMAT,
+        "version": VERSION,
+        "relations": model.relations,
+        "identities": model.identities,
+        "heads_through_inverse": model.heads_through_inverse,
+        "arrays": digest,
+    }
+    tables = {"settings": model.settings.to_dict(), "training": model.training or {}}
+    with written_whole(folder / SETTINGS) as aside:
+        aside.write_text(to_toml(top, tables), encoding="utf-8")
+
+
+def load_model(directory: str | Path) -> StoredModel:
+    """Read what `save_model` wrote; anything else is one clear error."""
+    folder = Path(directory)
+    for file in (folder / SETTINGS, folder / ARRAYS):
+        if not file.is_file():
+            raise InputError(
+                f"not a model directory: it has no {file.name}",
+                place=Place(str(directory)),
+                hint="`reshuffle train FACTS -o DIR` writes one",
+            )
+    notes = _notes(folder / SETTINGS)
+    arrays = _arrays(folder / ARRAYS, notes["arrays"])
+    try:
+        settings = Settings().changed(**notes["settings"])
+    except ReshuffleError as error:
+        raise InputError(
+            str(error), place=Place(str(folder / SETTINGS)), hint="the file was changed after it was written"
+        ) from error
+    return StoredModel(
+        tuple(notes["relations"]),
+        tuple(notes["identities"]),
+        settings,
+        arrays,
+        notes["heads_through_inverse"],
+        notes["training"],
+    )
+
+
+def _notes(path: Path) -> dict[str, Any]:
+    notes, place = read_toml(path), Place(str(path))
+    if notes.get("format") != FORMAT:
+        raise InputError(
+            "not the settings of a model", place=place, hint="`reshuffle train FACTS -o DIR` writes a model"
+        )
+    if notes.get("version") != VERSION:
+        raise InputError(
+            f"a model of version {notes.get('version', 'unknown')}; this reshuffle reads version {VERSION}",
+            place=place,
+            hint="train it again, or use the reshuffle that wrote it",
+        )
+    missing = [key for key in _KEYS if key not in notes]
+    if missing:
+        raise InputError(
+            f"cut short: {', '.join(missing)} missing", place=place, hint="train the model again"
+        )
+    return notes
+
+
+def _arrays(path: Path, digest: str) -> dict[str, Tensor]:
+    content = path.read_bytes()
+    try:
+        arrays: dict[str, Tensor] = load(content)
+    except SafetensorError as error:
+        raise InputError(
+            f"damaged or cut short ({error})", place=Place(str(path)), hint="train the model again"
+        ) from error
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise InputError(
+            f"these arrays do not belong to the {SETTINGS} beside them",
+            place=Place(str(path)),
+            hint="one of the two was replaced, or writing them was interrupted; train the model again",
+        )
+    return arrays
+
+
+def to_toml(top: dict[str, Any], tables: dict[str, dict[str, Any]] | None = None) -> str:
+    """TOML of plain values, lists of them, and one level of tables.
+
+    >>> print(to_toml({"margin": 0.5, "names": ["a", "b"]}, {"best": {"epoch": 10}}))
+    margin = 0.5
+    names = ["a", "b"]
+    <BLANKLINE>
+    [best]
+    epoch = 10
+    <BLANKLINE>
+    """
+    parts = [_lines(top), *(f"[{name}]\n{_lines(values)}" for name, values in (tables or {}).items())]
+    return "\n\n".join(parts) + "\n"
+
+
+def _lines(values: dict[str, Any]) -> str:
+    return "\n".join(f"{_key(name)} = {_value(value)}" for name, value in values.items())
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").isalnum() else _value(name)
+
+
+def _value(value: Any) -> str:
+    # JSON's numbers, strings, truth values and lists are TOML's, but for the one control character it leaves as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
