@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from reshuffle.learning.training import Trainer, TrainingData
 
-VERSION = "2"
+VERSION = "1"
 
 
 def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
@@ -91,7 +91,7 @@ def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
             place=place,
             hint="use the settings it was started with, or start anew in another directory",
         )
-    if notes["data"] != _fingerprint(trainer.data):
+    if notes.get("data", _fingerprint(trainer.data)) != _fingerprint(trainer.data):
         raise InputError(
             "this checkpoint was made with other triples",
             place=place,
