@@ -134,3 +134,30 @@ def test_one_layer_moves_values_by_one_fact():
     initial = states[:, start].copy()
     assert propagate(live, moves_of(constraints, live.relations), states, layers=1) == 1
     assert states[1, leave] == initial[0]
+
+
+def initial_bits(density: float) -> np.ndarray:
+    """Rows of 100 channels for two of three slots of 2,000 entities."""
+    from reshuffle.reasoning.propagation import random_states
+
+    slots = np.array([0, 2], dtype=np.int32)
+    states = random_states(2000, 3, slots, channels=100, density=density, seed=5)
+    assert not states[:, 1].any()
+    bits = np.unpackbits(states[:, slots].view(np.uint8), axis=2, bitorder="little")
+    assert not bits[:, :, 100:].any()
+    return bits[:, :, :100].reshape(-1, 100).astype(float)
+
+
+@pytest.mark.parametrize("density", [0.5, 0.1, 0.01, 0.001])
+def test_initial_bits_are_as_dense_as_asked(density):
+    bits = initial_bits(density)
+    assert abs(bits.mean() - density) < 5 * np.sqrt(density / bits.size)
+
+
+@pytest.mark.parametrize("density", [0.5, 0.1])
+def test_initial_bits_are_independent(density):
+    bits = initial_bits(density)
+    between_channels = np.corrcoef(bits.T) - np.eye(100)
+    assert np.abs(between_channels).max() < 6 / np.sqrt(len(bits))
+    between_rows = np.corrcoef(bits[:-1].ravel(), bits[1:].ravel())[0, 1]
+    assert abs(between_rows) < 6 / np.sqrt(bits.size)

@@ -108,5 +108,6 @@ def fewest_bits(fan_in: NDArray[np.float64], epsilon: float) -> tuple[float, int
 def _densities(fan_in: NDArray[np.float64]) -> list[float]:
     """From 1/2 down to what suits the largest fan-in, in steps of a factor 2^(1/2)."""
     least = best_density(float(fan_in.max())) if len(fan_in) else 0.5
+    least = max(least, 2.0**-15)  # bits are drawn with 16 binary digits
     steps = math.ceil(2 * math.log2(0.5 / least))
     return [0.5 / 2 ** (step / 2) for step in range(steps + 1)]

@@ -28,6 +28,8 @@ from reshuffle.rules.base import base_relation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from numpy.typing import NDArray
+
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
@@ -111,19 +113,25 @@ class GeometryAnswers(Answers):
         if not self.is_derivable(relation):
             number = self.live.relations.find(relation)
             return number is not None and self.live.contains(source, number, target)
-        clauses, workspace = self._machine.clauses(relation), self._workspace()
-        return bool(
-            kernel.reaches(
-                self.live.edges,
-                self._machine.forwards,
-                clauses,
-                workspace.scratch,
-                workspace.ticks(len(clauses.first)),
-                kernel.room_for(clauses),
-                source,
-                target,
-            )
+        return all(
+            len(self._path(relation, clause, source, target))
+            for clause in range(len(self._machine.clauses_of[relation]))
         )
+
+    def _path(self, relation: str, clause: int, source: int, target: int) -> NDArray[np.int64]:
+        clauses, workspace = self._machine.clauses(relation), self._workspace()
+        nodes: NDArray[np.int64] = kernel.trace(
+            self.live.edges,
+            self._machine.forwards,
+            clauses,
+            clause,
+            workspace.scratch,
+            workspace.ticks(1),
+            kernel.room_for(clauses),
+            source,
+            target,
+        )
+        return nodes
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
         """All f with (head, relation, f)."""

@@ -73,8 +73,20 @@ def random_states(
         values[:, slots] = drawn
         return values
     bits = np.zeros((num_entities, num_slots, (channels + 63) // 64), dtype=np.uint64)
-    kernel.fill_with_bits(bits, slots, density, channels, seed)
+    digits = max(1, round(density * 2**16))
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        list(
+            pool.map(
+                lambda bound: kernel.fill_with_bits(bits, slots, digits, channels, seed, *bound),
+                _bounds(num_entities),
+            )
+        )
     return bits
+
+
+def _bounds(size: int) -> list[tuple[int, int]]:
+    """Rows as the threads take them."""
+    return [(first, min(first + _CHUNK, size)) for first in range(0, size, _CHUNK)]
 
 
 def propagate(
@@ -92,7 +104,6 @@ def propagate(
     """
     kernel.settle_all(states, moves)
     active = np.ones(len(states), dtype=np.bool_) if changed is None else changed
-    bounds = [(first, min(first + _CHUNK, len(states))) for first in range(0, len(states), _CHUNK)]
     done = 0
     with ThreadPoolExecutor(usable_cores()) as pool, progress("propagating", unit="layers") as report:
         while active.any() and (layers is None or done < layers):
@@ -101,7 +112,7 @@ def propagate(
             def pull(bound: tuple[int, int], now: Any = active, then: Any = following) -> int:
                 return int(kernel.layer(live.edges, moves, states, now, then, *bound))
 
-            list(pool.map(pull, bounds))
+            list(pool.map(pull, _bounds(len(states))))
             active = following
             done += 1
             report(1)

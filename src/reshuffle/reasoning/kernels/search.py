@@ -235,30 +235,6 @@ def ends_of(  # noqa: PLR0913, PLR0917
 
 
 @njit(cache=True, nogil=True)
-def reaches(  # noqa: PLR0913, PLR0917
-    edges: Edges,
-    arcs: Arcs,
-    clauses: Clauses,
-    scratch: Scratch,
-    tick: int,
-    queue: NDArray[np.int64],
-    entity: int,
-    wanted: int,
-) -> bool:
-    """Does every clause reach `wanted` from `entity`?"""
-    nowhere = np.empty(0, dtype=np.int64)
-    for clause in range(len(clauses.first)):
-        filled = seed(arcs, clauses, clause, scratch, tick + clause, queue, entity)
-        first, words = clauses.first[clause], clauses.words[clause]
-        queue, _, place, _ = flood(
-            edges, arcs, first, words, scratch, tick + clause, queue, filled, wanted, nowhere
-        )
-        if place == NONE:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
 def trace(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,

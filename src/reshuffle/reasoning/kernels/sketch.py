@@ -124,22 +124,44 @@ def layer(
 
 
 @njit(cache=True, nogil=True)
-def fill_with_bits(
-    states: States, slots: NDArray[np.int32], density: float, channels: int, seed: int
-) -> None:
-    """Independent bits with P(1) = density in these slots; the others stay 0.
+def _mixed(counter: np.uint64) -> np.uint64:
+    """64 random bits from a counter (SplitMix64)."""
+    word = counter * np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
 
-    By the gaps between ones, which are geometric, so that sparse bits cost what they hold.
+
+@njit(cache=True, nogil=True)
+def _sparse_word(counter: np.uint64, digits: np.uint64) -> np.uint64:
+    """64 independent bits with P(1) = digits / 2^16: each binary digit halves what came so far, or fills it up."""
+    word = np.uint64(0)
+    for place in range(16):
+        random = _mixed(counter + np.uint64(place))
+        is_one = (digits >> np.uint64(place)) & np.uint64(1)
+        word = word | random if is_one else word & random
+    return word
+
+
+@njit(cache=True, nogil=True)
+def fill_with_bits(
+    states: States, slots: NDArray[np.int32], digits: int, channels: int, seed: int, first: int, last: int
+) -> None:
+    """Independent bits with P(1) = digits / 2^16 in these slots of the rows first:last; the others stay 0.
+
+    Every word has a counter of its own, so the bits do not depend on who fills which rows.
     """
-    np.random.seed(seed)
-    scale = np.log1p(-density)
-    total = np.int64(len(states)) * len(slots) * channels
-    place = np.int64(np.log(1.0 - np.random.random()) / scale)
-    while place < total:
-        channel, rest = place % channels, place // channels
-        bit = np.uint64(1) << np.uint64(channel & 63)
-        states[rest // len(slots), slots[rest % len(slots)], channel >> 6] |= bit
-        place += 1 + np.int64(np.log(1.0 - np.random.random()) / scale)
+    words = states.shape[2]
+    spare = np.uint64(64 * words - channels)  # channels that the last word has too many
+    key = _mixed(np.uint64(seed) + np.uint64(1)) & ~np.uint64(15)
+    for entity in range(first, last):
+        for place in range(len(slots)):
+            for word in range(words):
+                number = np.uint64((entity * len(slots) + place) * words + word)
+                drawn = _sparse_word(key + (number << np.uint64(4)), np.uint64(digits))
+                if word == words - 1:
+                    drawn >>= spare
+                states[entity, slots[place], word] = drawn
 
 
 @njit(cache=True, nogil=True)
