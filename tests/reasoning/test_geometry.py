@@ -134,6 +134,16 @@ def test_any_order_of_adds_and_removes_equals_from_scratch(base, facts, changes,
         assert answers.count() == len(everything(answers)) - len(current)
 
 
+@given(fact_lists(relations=2, entities=9, most=14), st.booleans())
+def test_components_share_their_answers(facts, through_another):
+    """Symmetric and transitive, alone or after another step: one search serves a whole component."""
+    rules = [PathRule(("r1", "r1"), "r1"), PathRule(("r1",), "r1^-1"), PathRule(("r2", "r1"), "s")]
+    base = RuleBase(tuple(rules if through_another else rules[:2]))
+    answers = GeometryAnswers(constraints_for(base), KnowledgeGraph(facts))
+    assert everything(answers) == closure(base, facts)
+    assert answers.count() == len(closure(base, facts)) - len(set(facts))
+
+
 @given(fact_lists(relations=1, entities=6, most=20), st.data())
 def test_updates_of_a_recursive_relation_keep_the_stored_answers(facts, data):
     """Symmetric and transitive: the case in which one fact has many ways round it."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reshuffle.kg import inverse_name
 from reshuffle.reasoning.kernels import product as kernel
 from reshuffle.reasoning.kernels import search
 from reshuffle.reasoning.machine import fact_label, is_inverse
@@ -110,7 +111,9 @@ class ProductWalker(Walker[ProductMarks]):
         for offset, size in zip(self._product.offsets, sizes, strict=True):
             nodes = offset + everyone * size
             fruitful &= (starts[nodes + 1] > starts[nodes]) | (self._product.answers[nodes] != kernel.NONE)
-        self.sources = np.flatnonzero(fruitful).astype(np.int32)
+        sources = np.flatnonzero(fruitful).astype(np.int32)
+        # Sources that share their answers come one after the other: one search serves them all.
+        self.sources = sources[np.argsort(self._product.shares[sources], kind="stable")]
 
     def marks(self) -> ProductMarks:
         """Stamps per node."""
@@ -142,7 +145,7 @@ def product_bytes(live: LiveGraph, machine: Machine, relation: str, *, threads: 
         for automaton in automata
         for _, label, _ in automaton.arcs
     )
-    return nodes * (25 + 12 * threads) + edges * 24 + 8 * threads * len(live.entities)
+    return nodes * (45 + 12 * threads) + edges * 24 + 8 * threads * len(live.entities)
 
 
 def walker_for(
@@ -172,12 +175,20 @@ def _product(graph: KnowledgeGraph, automata: list[Automaton]) -> kernel.Product
         for state in automaton.accepting:
             everyone = np.arange(graph.num_entities, dtype=np.int32)
             answers[offset + state : offset + graph.num_entities * size : size] = everyone
-    return _without_dead_ends(np.concatenate(sources), np.concatenate(targets), answers, offsets[:-1], sizes)
+    all_sources, all_targets = np.concatenate(sources), np.concatenate(targets)
+    kept = kernel.useful(all_sources, all_targets, answers)[all_targets]
+    rows = kernel.grouped(all_sources[kept], all_targets[kept], len(answers))
+    if len(automata) == 1 and _goes_round(automata[0]):
+        shares = kernel.shared_by(*rows, answers, automata[0].num_states)
+    else:
+        shares = np.full(graph.num_entities, kernel.NONE, dtype=np.int32)
+    return kernel.Product(*rows, answers, offsets[:-1], sizes, shares)
 
 
-def _without_dead_ends(
-    sources: Column, targets: Column, answers: Column, offsets: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> kernel.Product:
-    kept = kernel.useful(sources, targets, answers)[targets]
-    starts, following = kernel.grouped(sources[kept], targets[kept], len(answers))
-    return kernel.Product(starts, following, answers, offsets, sizes)
+def _goes_round(automaton: Automaton) -> bool:
+    """Can a walk go back by the fact it came by, as over a symmetric and transitive relation?
+
+    Then whole components have the same answers. Directed cycles would do as well, but are rare in facts.
+    """
+    loops = {label for source, label, target in automaton.arcs if source == target}
+    return any(inverse_name(label) in loops for label in loops)

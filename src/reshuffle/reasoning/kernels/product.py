@@ -27,6 +27,7 @@ class Product(NamedTuple):
     answers: Column  # node: its entity where a search ends there, else NONE
     offsets: NDArray[np.int64]  # clause
     sizes: NDArray[np.int64]  # clause: states
+    shares: Column  # entity: those with one number, unless it is NONE, have the same answers
 
 
 class Marks(NamedTuple):
@@ -125,10 +126,13 @@ def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
 @njit(cache=True, nogil=True)
 def count_answers(product: Product, sources: Column, marks: Marks, tick: int) -> int:
     """How many pairs hold with these sources."""
-    total = 0
+    total, found, share = 0, 0, NONE
     for source in sources:
-        total += answers_of(product, source, marks, tick)
-        tick += len(product.offsets)
+        if share == NONE or product.shares[source] != share:
+            share = product.shares[source]
+            found = answers_of(product, source, marks, tick)
+            tick += len(product.offsets)
+        total += found
     return total
 
 
@@ -142,10 +146,12 @@ def pairs_of(
     """
     room = min(most, 4096)
     heads, tails = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-    filled = 0
+    filled, found, share = 0, 0, NONE
     for place in range(len(sources)):
-        found = answers_of(product, sources[place], marks, tick)
-        tick += len(product.offsets)
+        if share == NONE or product.shares[sources[place]] != share:
+            share = product.shares[sources[place]]
+            found = answers_of(product, sources[place], marks, tick)
+            tick += len(product.offsets)
         if filled > 0 and filled + found > most:
             return heads[:filled], tails[:filled], place
         if filled + found > room:
@@ -162,3 +168,64 @@ def _moved(column: Column, filled: int, room: int) -> Column:
     grown = np.empty(room, dtype=np.int32)
     grown[:filled] = column[:filled]
     return grown
+
+
+@njit(cache=True, nogil=True)
+def components(starts: NDArray[np.int64], targets: Column) -> Column:
+    """The strongly connected component of every node (Tarjan's algorithm, with a stack of its own)."""
+    size = len(starts) - 1
+    component = np.full(size, NONE, dtype=np.int32)
+    order, low = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.int32)  # order 0: not met yet
+    edge = starts[:-1].copy()
+    path, open_ = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
+    met, found, num_open = 0, 0, 0
+    for root in range(size):
+        depth = 0 if order[root] == 0 else -1
+        path[0] = root
+        while depth >= 0:
+            node = path[depth]
+            if order[node] == 0:
+                met += 1
+                order[node] = low[node] = met
+                open_[num_open] = node
+                num_open += 1
+            if edge[node] < starts[node + 1]:
+                target = targets[edge[node]]
+                if order[target] == 0:  # looked at again when the walk comes back
+                    depth += 1
+                    path[depth] = target
+                else:
+                    edge[node] += 1
+                    if component[target] == NONE:
+                        low[node] = min(low[node], low[target])
+                continue
+            if low[node] == order[node]:
+                while component[node] == NONE:
+                    num_open -= 1
+                    component[open_[num_open]] = found
+                found += 1
+            depth -= 1
+    return component
+
+
+@njit(cache=True, nogil=True)
+def shared_by(starts: NDArray[np.int64], targets: Column, answers: Column, size: int) -> Column:
+    """For sources whose first steps all lead into one component: its number; otherwise NONE.
+
+    The search from such a source finds what the search from any node of that component finds. `size` is the
+    number of states; the start of entity e is node e * size, and no answer itself.
+    """
+    component = components(starts, targets)
+    shares = np.full((len(starts) - 1) // size, NONE, dtype=np.int32)
+    for entity in range(len(shares)):
+        node = entity * size
+        first, last = starts[node], starts[node + 1]
+        if first == last or answers[node] != NONE:
+            continue
+        share = component[targets[first]]
+        for edge in range(first + 1, last):
+            if component[targets[edge]] != share:
+                share = NONE
+                break
+        shares[entity] = share
+    return shares
