@@ -59,10 +59,11 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch):
 def test_a_named_pipe_can_be_read_again(tmp_path):
     pipe = tmp_path / "pipe.tsv"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_text, args=("a\tr\tb\n",))
+    writer = threading.Thread(target=pipe.write_text, args=("a\tr\tb\n",), daemon=True)
     writer.start()
     source = find_source(pipe)
-    writer.join()
+    writer.join(timeout=10)
+    assert not writer.is_alive()
     for _ in range(2):
         with source.open(lambda _bytes: None) as stream:
             assert stream.read() == b"a\tr\tb\n"

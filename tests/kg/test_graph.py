@@ -12,6 +12,7 @@ from tests.strategies import fact_lists
 
 from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, KnowledgeGraph, Triple, Vocabulary
+from reshuffle.kg.sorting import sorted_distinct
 
 
 @given(fact_lists())
@@ -65,6 +66,15 @@ def test_set_operations_where_no_single_key_fits(monkeypatch):
     assert len(left) == 3
     assert left & right == {("a", "r", "b")}
     assert left | right == {("a", "r", "a"), ("a", "r", "b"), ("c", "s", "d"), ("d", "s", "c")}
+
+
+def test_sorting_where_no_single_key_fits():
+    largest = 2**31 - 1
+    columns = [
+        np.array(column, dtype=np.int32) for column in ([largest, 0, largest], [5, 5, 5], [1, largest, 1])
+    ]
+    found = sorted_distinct(*columns, num_entities=largest)
+    assert [column.tolist() for column in found] == [[0, largest], [5, 5], [largest, 1]]
 
 
 def test_columns_are_sorted_by_relation_head_tail_and_fixed():
