@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation import evaluate
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks import InductiveBenchmark
+    from reshuffle.learning.estimator import Reshuffle
     from reshuffle.reasoning import Reasoner
     from reshuffle.rules import RuleBase, parse_rules
     from reshuffle.rules.benchmarks import load_benchmark
@@ -24,6 +25,7 @@ _HOME = {
     "KnowledgeGraph": "reshuffle.kg",
     "NotExpressibleError": "reshuffle.errors",
     "Reasoner": "reshuffle.reasoning",
+    "Reshuffle": "reshuffle.learning.estimator",
     "ReshuffleError": "reshuffle.errors",
     "RuleBase": "reshuffle.rules",
     "evaluate": "reshuffle.evaluation",
@@ -36,6 +38,7 @@ __all__ = [
     "KnowledgeGraph",
     "NotExpressibleError",
     "Reasoner",
+    "Reshuffle",
     "ReshuffleError",
     "RuleBase",
     "__version__",

@@ -75,6 +75,15 @@ class BudgetError(ReshuffleError):
     """A size limit (nodes, memory) would be exceeded; the message says by how much."""
 
 
+class MissingPackageError(ReshuffleError, ImportError):
+    """Something that an optional part of this library needs is not installed."""
+
+    def __init__(self, package: str, *, extra: str) -> None:
+        super().__init__(
+            f"this needs {package}, which is not installed\n  hint: pip install 'reshuffle[{extra}]'"
+        )
+
+
 _MOST_CANDIDATES = 50_000
 
 

@@ -18,7 +18,18 @@ from reshuffle.errors import ReshuffleError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS: tuple[str, ...] = ("check", "compile", "draw", "infer", "explain", "evaluate", "data", "bench")
+VERBS: tuple[str, ...] = (
+    "check",
+    "compile",
+    "draw",
+    "infer",
+    "explain",
+    "train",
+    "evaluate",
+    "search",
+    "data",
+    "bench",
+)
 
 DESCRIPTION = """\
 Reasoning over knowledge graphs with rules you can trust.

@@ -55,6 +55,7 @@ class Reshuffle:
         self._model: ReshuffleModel | None = None
         self._types: TypeBaseline | None = None
         self._heads_through_inverse = True
+        self._stored_summary: dict[str, Any] = {}
 
     @property
     def model(self) -> ReshuffleModel:
@@ -117,6 +118,13 @@ class Reshuffle:
             heads_through_inverse=self._heads_through_inverse,
         )
 
+    def summary(self) -> dict[str, Any]:
+        """How the training went: epochs, the one that was kept, and its validation results."""
+        if self.history is None:
+            return dict(self._stored_summary)
+        kept = {"epochs": len(self.history.epochs), "best_epoch": self.history.best_epoch}
+        return {**kept, **_best_look(self.history)}
+
     # --- hard constraints -------------------------------------------------------------------------------------
 
     def harden(self) -> OrderingConstraints:
@@ -155,15 +163,14 @@ class Reshuffle:
         arrays = dict(self.model.state_dict())
         if self._types is not None:
             arrays[_TYPES] = torch.from_numpy(self._types.confidences)
-        history = self.history
-        training = (
-            {}
-            if history is None
-            else {"epochs": len(history.epochs), "best_epoch": history.best_epoch, **_best_look(history)}
-        )
         save_model(
             StoredModel(
-                self.relations, self.identities, self.settings, arrays, self._heads_through_inverse, training
+                self.relations,
+                self.identities,
+                self.settings,
+                arrays,
+                self._heads_through_inverse,
+                self.summary(),
             ),
             directory,
         )
@@ -175,6 +182,7 @@ class Reshuffle:
         self = cls(stored.settings, device=device)
         self.relations, self.identities = stored.relations, stored.identities
         self._heads_through_inverse = stored.heads_through_inverse
+        self._stored_summary = stored.training
         arrays = dict(stored.arrays)
         if _TYPES in arrays:
             known = Vocabulary(self.relations, kind="relation")

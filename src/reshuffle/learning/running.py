@@ -9,6 +9,7 @@ from reshuffle.errors import InputError, Place
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.logs import TrainingLog
 from reshuffle.learning.memory import memory_in_use
+from reshuffle.learning.storage import made_directory
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class _Keeper:
     """Logs every epoch, and saves a checkpoint at every look and at least once a minute."""
 
     def __init__(self, trainer: Trainer, directory: Path, *, resume: bool) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        made_directory(directory)
         self._trainer, self._path = trainer, directory / CHECKPOINT
         if resume and self._path.exists():
             load_checkpoint(trainer, self._path)

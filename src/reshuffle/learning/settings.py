@@ -84,8 +84,23 @@ def read_settings(path: str | Path, base: Settings | None = None) -> Settings:
         return (base or Settings()).changed(**values)
     except ReshuffleError as error:
         raise InputError(
-            str(error), place=Place(str(path)), hint="`reshuffle train --help` lists the settings"
+            str(error), place=Place(str(path)), hint=f"the settings are {', '.join(setting_names())}"
         ) from error
+
+
+def setting_from_text(text: str) -> tuple[str, Any]:
+    """`key=value` as typed on a command line; what is not a TOML value is taken as a word.
+
+    >>> setting_from_text("margin=0.5"), setting_from_text("initial=official")
+    (('margin', 0.5), ('initial', 'official'))
+    """
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ReshuffleError(f"'{text}' is not a setting\n  hint: write key=value, such as num_slots=30")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:

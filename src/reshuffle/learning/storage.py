@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +37,23 @@ class StoredModel:
     settings: Settings
     arrays: dict[str, Tensor]
     heads_through_inverse: bool = True
-    training: dict[str, Any] | None = None  # how it came about; for people
+    training: dict[str, Any] = field(default_factory=dict)  # how it came about; for people
+
+
+def made_directory(directory: str | Path) -> Path:
+    """A directory to write to, made if need be."""
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot be made a directory: {error.strerror}", place=Place(str(directory)), hint="name another"
+        ) from error
+    return Path(directory)
 
 
 def save_model(model: StoredModel, directory: str | Path) -> None:
     """Write both files; those of an older model are replaced."""
-    folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = made_directory(directory)
     with written_whole(folder / ARRAYS) as aside:
         save_file({name: array.contiguous().cpu() for name, array in model.arrays.items()}, aside)
         digest = hashlib.sha256(aside.read_bytes()).hexdigest()
@@ -55,7 +65,7 @@ def save_model(model: StoredModel, directory: str | Path) -> None:
         "heads_through_inverse": model.heads_through_inverse,
         "arrays": digest,
     }
-    tables = {"settings": model.settings.to_dict(), "training": model.training or {}}
+    tables = {"settings": model.settings.to_dict(), "training": model.training}
     with written_whole(folder / SETTINGS) as aside:
         aside.write_text(to_toml(top, tables), encoding="utf-8")
 

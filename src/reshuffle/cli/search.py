@@ -1,0 +1,55 @@
+"""Search the paper's hyperparameter ranges, choosing by the training graph's validation triples.
+
+reshuffle search WN18RR-v1 -o search --trials 20
+reshuffle train WN18RR-v1 -o model --config search/best.toml
+
+The same command again goes on where it was cut off, or with more trials; best.toml holds the best settings so far.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reshuffle.cli.console import table
+from reshuffle.cli.train import add_settings_options, facts_of, settings_of
+
+if TYPE_CHECKING:
+    import argparse
+
+    from reshuffle.cli.console import Console
+
+HELP = "search hyperparameters over the paper's ranges"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "facts", metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where journal and trainings go")
+    parser.add_argument("--trials", type=int, default=20, metavar="N", help="trainings in all (default 20)")
+    add_settings_options(parser)
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Search, and print the trials, best first."""
+    from reshuffle.learning.search import METRIC, RANGES, Search  # noqa: PLC0415 - verbs import when they run
+
+    if arguments.trials < 1:
+        arguments.usage_error("--trials: at least one")
+    search = Search(
+        facts_of(arguments.facts, console),
+        settings_of(arguments),
+        Path(arguments.output),
+        device=arguments.device,
+        notes=console.message,
+    )
+    trials = search.run(arguments.trials, progress=console.progress)
+    rows = [[*(trial.values[name] for name in RANGES), trial.score] for trial in trials]
+    best = f"{Path(arguments.output) / 'best.toml'} holds the best settings"
+    console.result(
+        f"{table([*RANGES, METRIC], rows)}\n\n{best}", {"trials": [trial.to_dict() for trial in trials]}
+    )
+    return 0

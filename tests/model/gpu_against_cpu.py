@@ -1,0 +1,55 @@
+"""Prints `agree` where the kernels of both devices give the same; run by test_gpu_kernels.py."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from reshuffle.model.kernels import cpu, gpu
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # the interpreter works on CPU tensors
+
+
+def moved(value: object) -> object:
+    return value.to(DEVICE) if isinstance(value, torch.Tensor) else value
+
+
+def compare(name: str, *arguments: object, **options: object) -> None:
+    ours = getattr(cpu, name)(*arguments, **options)
+    theirs = getattr(gpu, name)(
+        *map(moved, arguments), **{key: moved(value) for key, value in options.items()}
+    )
+    pairs = zip(ours, theirs, strict=True) if isinstance(ours, tuple) else [(ours, theirs)]
+    for one, other in pairs:
+        torch.testing.assert_close(one, other.cpu(), rtol=1e-4, atol=1e-5, msg=lambda text: f"{name}: {text}")
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    states, messages = torch.rand(7, 300), torch.rand(5, 300)
+    starts = torch.tensor([0, 2, 2, 5, 6, 8, 8, 9])
+    edges = torch.tensor([0, 4, 1, 5, 2, 3, 5, 0, 1])  # 5: hidden
+    compare("segment_max", messages, states, starts, edges)
+    compare("spread", torch.rand(7, 300), cpu.segment_max(messages, states, starts, edges)[1], 5)
+    bodies, candidates = torch.rand(4, 300), torch.randint(7, (4, 9))
+    compare("norms", bodies, states, candidates)
+    compare("norms", states[:4] + 1e-25, states, torch.arange(4)[:, None])
+    compare("norms", torch.full((2, 300), 1e-25), torch.zeros(7, 300), candidates[:2])  # squares underflow
+    compare("all_norms", torch.full((2, 300), 1e-25), torch.zeros(7, 300))
+    compare("pulls", bodies, states, candidates, torch.rand(4, 9).round())
+    compare("all_norms", bodies, states)
+    matrices, relations, rows = torch.rand(3, 5, 5), torch.tensor([0, 0, 1, 2]), torch.tensor([1, 6, 1, 0])
+    cubes = states.view(7, 5, 60)
+    compare("products", matrices, relations, cubes, rows)
+    given = (torch.rand(4, 5, 60), matrices, relations, cubes, rows)
+    compare("products_back", *given, to_states=None)
+    ours, theirs = torch.zeros(7, 5, 60), torch.zeros(7, 5, 60, device=DEVICE)
+    cpu.products_back(*given, to_states=ours)
+    gpu.products_back(*map(moved, given), to_states=theirs)
+    torch.testing.assert_close(ours, theirs.cpu())
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.write("agree\n")
