@@ -96,7 +96,7 @@ def mine_rules(
     >>> kg = KnowledgeGraph([(x, "child", y) for x, y in pairs] + [(y, "parent", x) for x, y in pairs[:2]])
     >>> rule = mine_rules(kg, max_length=1).rules[0]
     >>> print(rule, rule.quality)
-    child(Y, X) -> parent(X, Y) Quality(predictions=3, support=2, confidence=0.25)
+    parent(Y, X) -> child(X, Y) Quality(predictions=2, support=2, confidence=0.2857142857142857)
     """
     mined = mine(
         graph,

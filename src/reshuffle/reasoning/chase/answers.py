@@ -15,6 +15,8 @@ from reshuffle.reasoning.chase.names import KeySet, Names
 from reshuffle.reasoning.chase.program import Program
 from reshuffle.reasoning.chase.search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
+from reshuffle.reasoning.violations import violations
+from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
@@ -25,7 +27,11 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
     from reshuffle.reasoning.chase.store import Layout
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.violations import Violation
+    from reshuffle.reasoning.why_not import PartialDerivation
     from reshuffle.rules import RuleBase
+
+_LEAST_BITS = 20  # of an entity in a key: a million entities may come before keys are made anew
 
 
 class ChaseAnswers(Answers):
@@ -67,7 +73,7 @@ class ChaseAnswers(Answers):
         self, heads: NDArray[np.int32], relations: NDArray[np.int32], tails: NDArray[np.int32]
     ) -> None:
         # Keys have room for twice the entities, so that most additions need no new keys.
-        self._bits = max(20, (2 * len(self._entities)).bit_length())
+        self._bits = max(_LEAST_BITS, (2 * len(self._entities)).bit_length())
         self._facts = KeySet(self._keys(heads, relations, tails))
         self._computed: Store | None = None
         self._search: ProofSearch | None = None
@@ -241,6 +247,16 @@ class ChaseAnswers(Answers):
         return self._search.proofs(self._store.key(*goal), most=most)
 
     def _named(self, key: int) -> Triple:
-        heads, relations, tails = self._columns(np.array([key]))
-        names = [name for name, number in self._relations.items() if number == relations[0]]
-        return Triple(self._entities.of(heads)[0], names[0], self._entities.of(tails)[0])
+        mask = (1 << self._bits) - 1
+        number = key >> 2 * self._bits
+        relation = next(name for name, known in self._relations.items() if known == number)
+        name = self._entities.name
+        return Triple(name(key >> self._bits & mask), relation, name(key & mask))
+
+    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+        """The nearest partial derivations of a triple that does not follow."""
+        return why_not(self, self.rules, head, relation, tail, most=most)
+
+    def violations(self) -> Iterator[Violation]:
+        """The pairs that break a disjointness constraint of the rules, with both proofs."""
+        return violations(self, self.rules.disjointness)

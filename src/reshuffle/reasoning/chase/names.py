@@ -23,6 +23,7 @@ class Names:
     def __init__(self, base: Vocabulary) -> None:
         self._base = base
         self._new: dict[str, int] = {}
+        self._new_names: list[str] = []
 
     def __len__(self) -> int:
         return len(self._base) + len(self._new)
@@ -43,21 +44,28 @@ class Names:
     def id_of_new(self, name: str) -> int:
         """The id of a name, known or not."""
         found = self._base.find(name)
-        return self._new.setdefault(name, len(self)) if found is None else found
+        if found is None:
+            found = self._new.setdefault(name, len(self))
+            self._new_names.extend([name] * (len(self._new) - len(self._new_names)))
+        return found
+
+    def name(self, number: int) -> str:
+        """The name of an id."""
+        known = len(self._base)
+        return self._base[number] if number < known else self._new_names[number - known]
 
     def of(self, ids: NDArray[np.int32]) -> list[str]:
         """The names of ids."""
-        if not self._new:
+        if not self._new or not len(ids) or ids.max() < len(self._base):
             return self._base[ids]
-        return self.vocabulary()[ids]
+        return [self.name(number) for number in ids.tolist()]
 
     def vocabulary(self) -> Vocabulary:
         """All names as they are now."""
-        if self._new:
-            added = pa.array(list(self._new), pa.large_string())
-            self._base = Vocabulary(pa.concat_arrays([self._base.to_arrow(), added]), kind=self._base.kind)
-            self._new = {}
-        return self._base
+        if not self._new:
+            return self._base
+        added = pa.array(self._new_names, pa.large_string())
+        return Vocabulary(pa.concat_arrays([self._base.to_arrow(), added]), kind=self._base.kind)
 
 
 class KeySet:

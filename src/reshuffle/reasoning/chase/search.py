@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = int
 
-_EFFORT = 2_000  # continued trees before exact sizes are worth their price, or further proofs are given up
+# Continued trees beside the one at hand, before exact sizes are worth their price or further proofs are given up.
+_EFFORT = 2_000
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class ProofSearch:
     def _trees(self, goal: Key, *, avoid_loops: bool, insist: bool = False) -> Iterator[_Choice]:
         """Complete trees in the order of their size, while the effort lasts or, to `insist`, at least one."""
         ticket = itertools.count()  # decides between equals, so that fans are never compared
-        effort = _EFFORT
+        continued = 0
         opened = _Open(goal, 0, None, None)
         heap = [(0, 0, 0, self._fan(_Tree(0, opened, None), opened))]
         while heap:
@@ -182,8 +183,9 @@ class ProofSearch:
                 insist = False
                 yield tree.choices
             elif tree is not None and tree.open is not None:
-                effort -= 1
-                if effort < 0 and not insist:
+                continued += 1
+                straight = 0 if tree.choices is None else tree.choices.count
+                if continued - straight > _EFFORT and not insist:
                     return
                 fans.append(self._fan(tree, tree.open))
             for each in fans:

@@ -1,8 +1,9 @@
 """The memory of the chase: it grows with the triples, and a relation that fills up turns into bits.
 
-A sparse triple costs about 40 bytes, a dense relation |E|^2 / 4 bytes (both directions). A join over bits passes
-64 pairs in the time that a sparse one needs for a fraction of a pair, so a relation turns dense long before
-that saves memory, unless its bits are large.
+A sparse triple costs about 40 bytes, a dense relation |E|^2 / 4 bytes (both directions). A join of two sparse
+rows costs a probe of the hash set per pair, some 50 ns; one over bits costs as much for a thousand pairs, new or
+not. So bits are taken from the start where they are small for all relations, early where they are small for the
+relation, and else from the size at which they save memory. Pages of bits that are never set are never touched.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 Layout: TypeAlias = Literal["auto", "sparse", "dense"]
 
 _NEVER = np.iinfo(np.int64).max
-_SMALL_BITS = 64 << 20  # bytes of bits that may be spent for speed alone
+_SMALL_STORE = 256 << 20  # bytes: bits for all relations that are taken from the start
+_SMALL_BITS = 64 << 20  # bytes: bits for one relation that are taken for speed alone
 _BLOCK = 1 << 20  # triples between two reports of progress
 
 
@@ -62,7 +64,7 @@ class Store:
 
     def _empty(self, num_relations: int, entity_bits: int) -> Pairs:
         words = -(-max(self.num_entities, 1) // 64)
-        dense = num_relations if self.layout == "dense" else 0
+        dense = num_relations if self._all_dense(num_relations, words) else 0
         counters = np.zeros(6, dtype=np.int64)
         counters[WANTED] = -1
         return Pairs(
@@ -232,7 +234,13 @@ class Store:
         if self.layout == "dense":
             return 0
         places = (64 * words) ** 2
-        return places // 1024 if places // 4 <= _SMALL_BITS else places // 128
+        return places // 16_384 if places // 4 <= _SMALL_BITS else places // 128
+
+    def _all_dense(self, num_relations: int, words: int) -> bool:
+        if self.layout != "auto":
+            return self.layout == "dense"
+        size = num_relations * 1024 * words**2
+        return size <= _SMALL_STORE and (self.memory is None or 4 * size <= self.memory)
 
     def _turn_dense(self, relation: int) -> None:
         """Keep a relation as bits from now on, unless the limit does not allow it."""

@@ -65,7 +65,11 @@ def fixpoint(pairs: Pairs, triggers: Triggers, most: int) -> int:
             counters[QUEUED] += 1
             return NO_ROOM
         counters[ENTERED] = 0
-        if not _consequences(pairs, triggers, relation, head, tail):
+        if not (
+            _copies_and_meets(pairs, triggers, relation, head, tail)
+            and _chains(pairs, triggers, 2 * relation, head, tail)
+            and _chains(pairs, triggers, 2 * relation + 1, tail, head)
+        ):
             # Drawn again from the start once there is room: adding what is known already changes nothing.
             pairs.queue[counters[QUEUED]] = key
             counters[QUEUED] += 1
@@ -75,41 +79,46 @@ def fixpoint(pairs: Pairs, triggers: Triggers, most: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _consequences(pairs: Pairs, triggers: Triggers, relation: int, head: int, tail: int) -> bool:
+def _copies_and_meets(pairs: Pairs, triggers: Triggers, relation: int, head: int, tail: int) -> bool:
     for index in range(triggers.copy_starts[relation], triggers.copy_starts[relation + 1]):
         if not add(pairs, triggers.copy_head[index], head, tail):
             return False
     for index in range(triggers.meet_starts[relation], triggers.meet_starts[relation + 1]):
-        if not _meet(pairs, triggers, index, head, tail):
+        met = True
+        for other in range(triggers.meet_from[index], triggers.meet_to[index]):
+            met = met and contains(pairs, triggers.meet_others[other], head, tail)
+        if met and not add(pairs, triggers.meet_head[index], head, tail):
             return False
-    for side in range(2):
-        code = 2 * relation + side
-        start, end = (tail, head) if side else (head, tail)
-        for index in range(triggers.chain_starts[code], triggers.chain_starts[code + 1]):
-            partner, result = triggers.chain_partner[index], triggers.chain_head[index]
-            if not _extend(pairs, start, end, partner, result):
-                return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _meet(pairs: Pairs, triggers: Triggers, index: int, head: int, tail: int) -> bool:
-    for other in range(triggers.meet_from[index], triggers.meet_to[index]):
-        if not contains(pairs, triggers.meet_others[other], head, tail):
-            return True
-    return add(pairs, triggers.meet_head[index], head, tail)
+def _chains(pairs: Pairs, triggers: Triggers, code: int, start: int, end: int) -> bool:
+    """For every chain of code(start, end) and partner(end, g): head(start, g)."""
+    partners, results, slot_of, bits = triggers.chain_partner, triggers.chain_head, pairs.slot_of, pairs.bits
+    words = bits.shape[3]
+    for index in range(triggers.chain_starts[code], triggers.chain_starts[code + 1]):
+        partner, result = partners[index], results[index]
+        slot, target = slot_of[partner >> 1], slot_of[result >> 1]
+        if slot == SPARSE:
+            if not _extend_sparse(pairs, start, end, partner, result):
+                return False
+            continue
+        if target != SPARSE:
+            # The common case, written out: a call or a view of the rows would cost more than the work.
+            side, other = partner & 1, result & 1
+            anything = np.uint64(0)
+            for word in range(words):
+                anything |= bits[side, slot, end, word] & ~bits[other, target, start, word]
+            if anything == 0:
+                continue
+        if not _extend_dense(pairs, start, end, partner, result):
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
-def _extend(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
-    """For every g with partner(end, g): result(start, g)."""
-    slot = pairs.slot_of[partner >> 1]
-    if slot != SPARSE:
-        row = pairs.bits[partner & 1, slot, end]
-        target = pairs.slot_of[result >> 1]
-        if target != SPARSE:
-            return _extend_dense(pairs, row, pairs.bits[result & 1, target, start], start, result)
-        return _extend_bits(pairs, row, start, result)
+def _extend_sparse(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
     number = row_number(pairs, partner, end)
     if number < 0:
         return True
@@ -121,31 +130,16 @@ def _extend(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bo
 
 
 @njit(cache=True, nogil=True)
-def _extend_dense(
-    pairs: Pairs, row: NDArray[np.uint64], known: NDArray[np.uint64], start: int, result: int
-) -> bool:
-    anything = np.uint64(0)
-    for index in range(len(row)):  # without a branch inside, so that it runs several words at a time
-        anything |= row[index] & ~known[index]
-    if anything == 0:
-        return True
-    for index in range(len(row)):
-        new = row[index] & ~known[index]
+def _extend_dense(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
+    slot, target = pairs.slot_of[partner >> 1], pairs.slot_of[result >> 1]
+    for word in range(pairs.bits.shape[3]):
+        new = pairs.bits[partner & 1, slot, end, word]
+        if target != SPARSE:
+            new &= ~pairs.bits[result & 1, target, start, word]
         while new != 0:
-            if not add(pairs, result, start, 64 * index + lowest(new)):
+            if not add(pairs, result, start, 64 * word + lowest(new)):
                 return False
             new &= new - np.uint64(1)
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _extend_bits(pairs: Pairs, row: NDArray[np.uint64], start: int, result: int) -> bool:
-    for index in range(len(row)):
-        word = row[index]
-        while word != 0:
-            if not add(pairs, result, start, 64 * index + lowest(word)):
-                return False
-            word &= word - np.uint64(1)
     return True
 
 

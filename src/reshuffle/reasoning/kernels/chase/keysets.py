@@ -15,7 +15,7 @@ DELETED = -2
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: neighbouring keys land far apart
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def place_of(keys: NDArray[np.int64], key: int) -> int:
     """Where `key` is, or `~place` of the empty place at which its search ended."""
     mask = len(keys) - 1

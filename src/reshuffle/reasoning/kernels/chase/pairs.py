@@ -44,14 +44,14 @@ class Pairs(NamedTuple):
     counters: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def key_of(pairs: Pairs, code: int, start: int, end: int) -> int:
     """The key of the triple that the atom `code(start, end)` speaks of."""
     head, tail = (end, start) if code & 1 else (start, end)
     return ((int(code) >> 1) << pairs.entity_bits | head) << pairs.entity_bits | tail
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def contains(pairs: Pairs, code: int, start: int, end: int) -> bool:
     """Does `code(start, end)` hold?"""
     slot = pairs.slot_of[code >> 1]
@@ -61,7 +61,7 @@ def contains(pairs: Pairs, code: int, start: int, end: int) -> bool:
     return place_of(pairs.known, key_of(pairs, code, start, end)) >= 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def flip_bit(pairs: Pairs, code: int, start: int, end: int) -> None:
     """Turn one pair of a dense relation on or off, in both directions."""
     slot, side = pairs.slot_of[code >> 1], code & 1
@@ -69,7 +69,7 @@ def flip_bit(pairs: Pairs, code: int, start: int, end: int) -> None:
     pairs.bits[1 - side, slot, end, start >> 6] ^= np.uint64(1) << np.uint64(start & 63)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def add(pairs: Pairs, code: int, start: int, end: int) -> bool:
     """Make `code(start, end)` hold and queue it if it is new; False when there was no room for it."""
     counters, relation = pairs.counters, code >> 1
@@ -96,7 +96,7 @@ def add(pairs: Pairs, code: int, start: int, end: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def row_number(pairs: Pairs, code: int, start: int) -> int:
     """The sparse row of `code` at `start`, or -1."""
     place = place_of(pairs.row_keys, int(code) << pairs.entity_bits | start)
@@ -184,7 +184,7 @@ _BIT_NUMBER = np.zeros(64, dtype=np.int64)
 _BIT_NUMBER[[(_DE_BRUIJN << number & 0xFFFFFFFFFFFFFFFF) >> 58 for number in range(64)]] = np.arange(64)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def lowest(word: int) -> int:
     """The number of the lowest bit of a word that is not zero."""
     bit = np.uint64(word) & (~np.uint64(word) + np.uint64(1))

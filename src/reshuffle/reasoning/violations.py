@@ -1,0 +1,61 @@
+"""Pairs that a disjointness constraint forbids and that hold all the same, with a proof of either side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
+from reshuffle.rules.base import base_relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from reshuffle.kg import Triple
+    from reshuffle.reasoning.answers import Answers
+    from reshuffle.rules import Disjointness
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A pair that is in both relations of a constraint."""
+
+    constraint: Disjointness
+    first: Proof
+    second: Proof
+
+    def __str__(self) -> str:
+        return f"{self.constraint}\n{self.first}\n{self.second}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "constraint": str(self.constraint),
+            "first": self.first.to_dict(),
+            "second": self.second.to_dict(),
+        }
+
+
+def violations(answers: Answers, disjointness: Iterable[Disjointness]) -> Iterator[Violation]:
+    """Every violation of the constraints, in one pass over what holds; proofs are made as they are asked for."""
+    by_relation: dict[str, list[Disjointness]] = {}
+    for constraint in disjointness:
+        by_relation.setdefault(base_relation(constraint.first), []).append(constraint)
+    if not by_relation:
+        return
+    for triple in _holding(answers):
+        for constraint in by_relation.get(triple.relation, ()):
+            other = atom_triple(constraint.second, *oriented(constraint.first, triple))
+            if answers.holds(*other):
+                yield Violation(constraint, _proof(answers, triple), _proof(answers, other))
+
+
+def _holding(answers: Answers) -> Iterator[Triple]:
+    yield from answers.facts
+    yield from answers.triples()
+
+
+def _proof(answers: Answers, triple: Triple) -> Proof:
+    proof = answers.explain(*triple)
+    assert proof is not None, f"{triple} holds but has no proof"
+    return proof

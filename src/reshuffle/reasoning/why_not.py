@@ -1,0 +1,140 @@
+"""Why something does not follow: for each rule that could conclude it, how near it comes.
+
+Works on the questions that every engine answers (`tails`, `heads`, `holds`), so all engines explain alike.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from reshuffle.kg import Triple, inverse_name
+from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.reasoning.proofs import atom_triple, spelled
+from reshuffle.rules.rule import IntersectionRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reshuffle.reasoning.answers import Answers
+    from reshuffle.rules import PathRule, Rule, RuleBase
+
+Origins: TypeAlias = dict[str, str | None]  # the entities a path can be at, and where each was reached from
+
+UNBOUND = "?"
+"""Stands for an entity of a missing atom that nothing determines."""
+
+_WIDEST = 1_000  # entities followed per atom: enough to find a near miss, and no explosion at hubs
+
+
+@dataclass(frozen=True)
+class PartialDerivation:
+    """A rule that nearly applies: the atoms that hold, and those that would be needed with them.
+
+    >>> from reshuffle.rules import PathRule
+    >>> rule = PathRule(("bornIn", "cityIn"), "citizenOf")
+    >>> born, missing = Triple("ada", "bornIn", "london"), Triple("london", "cityIn", "uk")
+    >>> print(PartialDerivation(rule, (born,), (missing,)))
+    bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)
+      holds:   bornIn(ada, london)
+      missing: cityIn(london, uk)
+    """
+
+    rule: Rule
+    matched: tuple[Triple, ...]
+    missing: tuple[Triple, ...]
+    """In the order of the body; an entity that nothing determines is `UNBOUND`."""
+
+    def __str__(self) -> str:
+        lines = [str(self.rule)]
+        lines += [f"  holds:   {spelled(triple)}" for triple in self.matched]
+        lines += [f"  missing: {spelled(triple)}" for triple in self.missing]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            "rule": str(self.rule),
+            "matched": [list(triple) for triple in self.matched],
+            "missing": [list(triple) for triple in self.missing],
+        }
+
+
+def why_not(
+    answers: Answers, rules: RuleBase, head: str, relation: str, tail: str, *, most: int = 5
+) -> list[PartialDerivation]:
+    """The nearest partial derivations, fewest missing atoms first; empty when the triple holds or has no rule.
+
+    Paths are followed from both ends, over at most a thousand entities per atom.
+    """
+    if answers.holds(head, relation, tail):
+        return []
+    found = [_partial(answers, rule, head, tail) for rule in rules.by_head.get(relation, ())]
+    found += [_partial(answers, rule, tail, head) for rule in rules.by_head.get(inverse_name(relation), ())]
+    return sorted(found, key=lambda partial: (len(partial.missing), -len(partial.matched)))[:most]
+
+
+def _partial(answers: Answers, rule: Rule, start: str, end: str) -> PartialDerivation:
+    if isinstance(rule, IntersectionRule):
+        atoms = [atom_triple(relation, start, end) for relation in rule.body]
+        holding = [answers.holds(*atom) for atom in atoms]
+        return PartialDerivation(
+            rule,
+            tuple(itertools.compress(atoms, holding)),
+            tuple(atom for atom, holds in zip(atoms, holding, strict=True) if not holds),
+        )
+    return _partial_path(answers, rule, start, end)
+
+
+def _partial_path(answers: Answers, rule: PathRule, start: str, end: str) -> PartialDerivation:
+    """The longest pieces of the path from both ends that leave the smallest gap between them."""
+    ahead = _followed(answers, rule.body, start)
+    behind = _followed(answers, tuple(inverse_name(relation) for relation in reversed(rule.body)), end)
+    behind.reverse()  # behind[i]: the entities from which the atoms i, i + 1, ... lead to `end`
+    length = len(rule.body)
+    first, last = min(
+        ((i, j) for i in range(length) for j in range(i + 1, length + 1) if ahead[i] and behind[j]),
+        key=lambda gap: gap[1] - gap[0],
+    )
+    before = _path_to(ahead[: first + 1])
+    after = _path_to(behind[last:][::-1])[::-1]
+    # Entities before the gap, unknown ones inside it, and entities after it.
+    ends = [*before, *itertools.repeat(UNBOUND, last - first - 1), *after]
+    atoms = [atom_triple(relation, *pair) for relation, pair in zip(rule.body, _pairs(ends), strict=True)]
+    return PartialDerivation(rule, tuple(atoms[:first] + atoms[last:]), tuple(atoms[first:last]))
+
+
+def _pairs(ends: list[str]) -> Iterator[tuple[str, str]]:
+    return itertools.pairwise(ends)
+
+
+def _followed(answers: Answers, body: tuple[str, ...], start: str) -> list[Origins]:
+    """Where the first 0, 1, 2, ... atoms lead from `start`, each entity with one it was reached from."""
+    reached: list[Origins] = [{start: None}]
+    for relation in body:
+        step: Origins = {}
+        for entity in reached[-1]:
+            for other in _neighbours(answers, relation, entity):
+                step.setdefault(other, entity)
+            if len(step) > _WIDEST:
+                break
+        reached.append(step)
+    return reached
+
+
+def _neighbours(answers: Answers, relation: str, entity: str) -> Iterator[str]:
+    if relation.endswith(INVERSE_SUFFIX):
+        return answers.heads(inverse_name(relation), entity)
+    return answers.tails(entity, relation)
+
+
+def _path_to(reached: list[Origins]) -> list[str]:
+    """One way through: the entities from the first to (the least of) the last."""
+    entity: str | None = min(reached[-1])
+    path: list[str] = []
+    for step in reversed(reached):
+        assert entity is not None
+        path.append(entity)
+        entity = step[entity]
+    return path[::-1]
