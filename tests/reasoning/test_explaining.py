@@ -94,6 +94,18 @@ def test_a_proof_reads_as_the_user_wrote_the_rules():
     )
 
 
+def test_a_rule_read_backwards_keeps_its_premises_in_order():
+    base = RuleBase(
+        (PathRule(("parent", "parent"), "grandparent"), PathRule(("grandparent^-1",), "grandchild"))
+    )
+    facts = KnowledgeGraph([("ann", "parent", "bob"), ("bob", "parent", "cleo")])
+    answers = GeometryAnswers(constraints_for(base), facts)
+    proof = answers.explain("cleo", "grandchild", "ann")
+    check_proof(proof, base, facts)
+    (premise,) = proof.premises
+    assert [leaf.triple.head for leaf in premise.premises] == ["ann", "bob"]
+
+
 def test_proofs_follow_updates():
     base = RuleBase((PathRule(("r", "r"), "r"),))
     answers = GeometryAnswers(constraints_for(base), chain(3))

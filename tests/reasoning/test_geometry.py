@@ -93,6 +93,13 @@ def test_sorted_triples_are_the_triples_sorted(base, facts, stored):
     assert list(answers.sorted_triples()) == sorted(answers.triples())
 
 
+def test_sorting_goes_by_name_and_not_by_first_appearance():
+    facts = [("é", "r", "z"), ("z", "r", "m"), ("m", "r", "b"), ("b", "r", "a")]
+    answers = GeometryAnswers(constraints_for(TRANSITIVE), KnowledgeGraph(facts))
+    pairs = [(head, tail) for head, _, tail in answers.sorted_triples()]
+    assert pairs == [("m", "a"), ("z", "a"), ("z", "b"), ("é", "a"), ("é", "b"), ("é", "m")]
+
+
 @settings(max_examples=80)
 @given(MIXED, fact_lists())
 def test_little_memory_changes_no_answer(base, facts):
