@@ -39,7 +39,12 @@ def test_several_proofs_as_json(files, capsys):
 
 def test_what_does_not_follow_exits_with_1(files, capsys):
     assert main(["explain", *files, "cleo", "grandparent", "ann"]) == 1
-    assert capsys.readouterr().out == "grandparent(cleo, ann) does not follow (exact)\n"
+    assert capsys.readouterr().out == (
+        "grandparent(cleo, ann) does not follow (exact)\n\nnearest:\n"
+        "parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)\n"
+        "  missing: parent(cleo, ?)\n"
+        "  missing: parent(?, ann)\n"
+    )
 
 
 @pytest.mark.parametrize(

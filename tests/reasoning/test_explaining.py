@@ -144,3 +144,14 @@ def test_constraints_without_rules_show_the_facts_that_carry_each_slot():
     proof = answers.explain("a", "r3", "c")
     assert proof.leaves() == tuple(map(Triple._make, facts))
     assert answers.explain("b", "r3", "c") is None
+
+
+def test_what_does_not_follow_names_the_slots_and_the_nearest_rules():
+    base = RuleBase((PathRule(("r", "r"), "r"), IntersectionRule(("r", "t"), "both")))
+    answers = GeometryAnswers(constraints_for(base), KnowledgeGraph([*chain(2), ("n0", "t", "n1")]))
+    assert answers.failed_slots("n0", "both", "n1") == []
+    by_t = answers.failed_slots("n0", "both", "n2")
+    by_both = answers.failed_slots("n2", "both", "n0")
+    assert len(by_t) == 1 and len(by_both) == 2 and set(by_t) < set(by_both)
+    (nearest,) = answers.why_not("n0", "both", "n2")
+    assert nearest.missing == (Triple("n0", "t", "n2"),)

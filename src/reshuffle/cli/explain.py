@@ -47,10 +47,20 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _refuse(answers: Answers, triple: tuple[str, str, str], console: Console) -> int:
+    """No, and how near it comes."""
     from reshuffle.reasoning.proofs import spelled  # noqa: PLC0415
 
+    nearest = answers.why_not(*triple)
+    lines = [f"{spelled(triple)} does not follow ({answers.exactness})"]
+    if nearest:
+        lines += ["", "nearest:", *(str(partial) for partial in nearest)]
     console.result(
-        f"{spelled(triple)} does not follow ({answers.exactness})",
-        {"follows": False, "exactness": answers.exactness, "proofs": []},
+        "\n".join(lines),
+        {
+            "follows": False,
+            "exactness": answers.exactness,
+            "proofs": [],
+            "nearest": [partial.to_dict() for partial in nearest],
+        },
     )
     return 1

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.violations import Violation
+    from reshuffle.reasoning.why_not import PartialDerivation
 
 
 @dataclass(frozen=True)
@@ -82,3 +84,11 @@ class Answers(ABC):
     def explain(self, head: str, relation: str, tail: str) -> Proof | None:
         """The smallest derivation, or None when the triple does not follow."""
         return next(iter(self.proofs(head, relation, tail)), None)
+
+    @abstractmethod
+    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+        """The nearest partial derivations of a triple that does not follow."""
+
+    @abstractmethod
+    def violations(self) -> Iterator[Violation]:
+        """The pairs that break a disjointness constraint of the rules, with both proofs."""

@@ -15,14 +15,18 @@ from reshuffle.errors import UnknownNameError, near_names
 from reshuffle.kg import Triple
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
+from reshuffle.reasoning.automaton import SlotGraph
 from reshuffle.reasoning.explaining import Explainer
 from reshuffle.reasoning.kernels import search as kernel
 from reshuffle.reasoning.live import LiveGraph
-from reshuffle.reasoning.machine import answerable, assemble
+from reshuffle.reasoning.machine import alphabet_of, answerable, assemble
 from reshuffle.reasoning.sorting import sorted_triples
 from reshuffle.reasoning.sweeping import Sweep
 from reshuffle.reasoning.updating import MaterialisedPairs
+from reshuffle.reasoning.violations import violations
+from reshuffle.reasoning.why_not import why_not
 from reshuffle.reasoning.workspace import Workspace, budget, workspace_bytes
+from reshuffle.rules import RuleBase
 from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
@@ -34,7 +38,9 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.walking import Pairs
+    from reshuffle.reasoning.why_not import PartialDerivation
 
 _MANY = 1000  # facts added at once from which storing everything anew is the faster way
 
@@ -276,6 +282,33 @@ class GeometryAnswers(Answers):
         if not self.holds(*goal):
             return []
         return self._explainer().proofs(goal, most=most)
+
+    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+        """The nearest partial derivations of a triple that does not follow; none without rules."""
+        return why_not(self, self._rules, head, relation, tail, most=most)
+
+    def failed_slots(self, head: str, relation: str, tail: str) -> list[tuple[int, int]]:
+        """The (start, exit) slots that decide the relation and between which no value arrives."""
+        if self.holds(head, relation, tail) or relation not in self.constraints.relation_ids:
+            return []
+        source, target = self.live.entities.id(head), self.live.entities.id(tail)
+        slots = SlotGraph(self.constraints, alphabet_of(self.constraints, self.live.relations))
+        places = {self._machine.automata[place]: place for place in range(len(self._machine.automata))}
+        clauses = self._machine.clauses_of.get(relation, ())
+        failed = []
+        for pair in self.constraints.decisive_slots(relation):
+            place = places.get(slots.automaton(*pair))
+            if place not in clauses or not len(self._path(relation, clauses.index(place), source, target)):
+                failed.append(pair)
+        return failed
+
+    def violations(self) -> Iterator[Violation]:
+        """The pairs that break a disjointness constraint of the rules, with both proofs."""
+        return violations(self, self._rules.disjointness)
+
+    @property
+    def _rules(self) -> RuleBase:
+        return self.constraints.rules if self.constraints.rules is not None else RuleBase(())
 
     def _explainer(self) -> Explainer:
         """Made anew when facts have changed: which relations have facts decides its automata."""

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.violations import Violation
+    from reshuffle.reasoning.why_not import PartialDerivation
 
 _MEMORY = 4_000_000_000  # for the states, unless the user says otherwise
 _SAMPLE = 1000  # triples that do not follow, on which the error is estimated and measured
@@ -245,6 +247,14 @@ class SketchedAnswers(Answers):
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
         """Derivations, found exactly: none for a false positive."""
         return self._exact.proofs(head, relation, tail, most=most)
+
+    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+        """The nearest partial derivations, found exactly."""
+        return self._exact.why_not(head, relation, tail, most=most)
+
+    def violations(self) -> Iterator[Violation]:
+        """Broken disjointness constraints, found exactly: a sketch would see more than there are."""
+        return self._exact.violations()
 
 
 def _check_choice(channels: int | None, epsilon: float | None) -> None:
