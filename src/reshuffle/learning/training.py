@@ -15,6 +15,7 @@ from reshuffle.learning.memory import run_in_pieces
 from reshuffle.learning.negatives import random_others
 from reshuffle.learning.stopping import Patience
 from reshuffle.learning.validation import ValidationQueries, realistic_ranks
+from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 from reshuffle.model.scoring import tail_scores
 
@@ -160,12 +161,20 @@ class Trainer:
         total = torch.zeros((), device=self.device)
         batches = order.split(self.settings.batch_size)
         for batch in batches:
-            total += self._step(batch)
+            with all_threads_for(self._numbers_per_step):
+                total += self._step(batch)
         loss = float(total / len(batches))
         # Parameters too: comparisons with NaN are false, so a maximum can hide it from the loss.
         if not (math.isfinite(loss) and all(bool(p.isfinite().all()) for p in self.model.parameters())):
             raise DivergedError(number, loss, self.settings.learning_rate)
         return loss
+
+    @property
+    def _numbers_per_step(self) -> int:
+        """How many differences the negatives of a batch make."""
+        examples = min(self.settings.batch_size, len(self.examples))
+        architecture = self.model.architecture
+        return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
 
     def _step(self, batch: Tensor) -> Tensor:
         loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)

@@ -54,4 +54,4 @@ class RelationMatrices(nn.Module):
 
     def shared_logits(self) -> Tensor:  # relation slot slot+1
         """The logits of every relation, those of its twin where two share one matrix."""
-        return self.logits[self.owner] if self.tied else self.logits
+        return self.logits.index_select(0, self.owner) if self.tied else self.logits

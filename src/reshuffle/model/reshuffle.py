@@ -112,15 +112,15 @@ class ReshuffleModel(nn.Module):
     def bodies(self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor) -> Tensor:
         """B_r Z_e + c_r for each pair of a head and a relation."""
         bodies = products(matrices, states, relations=relations, rows=heads)
-        return bodies if self.bias is None else bodies + self.bias[relations][..., None]
+        return bodies if self.bias is None else bodies + self.bias.index_select(0, relations)[..., None]
 
     def head_scores(
         self, matrices: Tensor, states: Tensor, candidates: Tensor, relations: Tensor, tails: Tensor
     ) -> Tensor:  # query candidate
         """Scores of candidates as heads; B_r Z_c + c_r is below Z_f iff B_r Z_c is below Z_f - c_r."""
-        targets = states[tails]
+        targets = states.index_select(0, tails)  # unlike indexing, its backward pass adds in a fixed order
         if self.bias is not None:
-            targets = targets - self.bias[relations][..., None]
+            targets = targets - self.bias.index_select(0, relations)[..., None]
         return head_scores(matrices, relations, states, candidates, targets)
 
     def body(self, matrices: Tensor, state: Tensor, relation: Tensor) -> Tensor:  # slot channel

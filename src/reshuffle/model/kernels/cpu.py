@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.model.kernels.threads import threads_for
+
 _TINY = np.finfo(np.float32).tiny
 _BLOCKS = (
     8  # what threads share out where rows would collide; fixed, so that sums do not depend on the machine
@@ -16,7 +18,8 @@ _BLOCKS = (
 def products(matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor) -> Tensor:
     """B_r Z_e for each relation and row, [product, slot, channel]."""
     result = torch.empty(len(rows), *states.shape[1:])
-    _products(matrices.numpy(), relations.numpy(), states.numpy(), rows.numpy(), result.numpy())
+    with threads_for(result.numel() * states.shape[1]):
+        _products(matrices.numpy(), relations.numpy(), states.numpy(), rows.numpy(), result.numpy())
     return result
 
 
@@ -31,27 +34,25 @@ def products_back(
 ) -> Tensor:
     """What the matrices get of the gradient; what the states get is added to `to_states`."""
     partial = torch.zeros(_BLOCKS, *matrices.shape)
-    _to_matrices(gradient.numpy(), relations.numpy(), states.numpy(), rows.numpy(), partial.numpy())
+    work = gradient.numel() * states.shape[1]
+    with threads_for(work):
+        _to_matrices(gradient.numpy(), relations.numpy(), states.numpy(), rows.numpy(), partial.numpy())
     if to_states is not None:
         order = torch.argsort(rows)
         starts = torch.searchsorted(rows[order], torch.arange(len(states) + 1))
-        _to_states(
-            gradient.numpy(),
-            matrices.transpose(1, 2).contiguous().numpy(),
-            relations.numpy(),
-            order.numpy(),
-            starts.numpy(),
-            to_states.numpy(),
-        )
+        transposed = matrices.transpose(1, 2).contiguous()
+        arrays = (gradient, transposed, relations, order, starts, to_states)
+        with threads_for(work):
+            _to_states(*(array.numpy() for array in arrays))
     return partial.sum(0)
 
 
 def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     """The maximum of each state and the messages it receives; the winner is `len(messages)` where it kept its own."""
     received, winner = torch.empty_like(states), torch.empty(states.shape, dtype=torch.int32)
-    _segment_max(
-        messages.numpy(), states.numpy(), starts.numpy(), edges.numpy(), received.numpy(), winner.numpy()
-    )
+    arrays = (messages, states, starts, edges, received, winner)
+    with threads_for(len(edges) * states.shape[1]):
+        _segment_max(*(array.numpy() for array in arrays))
     return received, winner
 
 
@@ -59,35 +60,33 @@ def spread(gradient: Tensor, winner: Tensor, num_messages: int) -> tuple[Tensor,
     """What the messages and what the states themselves get of the gradient."""
     to_messages = torch.zeros(num_messages, gradient.shape[1])
     to_states = torch.zeros_like(gradient)
-    _spread(gradient.numpy(), winner.numpy(), to_messages.numpy(), to_states.numpy())
+    with threads_for(gradient.numel()):
+        _spread(gradient.numpy(), winner.numpy(), to_messages.numpy(), to_states.numpy())
     return to_messages, to_states
 
 
 def norms(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:
     """||ReLU(x_q - z_c)||_2, [query, candidate]."""
     result = torch.empty(candidates.shape)
-    _norms(bodies.numpy(), states.numpy(), candidates.numpy(), result.numpy())
+    with threads_for(candidates.numel() * states.shape[1]):
+        _norms(bodies.numpy(), states.numpy(), candidates.numpy(), result.numpy())
     return result
 
 
 def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Sums of weight x ReLU(x_q - z_c): over the candidates of each query, and over the queries of each candidate."""
     of_bodies, of_states = torch.zeros_like(bodies), torch.zeros_like(states)
-    _pulls(
-        bodies.numpy(),
-        states.numpy(),
-        candidates.numpy(),
-        weights.numpy(),
-        of_bodies.numpy(),
-        of_states.numpy(),
-    )
+    arrays = (bodies, states, candidates, weights, of_bodies, of_states)
+    with threads_for(candidates.numel() * states.shape[1]):
+        _pulls(*(array.numpy() for array in arrays))
     return of_bodies, of_states
 
 
 def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
     """||ReLU(x_q - z_c)||_2 for every row c, [query, row]."""
     result = torch.empty(len(bodies), len(states))
-    _all_norms(bodies.numpy(), states.numpy(), result.numpy())
+    with threads_for(len(bodies) * states.numel()):
+        _all_norms(bodies.numpy(), states.numpy(), result.numpy())
     return result
 
 

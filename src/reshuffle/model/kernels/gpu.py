@@ -57,7 +57,9 @@ def _segment_max(messages, states, starts, edges, received, winner, count, colum
     first, last = tl.load(starts + entity), tl.load(starts + entity + 1)
     for place in range(first, last):
         message = tl.load(edges + place).to(tl.int64)
-        shown = message + column * 0 < count  # a block like `inside`: the interpreter cannot join it with a scalar
+        shown = (
+            message + column * 0 < count
+        )  # a block like `inside`: the interpreter cannot join it with a scalar
         value = tl.load(messages + message * columns + column, mask=inside & shown, other=0.0)
         better = (value > best) & shown
         best = tl.where(better, value, best)
