@@ -32,8 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     paper.add_argument(
         "--variant",
         default="default",
-        choices=["default", "no-loop", "squared", "official-code"],
-        help="which model",
+        choices=["default", "no-loop", "squared", "official-code", "paper-text"],
+        help="which model; docs/explanation/reproduction.md tells the readings apart",
     )
     paper.add_argument("--minutes", type=float, help="stop after this long and leave checkpoints")
     paper.add_argument(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
 
 PROTOCOLS = ("sampled-50", "sampled-50-official-code", "full")
-VARIANTS = ("default", "no-loop", "squared", "official-code")
+VARIANTS = ("default", "no-loop", "squared", "official-code", "paper-text")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,77 @@
+"""Writes the table of docs/explanation/reproduction.md from the result files: `python -m benchmarks.reproduction`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from statistics import mean, pstdev
+
+from reshuffle.cli.console import table
+from reshuffle.kg import written_whole
+from reshuffle.learning.settings import read_toml
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "paper"
+SETTINGS = ROOT / "benchmarks" / "paper"
+PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
+BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+HEADER = (
+    "data set", "variant", "seeds", "hits@10", "spread", "paper", "difference", "full MRR", "tie rate", "type baseline",
+    "seconds", "hardware",
+)  # fmt: skip
+
+
+def rows() -> list[dict[str, object]]:
+    """One row per data set and variant, over the seeds that have been run."""
+    groups: dict[tuple[str, str], list[dict]] = {}
+    for path in sorted(RESULTS.glob("*.json")):
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        groups.setdefault((cell["dataset"], cell["variant"]), []).append(cell)
+    return [_row(*key, cells) for key, cells in groups.items()]
+
+
+def _row(dataset: str, variant: str, cells: list[dict]) -> dict[str, object]:
+    sampled = [_protocol(cell, "sampled-50") for cell in cells]
+    hits = [result["metrics"]["hits@10"] for result in sampled]
+    paper = read_toml(SETTINGS / f"{dataset}.{variant}.toml")["paper"]["hits@10"]
+    return {
+        "data set": dataset,
+        "variant": variant,
+        "seeds": len(cells),
+        "hits@10": mean(hits),
+        "spread": pstdev(hits) if len(hits) > 1 else "",
+        "paper": float(paper),
+        "difference": mean(hits) - paper,
+        "full MRR": mean(_protocol(cell, "full")["metrics"]["mrr"] for cell in cells),
+        "tie rate": mean(result["tie_rate"] for result in sampled),
+        "type baseline": mean(result["type_baseline"]["metrics"]["hits@10"] for result in sampled),
+        "seconds": round(mean(cell["training"]["seconds"] for cell in cells)),
+        "hardware": cells[0]["hardware"],
+    }
+
+
+def _protocol(cell: dict, name: str) -> dict:
+    return next(result for result in cell["results"] if result["protocol"] == name)
+
+
+def made_table() -> str:
+    """The table as it must stand in the page."""
+    return "```text\n" + table(HEADER, [[row[column] for column in HEADER] for row in rows()]) + "\n```"
+
+
+def page_with(content: str, made: str) -> str:
+    """The page with its table replaced."""
+    before, rest = content.split(BEGIN)
+    return f"{before}{BEGIN}\n{made}\n{END}{rest.split(END)[1]}"
+
+
+def main() -> None:
+    """Rewrite the page."""
+    with written_whole(PAGE) as aside:
+        aside.write_text(page_with(PAGE.read_text(encoding="utf-8"), made_table()), encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)}: {len(rows())} rows", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
