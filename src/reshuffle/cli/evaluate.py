@@ -1,15 +1,18 @@
 """Rank the true answer of every query among wrong ones; metrics, tie rate, and the type baseline beside them.
 
+reshuffle evaluate model --benchmark FB15k-237-v1
 reshuffle evaluate rules --benchmark FB15k-237-v1
 reshuffle evaluate types --train T --facts F --queries Q --known K --protocol full
 
-SCORER is a baseline: `types` (what kind of thing a candidate is), `rules` (mined closed paths), or `rules+types`.
-Baselines are fitted on the benchmark's training graph, or on --train.
+SCORER is a model directory that `reshuffle train` wrote, or a baseline: `types` (what kind of thing a candidate is),
+`rules` (mined closed paths), or `rules+types`. Baselines are fitted on the benchmark's training graph, or on --train;
+the type baseline beside a model is that of the facts it was trained on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, did_you_mean
@@ -28,7 +31,9 @@ BASELINES = ("types", "rules", "rules+types")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("scorer", metavar="SCORER", help=f"a baseline: {', '.join(BASELINES)}")
+    parser.add_argument(
+        "scorer", metavar="SCORER", help=f"a model directory, or a baseline: {', '.join(BASELINES)}"
+    )
     data = parser.add_argument_group("data", "a benchmark by name, or your own files")
     data.add_argument("--benchmark", metavar="NAME", help="as `reshuffle data list` names it")
     data.add_argument("--facts", metavar="F", help="the graph to look at")
@@ -51,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-length", type=int, default=2, metavar="N", help="atoms in a mined body (default 2)"
     )
+    parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -73,8 +79,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.save_negatives and protocol.sampling is None:
         arguments.usage_error(f"--save-negatives: the protocol '{protocol.name}' ranks all entities")
     task = _task_of(arguments, console)
-    types = TypeBaseline.fit(task.train)
-    scorer = _scorer_of(arguments, task, types, console)
+    if arguments.scorer not in BASELINES and Path(arguments.scorer).is_dir():
+        scorer, types = _model_of(arguments, task)
+    else:
+        types = TypeBaseline.fit(task.train)
+        scorer = _scorer_of(arguments, task, types, console)
     report = evaluate(
         scorer,
         task.queries,
@@ -135,7 +144,7 @@ def _scorer_of(arguments: argparse.Namespace, task: Task, types: TypeBaseline, c
     if arguments.scorer not in BASELINES:
         raise InputError(
             f"unknown scorer '{arguments.scorer}'{did_you_mean(arguments.scorer, BASELINES)}",
-            hint=f"one of {', '.join(BASELINES)}",
+            hint=f"a model directory, or one of {', '.join(BASELINES)}",
         )
     by_type = types.on(task.facts)
     if arguments.scorer == "types":
@@ -143,6 +152,13 @@ def _scorer_of(arguments: argparse.Namespace, task: Task, types: TypeBaseline, c
     mined = RuleBaseline.fit(task.train, max_length=arguments.max_length, progress=console.progress)
     by_rules = mined.on(task.facts)
     return by_rules if arguments.scorer == "rules" else TieBroken(by_rules, by_type)
+
+
+def _model_of(arguments: argparse.Namespace, task: Task) -> tuple[Scorer, TypeBaseline]:
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
+
+    answers = Reshuffle.load(arguments.scorer, device=arguments.device).on(task.facts)
+    return answers, answers.type_baseline
 
 
 def _negatives_of(arguments: argparse.Namespace, scorer: Scorer) -> Negatives | None:
