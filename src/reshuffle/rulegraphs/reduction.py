@@ -9,7 +9,9 @@ which is what (R4) speaks of. Merging keeps (R1), and keeps (R3) because the ima
 2. *Free entry.* A node whose only incoming edge is a free move from u is reached by the words of u.
 3. *Free exit.* A node whose only outgoing edge is a free move to v adds nothing beyond v, unless it has an
    incoming label in common with v (R2), or is itself the end of a root edge and v has other ways in.
-4. *Same future.* Two nodes with the same outgoing edges can be one, unless one is the end of a root edge
+4. *Only free exits.* A node that only free moves leave, and that no root edge begins or ends at, is not needed:
+   whatever enters it may enter each of its targets instead, unless a label comes twice into one of them (R2).
+5. *Same future.* Two nodes with the same outgoing edges can be one, unless one is the end of a root edge
    or they have an incoming label in common (R2).
 """
 
@@ -36,6 +38,7 @@ def reduced(num_nodes: int, edges: Edges, roots: Roots) -> tuple[int, Edges, Roo
         for step in (_same_past, _free_entry, _free_exit, _same_future):
             merged_into = step(num_nodes, edges, roots)
             edges, roots = _renamed(edges, roots, merged_into)
+        edges = _without_free_exits(edges, roots)
         if before == len({node for source, _, target in edges for node in (source, target)}):
             return _renumbered(edges, roots)
 
@@ -140,6 +143,40 @@ def _movable_ends(edges: Edges, roots: Roots, leads_to: Mapping[int, int]) -> se
             for source in sources
         )
     }
+
+
+def _without_free_exits(edges: Edges, roots: Roots) -> Edges:
+    """Step 4, one node after the other, since each changes what the next one finds."""
+    fixed = {node for clauses in roots.values() for pair in clauses for node in pair}
+    kept = dict.fromkeys(edges)
+    incoming: dict[int, dict[tuple[int, str], None]] = {}
+    outgoing: dict[int, dict[tuple[str, int], None]] = {}
+    for source, label, target in edges:
+        incoming.setdefault(target, {})[source, label] = None
+        outgoing.setdefault(source, {})[label, target] = None
+    for node in sorted(outgoing.keys() - fixed):
+        targets = [target for _, target in outgoing[node]]
+        if any(label != FREE for label, _ in outgoing[node]) or any(
+            not _can_also_enter(incoming[node], incoming[target]) for target in targets
+        ):
+            continue
+        for target in targets:
+            del kept[node, FREE, target], incoming[target][node, FREE]
+            for source, label in incoming[node]:
+                if (source, label) != (target, FREE):
+                    kept[source, label, target] = None
+                    incoming[target][source, label] = None
+                    outgoing[source][label, target] = None
+        for source, label in incoming[node]:
+            del kept[source, label, node], outgoing[source][label, node]
+        outgoing[node] = {}
+    return list(kept)
+
+
+def _can_also_enter(new: Iterable[tuple[int, str]], present: Iterable[tuple[int, str]]) -> bool:
+    """Does (R2) allow these edges into a node that has those?"""
+    source_of = {label: source for source, label in present if label != FREE}
+    return all(source_of.get(label, source) == source for source, label in new if label != FREE)
 
 
 def _same_future(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:

@@ -13,7 +13,8 @@ derived by intersections is written as clauses, each a set of relations of which
 
 The mixed class is the one in which no relation that depends on an intersection occurs inside a longer path. There
 the conjuncts could be met through different middle entities, which no rule entails; step 5 never meets that case.
-Without longer paths all edges start at n_0 and nothing enters n_0, so one layer of the GNN suffices.
+A relation without longer paths is a clause too, even where no intersection defines it: then all edges start at n_0,
+none enters it, and no identity is needed, so that one layer of the GNN suffices.
 """
 
 from __future__ import annotations
@@ -42,16 +43,22 @@ def intersection_graph(base: RuleBase, *, node_budget: int = DEFAULT_NODE_BUDGET
     start = draft.node()
     nodes: dict[Clause, int] = {}
     for relation in closed.relations:
-        if relation not in conjunctive:
+        clauses = clauses_of(relation, closed, most=node_budget)
+        if relation not in conjunctive and any(_longer(reader, part) for part in clauses[0]):
             draft.roots[relation] = (reader.edge_of(start, reader.grammar.symbol_of[relation]),)
-    for relation in closed.relations:
-        if relation in conjunctive:
-            for clause in clauses_of(relation, closed, most=node_budget):
-                if clause not in nodes:
-                    nodes[clause] = draft.node()
-                    _wire(clause, start, nodes[clause], reader, conjunctive)
-                draft.roots[relation] = (*draft.roots.get(relation, ()), (start, nodes[clause]))
+            continue
+        for clause in clauses:
+            if clause not in nodes:
+                nodes[clause] = draft.node()
+                _wire(clause, start, nodes[clause], reader, conjunctive)
+        draft.roots[relation] = tuple((start, nodes[clause]) for clause in clauses)
     return draft.finished(base)
+
+
+def _longer(reader: Reader, relation: str) -> list[tuple[str, ...]]:
+    """The bodies of two and more atoms that define a relation or one that means the same."""
+    symbol = reader.grammar.symbol_of[relation]
+    return [rule.body for rule in reader.grammar.productions[symbol] if len(rule.body) > 1]
 
 
 def clauses_of(relation: str, closed: RuleBase, *, most: int = DEFAULT_NODE_BUDGET) -> list[Clause]:
@@ -98,9 +105,10 @@ def _extensions(clause: Clause, closed: RuleBase) -> list[Clause]:
 def _wire(clause: Clause, start: int, node: int, reader: Reader, conjunctive: frozenset[str]) -> None:
     reader.draft.edge(start, sorted(clause), node)
     for relation in sorted(clause):
-        symbol = reader.grammar.symbol_of[relation]
-        longer = [rule.body for rule in reader.grammar.productions[symbol] if len(rule.body) > 1]
+        longer = _longer(reader, relation)
         # A conjunctive relation is never read itself: that would make an edge of it without its clauses. Others
         # are, since they may be recursive.
-        for word in longer if relation in conjunctive else [(symbol,)] if longer else []:
+        if longer and relation not in conjunctive:
+            longer = [(reader.grammar.symbol_of[relation],)]
+        for word in longer:
             reader.read(start, word, node)
