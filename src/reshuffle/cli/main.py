@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERBS: tuple[str, ...] = (
+    "demo",
     "check",
     "compile",
     "draw",
