@@ -93,6 +93,14 @@ def test_rules_without_geometry_are_refused_and_the_chase_takes_them(files, tmp_
     assert main(["infer", str(rules), files[1], "--engine", "chase"]) == 0
 
 
+@pytest.mark.parametrize("options", [["--sketch", "200"], ["--epsilon", "0.001", "--seed", "3"]])
+def test_a_sketch_says_so_and_misses_nothing(files, options, capsys):
+    assert main(["infer", *files, *options]) == 0
+    captured = capsys.readouterr()
+    assert set(captured.out.splitlines()) >= {"\t".join(triple) for triple in derived()}
+    assert captured.err.startswith("sketch: false positives 0.")
+
+
 @pytest.mark.parametrize(
     ("options", "status", "message"),
     [
@@ -100,6 +108,8 @@ def test_rules_without_geometry_are_refused_and_the_chase_takes_them(files, tmp_
         (["--engine", "chase", "--bound", "2"], 2, "the chase has no bound"),
         (["--memory", "20"], 2, "memory of 20 B is too small"),
         (["--memory", "much"], 2, "not a size: 'much'"),
+        (["--sketch", "0"], 2, "at least one channel, not 0"),
+        (["--sketch", "9", "--engine", "chase"], 2, "a sketch needs the geometry"),
         (["--bound", "9", "--node-budget", "5"], 2, "node"),
     ],
 )

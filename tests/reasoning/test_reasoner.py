@@ -55,3 +55,11 @@ def test_facts_that_no_rule_knows_are_noted(engine):
     notes: list[str] = []
     Reasoner(RULES, engine=engine).on(KnowledgeGraph([("ada", "BornIn", "london")]), notes=notes.append)
     assert len(notes) == 1 and "'bornIn' (facts: 'BornIn')" in notes[0]
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+def test_derived_triples_go_out_as_arrow(engine):
+    table = Reasoner(RULES, engine=engine).on(FACTS).to_arrow()
+    assert table.to_pylist() == [{"head": "ada", "relation": "citizenOf", "tail": "uk"}]
+    nothing = Reasoner(RULES, engine=engine).on(KnowledgeGraph([("a", "bornIn", "b")])).to_arrow()
+    assert nothing.column_names == ["head", "relation", "tail"] and nothing.num_rows == 0

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from reshuffle.kg.delimited import COLUMNS
+from reshuffle.kg.tables import batches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -13,6 +19,8 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
+
+_ROWS = 100_000  # of one Arrow block
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,17 @@ class Answers(ABC):
     def sorted_triples(self) -> Iterator[Triple]:
         """The same by head, relation and tail. An engine that can stream them in this order does."""
         return iter(sorted(self.triples()))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The derived triples as Arrow blocks of names, streamed."""
+        triples = self.triples()
+        while rows := list(islice(triples, _ROWS)):
+            yield batches_of(rows)
+
+    def to_arrow(self) -> pa.Table:
+        """The derived triples as one Arrow table, which pandas and polars take as it is."""
+        columns = [(column, pa.large_string()) for column in COLUMNS]
+        return pa.Table.from_batches(self.batches(), schema=pa.schema(columns))
 
     @abstractmethod
     def counts(self) -> dict[str, Count]:

@@ -61,7 +61,7 @@ def channels_for_values(fan_in: int, epsilon: float) -> int:
     """With continuous values: (p+2) ln(1/epsilon).
 
     >>> channels_for_values(19_382, 0.01)
-    89268
+    89267
     """
     return math.ceil((fan_in + 2) * math.log(1 / epsilon))
 
