@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from reshuffle.kg.delimited import COLUMNS
+from reshuffle.kg.graph import COLUMNS
 from reshuffle.kg.tables import batches_of
 
 if TYPE_CHECKING:
