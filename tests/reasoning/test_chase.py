@@ -31,7 +31,21 @@ def everything(answers: ChaseAnswers) -> set[Fact]:
 @settings(max_examples=150, deadline=None)
 @given(rules=ANY_RULES, facts=fact_lists(most=16))
 def test_the_chase_is_the_closure(layout: str, rules: RuleBase, facts: list[Fact]):
-    answers = ChaseAnswers(rules, KnowledgeGraph(facts), layout=layout)
+    check_all(ChaseAnswers(rules, KnowledgeGraph(facts), layout=layout), rules, facts)
+
+
+@pytest.mark.parametrize("dense_at", [0, 3])
+@settings(max_examples=100, deadline=None)
+@given(rules=ANY_RULES, facts=fact_lists(most=16))
+def test_sparse_and_dense_relations_side_by_side(dense_at: int, rules: RuleBase, facts: list[Fact]):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reshuffle.reasoning.chase.store._SMALL_STORE", 0)
+        patch.setattr(Store, "_dense_at", lambda _self, _words: dense_at)
+        patch.setattr(Store, "_all_are_dense", lambda _self: False)
+        check_all(ChaseAnswers(rules, KnowledgeGraph(facts)), rules, facts)
+
+
+def check_all(answers: ChaseAnswers, rules: RuleBase, facts: list[Fact]) -> None:
     expected = closure(rules, facts)
     derived = [tuple(triple) for triple in answers.triples()]
     assert sorted(derived) == sorted(expected - set(facts))  # as lists: nothing is streamed twice

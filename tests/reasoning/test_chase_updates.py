@@ -10,6 +10,7 @@ from tests.strategies import fact_lists, rule_bases
 from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.chase import ChaseAnswers
+from reshuffle.reasoning.chase.store import Store
 from reshuffle.reasoning.kernels.chase import retraction
 from reshuffle.rules import PathRule, RuleBase
 from reshuffle.rules.entailment import Fact, closure
@@ -22,15 +23,23 @@ def derived(answers: ChaseAnswers) -> list[Fact]:
     return sorted(tuple(triple) for triple in answers.triples())
 
 
-@pytest.mark.parametrize("layout", ["sparse", "dense"])
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("layout", ["sparse", "dense", "mixed"])
+@settings(max_examples=120, deadline=None)
 @given(
     rules=rule_bases(intersections=True, inverses=True, most_rules=5),
     start=fact_lists(most=14),
     updates=UPDATES,
 )
 def test_updates_equal_a_fresh_start(layout: str, rules: RuleBase, start: list[Fact], updates):
-    answers = ChaseAnswers(rules, KnowledgeGraph(start), layout=layout)
+    with pytest.MonkeyPatch.context() as patch:
+        if layout == "mixed":
+            patch.setattr("reshuffle.reasoning.chase.store._SMALL_STORE", 0)
+            patch.setattr(Store, "_dense_at", lambda _self, _words: 3)
+        layout = "auto" if layout == "mixed" else layout
+        check_updates(ChaseAnswers(rules, KnowledgeGraph(start), layout=layout), rules, start, updates)
+
+
+def check_updates(answers: ChaseAnswers, rules: RuleBase, start: list[Fact], updates) -> None:
     facts = set(start)
     answers.count()
     for is_addition, triples in updates:

@@ -14,7 +14,7 @@ import numpy as np
 
 from reshuffle.errors import BudgetError
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.kernels.chase import joins, keysets, retraction
+from reshuffle.reasoning.kernels.chase import joins, keysets, retraction, rows
 from reshuffle.reasoning.kernels.chase.pairs import (
     FILLED,
     POOLED,
@@ -59,6 +59,7 @@ class Store:
         """`layout` forces one representation for all relations, for tests and comparisons."""
         self.program, self.layout, self.memory = program, layout, memory
         self.num_entities = num_entities
+        self._waiting: rows.Waiting | None = None
         self.pairs = self._empty(program.num_relations, entity_bits)
         self._tables(program.num_relations)
 
@@ -120,10 +121,10 @@ class Store:
         if not self.is_dense(relation):
             yield listed(self.pairs, relation)
             return
-        rows = self.pairs.bits[0, self.pairs.slot_of[relation]]
-        step = max(1, _BLOCK // max(1, rows.shape[0]))
+        words = self.pairs.bits[0, self.pairs.slot_of[relation]]
+        step = max(1, _BLOCK // max(1, words.shape[0]))
         for first in range(0, self.num_entities, step):
-            octets = rows[first : first + step].astype("<u8", copy=False).view(np.uint8)
+            octets = words[first : first + step].astype("<u8", copy=False).view(np.uint8)
             heads, tails = np.nonzero(np.unpackbits(octets, axis=1, bitorder="little"))
             yield (heads + first).astype(np.int32), tails.astype(np.int32)
 
@@ -135,7 +136,8 @@ class Store:
     @property
     def num_bytes(self) -> int:
         """What the arrays occupy."""
-        return sum(array.nbytes for array in self.pairs if isinstance(array, np.ndarray))
+        waiting = () if self._waiting is None else self._waiting
+        return sum(array.nbytes for array in (*self.pairs, *waiting) if isinstance(array, np.ndarray))
 
     # --- deriving -----------------------------------------------------------------------------------
 
@@ -151,7 +153,7 @@ class Store:
             seen = self.num_triples - int(self.pairs.counters[QUEUED])
             status = joins.PAUSED
             while status != joins.DONE:
-                status = joins.fixpoint(self.pairs, self.triggers, _BLOCK)
+                status = self._derive_some()
                 if status == joins.NO_ROOM:
                     self.make_room()
                 elif status == joins.WANTS_DENSE:
@@ -159,6 +161,18 @@ class Store:
                 drawn = self.num_triples - int(self.pairs.counters[QUEUED])
                 report(drawn - seen)
                 seen = drawn
+
+    def _derive_some(self) -> int:
+        if not self._all_are_dense():
+            return int(joins.fixpoint(self.pairs, self.triggers, _BLOCK))
+        shape = self.pairs.bits.shape
+        if self._waiting is None or self._waiting.bits.shape != shape:
+            self._waiting = _nothing_waiting(shape)
+        return int(rows.fixpoint_by_rows(self.pairs, self.triggers, self._waiting, _BLOCK // 64))
+
+    def _all_are_dense(self) -> bool:
+        slots = self.pairs.slot_of
+        return bool(np.array_equal(slots, np.arange(len(slots))))
 
     def remove(self, keys: NDArray[np.int64], facts: NDArray[np.int64]) -> bool:
         """Take facts back, given the set of those that stay; False when starting afresh is cheaper.
@@ -210,8 +224,8 @@ class Store:
             row_keys, row_of = keysets.rehashed_map(pairs.row_keys, pairs.row_of, 2 * len(pairs.row_keys))
             self._replace(row_keys=row_keys, row_of=row_of)
         if 2 * counters[ROWS] > len(pairs.row_start):
-            rows = {name: doubled(getattr(pairs, name)) for name in ("row_start", "row_size", "row_room")}
-            self._replace(**rows)
+            columns = ("row_start", "row_size", "row_room")
+            self._replace(**{name: doubled(getattr(pairs, name)) for name in columns})
         if 3 * counters[POOLED] > len(pairs.pool):  # a row that moves takes up to twice what is in use
             self._replace(pool=doubled(pairs.pool))
         if 2 * counters[QUEUED] > len(pairs.queue):
@@ -247,14 +261,14 @@ class Store:
         pairs = self.pairs
         pairs.counters[WANTED] = -1
         pairs.dense_at[relation] = _NEVER
-        slots, rows, words = pairs.bits.shape[1:]
+        slots, height, words = pairs.bits.shape[1:]
         slot = int(pairs.slot_of.max()) + 1
         if slot >= slots:
             # Pages that are never touched cost nothing, but a limit counts them.
             wanted = slots + 1 if self.memory is not None else min(max(1, 2 * slots), len(pairs.slot_of))
-            if not self._affordable(16 * (wanted - slots) * rows * words):
+            if not self._affordable(16 * (wanted - slots) * height * words):
                 return
-            bits = np.zeros((2, wanted, rows, words), dtype=np.uint64)
+            bits = np.zeros((2, wanted, height, words), dtype=np.uint64)
             bits[:, :slots] = pairs.bits
             self._replace(bits=bits)
         fill_bits(self.pairs, relation, slot)
@@ -269,22 +283,37 @@ class Store:
         more = num_relations - len(self.pairs.slot_of)
         if more <= 0:
             return
-        words = self.pairs.bits.shape[3]
+        dense, (slots, _, words) = self._all_are_dense(), self.pairs.bits.shape[1:]
+        if dense:  # stays so: a few relations more change nothing about the price
+            bits = np.zeros((2, num_relations, *self.pairs.bits.shape[2:]), dtype=np.uint64)
+            bits[:, :slots] = self.pairs.bits
+            self._replace(bits=bits)
+        new_slots = np.arange(slots, num_relations) if dense else np.full(more, SPARSE)
         self._replace(
-            slot_of=np.append(self.pairs.slot_of, np.full(more, SPARSE, dtype=np.int32)),
+            slot_of=np.append(self.pairs.slot_of, new_slots.astype(np.int32)),
             totals=np.append(self.pairs.totals, np.zeros(more, dtype=np.int64)),
             dense_at=np.append(self.pairs.dense_at, np.full(more, self._dense_at(words), dtype=np.int64)),
         )
         self._tables(num_relations)
 
     def _enlarge_bits(self) -> None:
-        slots, rows, words = self.pairs.bits.shape[1:]
-        if self.num_entities <= rows:
+        slots, height, words = self.pairs.bits.shape[1:]
+        if self.num_entities <= height:
             return
         wider = -(-3 * self.num_entities // 128)  # half as many again, since more may follow
         bits = np.zeros((2, slots, 64 * wider, wider), dtype=np.uint64)
-        bits[:, :, :rows, :words] = self.pairs.bits
+        bits[:, :, :height, :words] = self.pairs.bits
         self._replace(bits=bits)
+
+
+def _nothing_waiting(shape: tuple[int, ...]) -> rows.Waiting:
+    num_rows = shape[0] * shape[1] * shape[2]
+    return rows.Waiting(
+        bits=np.zeros(shape, dtype=np.uint64),
+        ring=np.empty(max(1, num_rows), dtype=np.int64),
+        in_ring=np.zeros(num_rows, dtype=np.bool_),
+        counters=np.zeros(2, dtype=np.int64),
+    )
 
 
 def doubled(array: NDArray[Any]) -> NDArray[Any]:
