@@ -103,31 +103,36 @@ class OrderingConstraints:
         """Do the constraints of the body entail those of the head, whatever the entity embeddings are?
 
         For a path this is B_r ⪯ B_rp ... B_r1 with identities anywhere between, for an intersection
-        B_r ⪯ max(B_r1, ..., B_rp) likewise: every one of B_r must be met.
+        B_r ⪯ max(B_r1, ..., B_rp) likewise: every one of B_r must be met. Where an inverse is known, each atom of
+        the body also leads back, as each triple of the graph does.
         """
-        words = [rule.body] if isinstance(rule, PathRule) else [(part,) for part in rule.body]
+        is_path = isinstance(rule, PathRule)
+        arrivals: dict[int, list[tuple[int, NDArray[np.int32]]]] = {}  # variable -> [(from which, sources)]
+        for place, relation in enumerate(rule.body):
+            start, end = (place, place + 1) if is_path else (0, 1)
+            arrivals.setdefault(end, []).append((start, self.source_of(relation)))
+            if (inverse := self.inverse_of(relation)) is not None:
+                arrivals.setdefault(start, []).append((end, self.source_of(inverse)))
+        last = len(rule.body) if is_path else 1
         return all(
-            any(start in self._origins(slot, word) for word in words)
+            (0, start) in self._origins((last, slot), arrivals)
             for start, slot in self.constrained_slots(rule.head)
         )
 
-    def _origins(self, slot: int, word: Sequence[str]) -> set[int]:
-        """The slots from which a path with eq-reduced type `word` leads to `slot`."""
-        slots = self._identity_origins({slot})
-        for relation in reversed(word):
-            source = self.source_of(relation)
-            slots = self._identity_origins({int(source[end]) for end in slots} - {UNCONSTRAINED})
-        return slots
-
-    def _identity_origins(self, slots: set[int]) -> set[int]:
-        found, waiting = set(slots), list(slots)
+    def _origins(
+        self, place: tuple[int, int], arrivals: Mapping[int, Sequence[tuple[int, NDArray[np.int32]]]]
+    ) -> set[tuple[int, int]]:
+        """All (variable, slot) whose value cannot exceed that of the given one."""
+        identities = [self.source_of(identity) for identity in self.identities]
+        found, waiting = {place}, [place]
         while waiting:
-            end = waiting.pop()
-            for identity in self.identities:
-                start = int(self.source_of(identity)[end])
-                if start != UNCONSTRAINED and start not in found:
-                    found.add(start)
-                    waiting.append(start)
+            variable, slot = waiting.pop()
+            steps = [*arrivals.get(variable, ()), *((variable, sources) for sources in identities)]
+            for other, sources in steps:
+                origin = (other, int(sources[slot]))
+                if origin[1] != UNCONSTRAINED and origin not in found:
+                    found.add(origin)
+                    waiting.append(origin)
         return found
 
     # --- files --------------------------------------------------------------------------------------
