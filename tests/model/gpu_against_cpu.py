@@ -6,7 +6,7 @@ import sys
 
 import torch
 
-from reshuffle.model.kernels import cpu, gpu
+from reshuffle.model.kernels import cpu
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # the interpreter works on CPU tensors
 
@@ -16,6 +16,8 @@ def moved(value: object) -> object:
 
 
 def compare(name: str, *arguments: object, **options: object) -> None:
+    from reshuffle.model.kernels import gpu
+
     ours = getattr(cpu, name)(*arguments, **options)
     theirs = getattr(gpu, name)(
         *map(moved, arguments), **{key: moved(value) for key, value in options.items()}
@@ -26,6 +28,8 @@ def compare(name: str, *arguments: object, **options: object) -> None:
 
 
 def main() -> None:
+    from reshuffle.model.kernels import gpu
+
     torch.manual_seed(0)
     states, messages = torch.rand(7, 300), torch.rand(5, 300)
     starts = torch.tensor([0, 2, 2, 5, 6, 8, 8, 9])
@@ -37,6 +41,8 @@ def main() -> None:
     compare("norms", states[:4] + 1e-25, states, torch.arange(4)[:, None])
     compare("norms", torch.full((2, 300), 1e-25), torch.zeros(7, 300), candidates[:2])  # squares underflow
     compare("all_norms", torch.full((2, 300), 1e-25), torch.zeros(7, 300))
+    infinite = torch.full((2, 300), torch.inf)
+    assert gpu.norms(moved(infinite), moved(infinite), moved(candidates[:2, :1] * 0)).isnan().all()
     compare("pulls", bodies, states, candidates, torch.rand(4, 9).round())
     compare("all_norms", bodies, states)
     matrices, relations, rows = torch.rand(3, 5, 5), torch.tensor([0, 0, 1, 2]), torch.tensor([1, 6, 1, 0])

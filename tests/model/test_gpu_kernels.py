@@ -31,14 +31,19 @@ def test_triton_and_numba_agree() -> None:
     if find_spec("triton") is None:
         pytest.skip("triton is not installed; it comes with torch's CUDA builds")
     found = outcome({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"})
-    if "only integer scalar arrays can be converted" in found.stderr or "can only be converted" in found.stderr:
+    if (
+        "only integer scalar arrays can be converted" in found.stderr
+        or "can only be converted" in found.stderr
+    ):
         pytest.skip("this Triton's interpreter does not work with this numpy: range() over a tensor")
     assert (found.returncode, found.stdout) == (0, "agree\n"), found.stderr
 
 
 def test_both_have_the_same_functions() -> None:
     text = Path(cpu.__file__).with_name("gpu.py").read_text(encoding="utf-8")
-    public = [name for name, value in vars(cpu).items() if callable(value) and value.__module__ == cpu.__name__]
+    public = [
+        name for name, value in vars(cpu).items() if callable(value) and value.__module__ == cpu.__name__
+    ]
     shared = [name for name in public if not name.startswith("_")]
     assert len(shared) == 7
     for name in shared:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from reshuffle.model.kernels.threads import threads_for
 
+_FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order; NaN and infinity stay what they are
 _TINY = np.finfo(np.float32).tiny
 _BLOCKS = (
     8  # what threads share out where rows would collide; fixed, so that sums do not depend on the machine
@@ -90,7 +91,7 @@ def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
     return result
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _add_product(matrix, state, result):
     """result += matrix x state; four columns of the matrix at a time, so that a row is loaded and stored less."""
     slots, channels = state.shape
@@ -111,14 +112,14 @@ def _add_product(matrix, state, result):
                 row[channel] += matrix[i, j] * state[j, channel]
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
 def _products(matrices, relations, states, rows, result):
     for product in numba.prange(rows.shape[0]):
         result[product] = 0
         _add_product(matrices[relations[product]], states[rows[product]], result[product])
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _is_zero(values):
     total = np.float32(0)
     for place in range(values.shape[0]):
@@ -126,7 +127,7 @@ def _is_zero(values):
     return total == 0
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
 def _to_matrices(gradient, relations, states, rows, partial):
     count, slots, channels = gradient.shape
     width = (count + _BLOCKS - 1) // _BLOCKS
@@ -144,7 +145,7 @@ def _to_matrices(gradient, relations, states, rows, partial):
                     matrix[i, j] += total
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
 def _to_states(gradient, transposed, relations, order, starts, to_states):
     for row in numba.prange(to_states.shape[0]):
         for place in range(starts[row], starts[row + 1]):
@@ -184,14 +185,17 @@ def _spread(gradient, winner, to_messages, to_states):
                     to_states[entity, column] = gradient[entity, column]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=True)
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _norm(body, state):
     """||ReLU(body - state)||_2; where the squares underflow the largest difference, so that 0 means captured."""
     total = np.float32(0)
     for column in range(body.shape[0]):
-        difference = max(body[column] - state[column], np.float32(0))
-        total += difference * difference
-    if total >= _TINY:
+        difference = body[column] - state[column]
+        positive = (
+            np.float32(0) if difference <= 0 else difference
+        )  # NaN stays NaN, so that training can stop
+        total += positive * positive
+    if not total < _TINY:
         return np.sqrt(total)
     largest = np.float32(0)
     for column in range(body.shape[0]):
@@ -199,7 +203,7 @@ def _norm(body, state):
     return largest
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
 def _norms(bodies, states, candidates, result):
     for query in numba.prange(candidates.shape[0]):
         body = bodies[query]
@@ -207,7 +211,7 @@ def _norms(bodies, states, candidates, result):
             result[query, place] = _norm(body, states[candidates[query, place]])
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
 def _pulls(bodies, states, candidates, weights, of_bodies, of_states):
     columns = bodies.shape[1]
     width = (columns + _BLOCKS - 1) // _BLOCKS
@@ -223,7 +227,7 @@ def _pulls(bodies, states, candidates, weights, of_bodies, of_states):
                         of_states[candidate, column] += pull
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=True)
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
 def _all_norms(bodies, states, result):
     for row in numba.prange(states.shape[0]):
         state = states[row]

@@ -118,10 +118,11 @@ def _norms(bodies, states, candidates, result, width, columns, ROWS: tl.constexp
             mask=wanted[:, None] & inside[None, :],
             other=0.0,
         )
-        difference = tl.maximum(body[None, :] - state, 0.0)
+        difference = body[None, :] - state
+        difference = tl.where(difference <= 0.0, 0.0, difference)  # NaN stays NaN, so that training can stop
         total += tl.sum(difference * difference, axis=1)
         largest = tl.maximum(largest, tl.max(difference, axis=1))
-    norm = tl.where(total >= _TINY, tl.sqrt(total), largest)
+    norm = tl.where(total < _TINY, largest, tl.sqrt(total))
     tl.store(result + query * width + place, norm, mask=wanted)
 
 
@@ -207,11 +208,12 @@ def _all_norms(
             mask=(row < num_rows)[:, None] & inside[None, :],
             other=0.0,
         )
-        difference = tl.maximum(body[:, None, :] - state[None, :, :], 0.0)
+        difference = body[:, None, :] - state[None, :, :]
+        difference = tl.where(difference <= 0.0, 0.0, difference)
         total += tl.sum(difference * difference, axis=2)
         largest = tl.maximum(largest, tl.max(difference, axis=2))
     tl.store(
         result + query[:, None].to(tl.int64) * num_rows + row[None, :],
-        tl.where(total >= _TINY, tl.sqrt(total), largest),
+        tl.where(total < _TINY, largest, tl.sqrt(total)),
         mask=(query < num_queries)[:, None] & (row < num_rows)[None, :],
     )

@@ -1,0 +1,147 @@
+"""`reshuffle train`, `evaluate` of what it wrote, and `search`, through the front door."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reshuffle.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PEOPLE = range(30)
+FACTS = [(f"p{n}", "bornIn", f"c{n % 5}") for n in PEOPLE] + [
+    (f"p{n}", "livesIn", f"c{n % 5}") for n in PEOPLE
+]
+QUICK = ["max_epochs=2", "num_slots=3", "num_channels=4", "num_layers=2", "num_negatives=5", "look_every=1"]
+
+
+def write(path: Path, triples: list[tuple[str, str, str]]) -> str:
+    path.write_text("".join("\t".join(triple) + "\n" for triple in triples), encoding="utf-8")
+    return str(path)
+
+
+def settings(*more: str) -> list[str]:
+    return [part for setting in (*QUICK, *more) for part in ("--set", setting)]
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> str:
+    return write(tmp_path / "facts.tsv", FACTS)
+
+
+def test_train_then_evaluate(facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tmp_path / "model")
+    valid = write(tmp_path / "valid.tsv", [("p0", "bornIn", "c1")])
+    assert main(["train", facts, "-o", model, "--valid", valid, "--json", *settings()]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["directory"] == model
+    assert (result["epochs"], set(result)) == (2, {"directory", "epochs", "best_epoch", "hits@10", "mrr"})
+    queries = write(tmp_path / "queries.tsv", [("p1", "livesIn", "c2")])
+    assert main(["evaluate", model, "--facts", facts, "--queries", queries, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert 0 <= report["metrics"]["hits@10"] <= 1
+    assert report["type_baseline"]["metrics"]["hits@10"] >= 0
+    assert "tie_rate" in report["metrics"] or "tie_rate" in report
+
+
+def test_a_benchmark_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tmp_path / "model")
+    assert main(["-v", "train", "families", "-o", model, *settings("max_epochs=1", "num_negatives=1")]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith(f"{model}: the model of epoch 1 of 1, validation hits@10 0.")
+    assert shown.err.startswith("epoch 1: loss ")
+    assert main(["evaluate", model, "--benchmark", "families"]) == 0
+    assert "type baseline" in capsys.readouterr().out
+
+
+def test_a_second_training_needs_resume(
+    facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", facts, "-o", str(tmp_path / "model")]
+    assert main([*command, *settings()]) == 0
+    assert main([*command, *settings()]) == 2
+    assert "there is a training in this directory already\n  hint: --resume" in capsys.readouterr().err
+    assert main([*command, *settings("max_epochs=3"), "--resume"]) == 0
+    assert "of 3" in capsys.readouterr().out
+    assert main([*command, *settings("margin=2"), "--resume"]) == 2
+    assert "other settings: margin = 1.0 (now 2.0)" in capsys.readouterr().err
+
+
+def test_a_settings_file_and_single_settings_over_it(
+    facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "a.toml"
+    config.write_text("num_slots = 5\nmargin = 0.5\n", encoding="utf-8")
+    model = tmp_path / "model"
+    assert main(["train", facts, "-o", str(model), "--config", str(config), *settings()]) == 0
+    text = (model / "settings.toml").read_text(encoding="utf-8")
+    assert "margin = 0.5" in text and "num_slots = 3" in text
+    config.write_text("num_slot = 5\n", encoding="utf-8")
+    assert main(["train", facts, "-o", str(model), "--config", str(config)]) == 2
+    assert "unknown setting 'num_slot'; did you mean 'num_slots'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["WN18R-v1"], "WN18RR-v1"),
+        (["no/such/file.tsv"], "no such file"),
+        (["families", "--set", "num_slot=3"], "unknown setting 'num_slot'; did you mean 'num_slots'"),
+        (["families", "--set", "num_slots"], "write key=value"),
+        (["families", "--device", "warp"], "unknown device 'warp'"),
+    ],
+)
+def test_bad_arguments(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", *arguments, "-o", str(tmp_path / "model")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_directory_that_is_no_model(facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(tmp_path), "--facts", facts, "--queries", facts]) == 2
+    assert "not a model directory: it has no settings.toml" in capsys.readouterr().err
+
+
+def test_queries_of_relations_never_seen_in_training(
+    facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tmp_path / "model")
+    assert main(["-q", "train", facts, "-o", model, *settings()]) == 0
+    graph = write(tmp_path / "graph.tsv", [*FACTS, ("p1", "worksIn", "c2")])
+    queries = write(tmp_path / "queries.tsv", [("p1", "livesIn", "c2"), ("p2", "worksIn", "c2")])
+    command = ["evaluate", model, "--facts", graph, "--queries", queries]
+    assert main(command) == 2
+    assert "worksIn" in capsys.readouterr().err
+    assert main([*command, "--unknown", "skip"]) == 0
+    assert "1 triples" in capsys.readouterr().out
+
+
+def test_search(facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "search")
+    command = ["search", facts, "-o", out, "--trials", "1", "--json", "--set", "max_epochs=1"]
+    assert main([*command, "--set", "num_negatives=1"]) == 0
+    (trial,) = json.loads(capsys.readouterr().out)["trials"]
+    assert set(trial) == {"num_layers", "num_slots", "num_channels", "margin", "learning_rate", "hits@10"}
+    assert (tmp_path / "search" / "best.toml").exists()
+
+
+@pytest.mark.parametrize("verb", [["train", "families"], ["search", "families"]])
+def test_without_torch_one_error_says_what_to_install(verb: list[str], tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['torch'] = None\n"
+        "from reshuffle.cli.main import main\n"
+        f"sys.exit(main([*{verb!r}, '-o', {str(tmp_path / 'model')!r}]))\n"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert (
+        found.stderr == "this needs torch, which is not installed\n  hint: pip install 'reshuffle[learn]'\n"
+    )

@@ -1,0 +1,207 @@
+"""Negatives, loss, stopping, validation ranks, settings, splitting of batches: the parts that know no model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from reshuffle.errors import InputError, ReshuffleError
+from reshuffle.learning.loss import margin_ranking
+from reshuffle.learning.memory import memory_in_use, run_in_pieces
+from reshuffle.learning.negatives import random_others
+from reshuffle.learning.settings import Settings, read_settings, setting_from_text
+from reshuffle.learning.stopping import Patience
+from reshuffle.learning.storage import to_toml
+from reshuffle.learning.validation import ValidationQueries, realistic_ranks
+from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+# --- negatives and loss ---------------------------------------------------------------------------------------
+
+
+def test_negatives_are_uniform_over_all_but_the_true_entity() -> None:
+    true = torch.tensor([0, 3, 9])
+    drawn = random_others(true, 30_000, num_entities=10, generator=torch.Generator().manual_seed(0))
+    assert not (drawn == true[:, None]).any()
+    for row, entity in zip(drawn, true.tolist(), strict=True):
+        counts = np.delete(np.bincount(row.numpy(), minlength=10), entity)
+        assert abs(counts / 30_000 - 1 / 9).max() < 0.01
+
+
+def test_with_one_entity_there_is_no_other() -> None:
+    drawn = random_others(torch.tensor([0]), 5, num_entities=1, generator=torch.Generator().manual_seed(0))
+    assert drawn.tolist() == [[0] * 5]
+
+
+def test_the_loss_is_the_papers_as_a_mean() -> None:
+    positives, negatives = torch.tensor([[-1.0], [0.0]]), torch.tensor([[-1.5, -3.0], [-0.5, -0.2]])
+    # max(0, s' - s + 1): 0.5, 0; 0.5, 0.8
+    torch.testing.assert_close(margin_ranking(positives, negatives, margin=1.0), torch.tensor(1.8 / 4))
+
+
+# --- stopping -------------------------------------------------------------------------------------------------
+
+
+def test_patience_counts_looks_without_an_improvement_of_one_percent() -> None:
+    patience = Patience(looks=2, relative_delta=0.01)
+    assert [patience.look(value, epoch) for epoch, value in enumerate([0.5, 0.504, 0.51, 0.51], start=1)] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert (patience.best, patience.best_epoch, patience.exhausted) == (0.51, 3, False)
+    assert not patience.look(0.515, 5)
+    assert patience.exhausted
+
+
+# --- validation -----------------------------------------------------------------------------------------------
+
+
+def brute_ranks(scores: torch.Tensor, valid: np.ndarray, known: np.ndarray, relations: int) -> list[float]:
+    """Filtered realistic ranks, query by query."""
+    triples = {tuple(t) for t in np.concatenate([valid, known]).tolist()}
+    triples |= {(t, r + relations, h) for h, r, t in triples}
+    forward = [tuple(t) for t in valid.tolist()]
+    ranks = []
+    for row, (head, relation, tail) in enumerate(forward + [(t, r + relations, h) for h, r, t in forward]):
+        others = [e for e in range(scores.shape[1]) if e == tail or (head, relation, e) not in triples]
+        better = sum(bool(scores[row, e] > scores[row, tail]) for e in others)
+        equal = sum(bool(scores[row, e] == scores[row, tail]) for e in others)
+        ranks.append(better + (equal + 1) / 2)
+    return ranks
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_validation_ranks_are_filtered_and_realistic(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    entities, relations = 12, 2
+    triples = np.unique(chance.integers([entities, relations, entities], size=(40, 3)), axis=0).astype(
+        np.int64
+    )
+    valid, known = triples[::4], np.delete(triples, np.s_[::4], axis=0)
+    model = ReshuffleModel(relations, Architecture(num_slots=2, num_channels=2, num_layers=2), seed=seed)
+    queries = ValidationQueries.build(valid, known, num_entities=entities, num_relations=relations)
+    states = torch.randint(2, (entities, 2, 2), generator=torch.Generator().manual_seed(seed)).float()
+    matrices = model.matrices().detach().round()  # many ties
+    bodies = model.bodies(matrices, states, queries.anchors, queries.relations)
+    scores = -torch.relu(bodies[:, None] - states[None]).flatten(2).norm(dim=2)
+    found = realistic_ranks(model, matrices, states, queries)
+    assert found.tolist() == brute_ranks(scores, valid, known, relations)
+
+
+def test_no_validation_triples_make_no_queries() -> None:
+    nothing, known = np.empty((0, 3), dtype=np.int64), np.array([[0, 0, 1]])
+    queries = ValidationQueries.build(nothing, known, num_entities=2, num_relations=1)
+    assert len(queries.anchors) == len(queries.known_entities) == 0
+
+
+# --- settings -------------------------------------------------------------------------------------------------
+
+
+def test_settings_from_toml(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(
+        'num_slots = 25\nmargin = 2\ninitial = "official"\n[paper]\n"hits@10" = 0.7\n', encoding="utf-8"
+    )
+    settings = read_settings(file)
+    assert settings.architecture.num_slots == 25
+    assert settings.training.margin == 2.0
+    assert isinstance(settings.training.margin, float)
+    assert settings.architecture.initial == "official"
+    file.write_text(to_toml(settings.to_dict()), encoding="utf-8")
+    assert read_settings(file) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("num_slot = 25", "unknown setting 'num_slot'; did you mean 'num_slots'"),
+        ("num_slots = 2.5", "setting 'num_slots' is 2.5; it must be of type int"),
+        ("num_slots = true", "setting 'num_slots' is True; it must be of type int"),
+        ('initial = "bit"', "setting 'initial' is 'bit'; it must be one of bits, official"),
+        ("num_slots 25", "not TOML: "),
+    ],
+)
+def test_bad_settings_files(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_settings(file)
+    assert str(caught.value).startswith(f"{file}: {message}")
+    assert "\n  hint: " in str(caught.value)
+
+
+def test_a_missing_settings_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        read_settings(tmp_path / "none.toml")
+
+
+def test_settings_as_typed() -> None:
+    assert setting_from_text("identity=false") == ("identity", False)
+    assert setting_from_text("symmetric=['a', 'b']") == ("symmetric", ["a", "b"])
+    with pytest.raises(ReshuffleError, match="'num_slots' is not a setting\n  hint: write key=value"):
+        setting_from_text("num_slots")
+    assert Settings().changed(symmetric=["a"]).architecture.symmetric == ("a",)
+
+
+def test_toml_keeps_odd_names() -> None:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    names = ["/film/film", 'a"b', "tab\there", "\x7f", "Zürich 😀", "back\\slash"]
+    assert tomllib.loads(to_toml({"names": names}, {"t": {"hits@10": 1e-05}})) == {
+        "names": names,
+        "t": {"hits@10": 1e-05},
+    }
+
+
+# --- memory ---------------------------------------------------------------------------------------------------
+
+
+def summed_up_to(most: int, tried: list[int]):
+    def step(parts: Sequence[torch.Tensor]) -> int:
+        tried.append(len(parts))
+        if max(map(len, parts)) > most:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. And more.")
+        return int(sum(part.sum() for part in parts))
+
+    return step
+
+
+def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_this_is_said() -> None:
+    tried: list[int] = []
+    said: list[str] = []
+    batch = torch.arange(100)
+    assert run_in_pieces(summed_up_to(30, tried), batch, pieces=1, notes=said.append) == (4950, 4)
+    assert tried == [1, 2, 4]
+    assert said == [
+        f"out of GPU memory: going on with batches in {pieces} pieces (CUDA out of memory)"
+        for pieces in (2, 4)
+    ]
+    assert run_in_pieces(summed_up_to(30, tried), batch, pieces=4, notes=said.append) == (4950, 4)
+    assert len(said) == 2
+
+
+def test_what_does_not_fit_at_all_is_an_error() -> None:
+    with pytest.raises(
+        ReshuffleError, match="does not suffice for a single triple: CUDA out of memory\n  hint: lower"
+    ):
+        run_in_pieces(summed_up_to(0, []), torch.arange(3), pieces=1, notes=lambda _text: None)
+
+
+def test_memory_in_use_grows_with_what_is_held() -> None:
+    device = torch.device("cpu")
+    before = memory_in_use(device)
+    held = torch.ones(1 << 24)
+    assert memory_in_use(device) - before > 0.9 * held.numel() * 4

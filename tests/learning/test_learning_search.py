@@ -1,0 +1,59 @@
+"""The hyperparameter search: the paper's ranges, chosen by validation, taken up again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reshuffle.errors import ReshuffleError
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.learning import search
+from reshuffle.learning.search import RANGES, Search
+from reshuffle.learning.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FACTS = KnowledgeGraph([(f"p{n}", "r", f"p{n + 1}") for n in range(20)])
+QUICK = Settings().changed(max_epochs=1, num_negatives=2)
+
+
+@pytest.fixture(autouse=True)
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "RANGES", {"num_slots": (2, 3), "margin": (0.5, 1.0, 2.0)})
+
+
+def test_the_ranges_are_the_papers() -> None:
+    assert RANGES == {
+        "num_layers": (3, 4, 5),
+        "num_slots": (20, 25, 30),
+        "num_channels": (40, 60, 80),
+        "margin": (0.5, 1.0, 2.0),
+        "learning_rate": (0.005, 0.01),
+    }
+
+
+def test_it_counts_earlier_trials_and_keeps_the_best(tmp_path: Path) -> None:
+    first = Search(FACTS, QUICK, tmp_path, device="cpu").run(2)
+    assert len(first) == 2
+    again = Search(FACTS, QUICK, tmp_path, device="cpu").run(4)
+    assert len(again) == 4
+    assert all(trial.to_dict() in [one.to_dict() for one in again] for trial in first)
+    assert [trial.score for trial in again] == sorted((trial.score for trial in again), reverse=True)
+    best = read_settings(tmp_path / "best.toml")
+    assert best == QUICK.changed(**again[0].values)
+    assert Search(FACTS, QUICK, tmp_path, device="cpu").run(3) == again  # nothing left to do
+
+
+def test_a_trial_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
+    study = Search(FACTS, QUICK, tmp_path, device="cpu")._study()
+    waiting = study.ask()
+    wanted = {name: waiting.suggest_categorical(name, choices) for name, choices in search.RANGES.items()}
+    found = Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+    assert found[0].values == wanted
+
+
+def test_without_validation_triples_there_is_nothing_to_choose_by(tmp_path: Path) -> None:
+    with pytest.raises(ReshuffleError, match="no validation triples to choose by"):
+        Search(KnowledgeGraph([("a", "r", "b")]), QUICK, tmp_path, device="cpu").run(1)

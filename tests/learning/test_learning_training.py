@@ -1,0 +1,363 @@
+"""Training as a whole: it learns, repeats itself, goes on after a kill, and stops when it must."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from reshuffle.errors import InputError, ReshuffleError, UnknownNameError
+from reshuffle.evaluation import evaluate
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
+from reshuffle.learning.estimator import Reshuffle, chosen_device
+from reshuffle.learning.examples import examples_of
+from reshuffle.learning.running import CHECKPOINT, progress_note, run_training
+from reshuffle.learning.training import Trainer
+from reshuffle.rules.benchmarks import load_benchmark
+
+if TYPE_CHECKING:
+    from reshuffle.kg.benchmarks import InductiveBenchmark
+
+TINY = {
+    "num_slots": 4,
+    "num_channels": 6,
+    "num_layers": 2,
+    "num_negatives": 5,
+    "look_every": 2,
+    "max_epochs": 6,
+    "batch_size": 64,
+}
+FACTS = KnowledgeGraph(
+    [(f"p{n}", "parent", f"p{n + 1}") for n in range(20)]
+    + [(f"p{n}", "grandparent", f"p{n + 2}") for n in range(19)]
+)
+
+
+@cache
+def families() -> InductiveBenchmark:
+    return load_benchmark("families")
+
+
+def model(**changes: Any) -> Reshuffle:
+    return Reshuffle(device="cpu", **{**TINY, **changes})
+
+
+def trainer(facts: KnowledgeGraph = FACTS, **changes: Any) -> Trainer:
+    settings = model(**changes).settings
+    data = examples_of(facts, None, seed=settings.training.seed)[1]
+    return Trainer(data, settings.architecture, settings.training, device=torch.device("cpu"))
+
+
+def losses(one: Trainer) -> list[float]:
+    return [epoch.loss for epoch in one.history.epochs]
+
+
+# --- learning -------------------------------------------------------------------------------------------------
+
+
+def test_it_learns_families_better_than_chance_and_than_types() -> None:
+    settings = {"num_slots": 6, "num_channels": 8, "num_layers": 2, "num_negatives": 20, "redraw": "call"}
+    fitted = Reshuffle(device="cpu", max_epochs=15, look_every=5, **settings).fit(families().train)
+    report = evaluate(
+        fitted.on(families().test.facts),
+        families().test.queries,
+        protocol="sampled-50",
+        known=families().test,
+    )
+    assert report["hits@10"] > 0.4  # chance: 10 of 51
+    assert fitted.history.epochs[-1].loss < fitted.history.epochs[0].loss
+    assert fitted.summary()["hits@10"] == max(
+        epoch.hits_at_10 for epoch in fitted.history.epochs if epoch.hits_at_10 is not None
+    )
+
+
+@pytest.mark.parametrize("redraw", ["once", "step", "call"])
+@pytest.mark.parametrize("changes", [{}, {"row_function": "square"}, {"bias": True, "identity": False}])
+def test_the_same_seed_gives_the_same_curve_and_another_does_not(
+    redraw: str, changes: dict[str, Any]
+) -> None:
+    curves = []
+    for seed in (1, 1, 2):
+        one = trainer(redraw=redraw, seed=seed, max_epochs=3, **changes)
+        run_training(one)
+        curves.append(losses(one))
+    assert curves[0] == curves[1] != curves[2]
+
+
+def test_redraw_says_how_often_initial_values_are_drawn() -> None:
+    for redraw, changes in (("once", False), ("step", True)):
+        one = trainer(redraw=redraw)
+        matrices = one.model.matrices()
+        assert bool((one.states(matrices) != one.states(matrices)).any()) == changes
+
+
+def test_the_gradient_of_a_batch_in_pieces_is_that_of_the_batch() -> None:
+    one = trainer(redraw="once", num_negatives=4000)
+    batch = torch.arange(16)
+    found = []
+    for pieces in (1, 4):
+        one._gradients(batch.chunk(pieces))
+        found.append(one.model.matrices.logits.grad.clone())
+    # The negatives differ between the two, so only many of them make the gradients close.
+    assert torch.nn.functional.cosine_similarity(found[0].flatten(), found[1].flatten(), dim=0) > 0.9
+    assert found[1].norm() / found[0].norm() == pytest.approx(1, abs=0.2)
+
+
+def test_hidden_targets_send_no_message_in_their_step() -> None:
+    facts = KnowledgeGraph([("a", "r", "b"), *((f"x{n}", "r", f"y{n}") for n in range(3))])
+    shown, hidden = trainer(facts, redraw="once"), trainer(facts, redraw="once", hide_targets=True)
+    everything = torch.arange(len(shown.examples))
+    assert hidden.graph.hiding(everything % len(facts)).unique().max() == hidden.graph.num_messages
+    assert shown.loss(everything).item() != hidden.loss(everything).item()
+
+
+# --- unusual data ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [("a", "r", "b")],
+        [("a", "r", "a")],
+        [("a", "r", "b"), ("c", "s", "d"), ("e", "t", "f")],
+    ],
+    ids=["one triple", "one entity", "each relation once"],
+)
+def test_small_graphs_train_and_answer(facts: list[tuple[str, str, str]]) -> None:
+    fitted = model(batch_size=1).fit(KnowledgeGraph(facts))
+    answers = fitted.on(KnowledgeGraph([*facts, ("z", "r", "a")]))
+    assert answers.states.isfinite().all()
+    assert fitted.summary()["epochs"] == 6
+    assert fitted.summary()["best_epoch"] == 6  # nothing to look at: the last
+    changed = (
+        fitted.model.matrices.logits
+        - Trainer(
+            examples_of(KnowledgeGraph(facts), None, seed=1)[1],
+            fitted.settings.architecture,
+            fitted.settings.training,
+            device=torch.device("cpu"),
+        ).model.matrices.logits
+    )
+    assert len(facts) == 1 or changed.abs().max() > 0
+
+
+def test_isolated_entities_and_relations_without_facts() -> None:
+    split = families().train
+    facts = KnowledgeGraph.from_ids(
+        split.facts.heads[:5],
+        split.facts.relation_ids[:5],
+        split.facts.tails[:5],
+        entities=split.facts.entities,
+        relations=split.facts.relations,
+    )
+    said: list[str] = []
+    fitted = model(max_epochs=2).fit(facts, valid=split.valid, notes=said.append)
+    assert set(fitted.relations) == {relation for _, relation, _ in facts}
+    assert len(said) == 1 and "validation triples are left out" in said[0]
+    learned = fitted.on(split.facts).learned_relations
+    assert learned.sum() == len(fitted.relations) < len(split.facts.relations)
+
+
+def test_training_on_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="there are no triples to train on"):
+        model().fit(KnowledgeGraph())
+
+
+def test_ten_percent_are_held_out_by_seed() -> None:
+    held = [
+        {tuple(row) for row in examples_of(FACTS, None, seed=seed)[1].valid.tolist()} for seed in (1, 1, 2)
+    ]
+    assert len(held[0]) == 3
+    assert held[0] == held[1] != held[2]
+    _, data = examples_of(FACTS, None, seed=1)
+    assert len(data.triples) + len(data.valid) == len(FACTS)
+    assert held[0].isdisjoint(map(tuple, data.triples.tolist()))
+
+
+def test_symmetric_relations_are_given_by_name() -> None:
+    fitted = model(symmetric=["parent"], max_epochs=1).fit(FACTS)
+    rows = fitted.model.matrices()
+    number = fitted.relations.index("parent")
+    assert torch.equal(rows[number], rows[number + 2])
+    constraints = fitted.harden()
+    assert constraints.source_of("parent").tolist() == constraints.source_of("parent^-1").tolist()
+    with pytest.raises(
+        UnknownNameError, match="unknown relation in 'symmetric' 'parents'; did you mean 'parent'"
+    ):
+        model(symmetric=["parents"]).fit(FACTS)
+
+
+def test_private_states_cannot_be_trained_with_but_answer() -> None:
+    with pytest.raises(ReshuffleError, match="private initial states cannot be trained with"):
+        model(initial="private").fit(FACTS)
+    fitted = model(max_epochs=1).fit(FACTS)
+    import numpy as np
+
+    one, other = (
+        fitted.on(FACTS, initial="private", seed=seed).scores(
+            np.array([0, 3], dtype=np.int32), np.array([0, 1], dtype=np.int32), side=side, candidates=None
+        )
+        for seed, side in ((1, "tail"), (2, "tail"))
+    )
+    np.testing.assert_array_equal(one, other)  # no chance
+
+
+def test_devices() -> None:
+    assert chosen_device("cpu") == torch.device("cpu")
+    with pytest.raises(ReshuffleError, match="unknown device 'tpu9'"):
+        chosen_device("tpu9")
+    if not torch.cuda.is_available():
+        with pytest.raises(ReshuffleError, match="torch sees no GPU\n  hint: "):
+            chosen_device("cuda")
+
+
+# --- going on ---------------------------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_holds_everything_the_next_epoch_depends_on(tmp_path: Path) -> None:
+    whole = trainer(redraw="call", look_every=1)
+    run_training(whole)
+    cut = trainer(redraw="call", look_every=1)
+    for epoch in cut.epochs():
+        if epoch.number == 3:
+            save_checkpoint(cut, tmp_path / "c.safetensors")
+            break
+    fresh = trainer(redraw="call", look_every=1)
+    load_checkpoint(fresh, tmp_path / "c.safetensors")
+    run_training(fresh)
+    assert fresh.history == whole.history
+    assert fresh.patience == whole.patience
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(fresh.model.state_dict()[name], value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"margin": 2.0}, r"made with other settings: margin = 1.0 \(now 2.0\)"),
+        ({"facts": KnowledgeGraph([("a", "r", "b")] * 1)}, "made with other triples"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    save_checkpoint(trainer(), tmp_path / "c.safetensors")
+    with pytest.raises(InputError, match=message):
+        load_checkpoint(trainer(**changes), tmp_path / "c.safetensors")
+
+
+def test_a_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.safetensors"
+    save_checkpoint(trainer(), path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match="not a checkpoint, or cut short\n  hint: remove it to start anew"):
+        load_checkpoint(trainer(), path)
+
+
+def test_more_epochs_may_be_asked_for_later(tmp_path: Path) -> None:
+    first = model(max_epochs=4).fit(FACTS, directory=tmp_path)
+    more = model(max_epochs=6).fit(FACTS, directory=tmp_path, resume=True)
+    whole = model(max_epochs=6).fit(FACTS)
+    assert first.summary()["epochs"] == 4
+    assert [e.loss for e in more.history.epochs] == [e.loss for e in whole.history.epochs]
+
+
+def test_a_second_training_in_a_directory_must_say_resume(tmp_path: Path) -> None:
+    model(max_epochs=2).fit(FACTS, directory=tmp_path)
+    with pytest.raises(InputError, match="a training in this directory already\n  hint: --resume"):
+        model(max_epochs=2).fit(FACTS, directory=tmp_path)
+
+
+def log_of(directory: Path) -> list[dict[str, str]]:
+    with (directory / "log.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_log_has_every_epoch_once(tmp_path: Path) -> None:
+    model(max_epochs=4).fit(FACTS, directory=tmp_path)
+    with (tmp_path / "log.csv").open("a", encoding="utf-8") as file:
+        file.write("5,0.1,,,9.0\r\n6,0.")  # epochs after the last checkpoint, the last of them cut short
+    fitted = model(max_epochs=6).fit(FACTS, directory=tmp_path, resume=True)
+    rows = log_of(tmp_path)
+    assert [row["epoch"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
+    assert [float(row["loss"]) for row in rows] == [epoch.loss for epoch in fitted.history.epochs]
+    assert [row["hits@10"] != "" for row in rows] == [False, True] * 3
+    seconds = [float(row["seconds"]) for row in rows]
+    assert seconds == sorted(seconds)
+    assert list((tmp_path / "tensorboard").glob("events*"))
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import test_learning_training
+test_learning_training.long_training(sys.argv[1])
+"""
+
+
+def long_training(directory: str) -> Reshuffle:
+    fitted = model(max_epochs=150, patience=1000).fit(FACTS, directory=directory, resume=True)
+    fitted.save(directory)
+    return fitted
+
+
+def test_after_kills_at_any_moment_the_result_is_that_of_an_uninterrupted_run(tmp_path: Path) -> None:
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    command = [sys.executable, "-c", KILLED, str(killed), str(Path(__file__).parent)]
+    for most in (3, 60):  # kill -9 once the log has that many epochs
+        running = subprocess.Popen(command)
+        while running.poll() is None and _epochs(killed) < most:
+            time.sleep(0.01)
+        running.kill()
+        assert running.wait() == -signal.SIGKILL
+        assert most <= _epochs(killed) < 150
+    long_training(str(killed))
+    long_training(str(whole))
+    for column in ("epoch", "loss", "hits@10", "mrr"):
+        assert [row[column] for row in log_of(killed)] == [row[column] for row in log_of(whole)]
+    for file in ("model.safetensors", "settings.toml"):
+        assert (killed / file).read_bytes() == (whole / file).read_bytes()
+
+
+def _epochs(directory: Path) -> int:
+    try:
+        return len((directory / "log.csv").read_text(encoding="utf-8").splitlines()) - 1
+    except FileNotFoundError:
+        return 0
+
+
+# --- trouble ----------------------------------------------------------------------------------------------------
+
+
+def test_a_diverging_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
+    settings = {"row_function": "square", "learning_rate": 1e18, "look_every": 1, "batch_size": 1024}
+    with pytest.raises(ReshuffleError, match=r"the loss became .* in epoch \d") as caught:
+        model(**settings).fit(FACTS, directory=tmp_path)
+    assert "hint: lower the learning rate (learning_rate = 1e+18)" in str(caught.value)
+    kept = trainer(**settings)
+    load_checkpoint(kept, tmp_path / CHECKPOINT)
+    assert all(parameter.isfinite().all() for parameter in kept.model.parameters())
+    assert len(kept.history.epochs) == caught.value.epoch - 1 >= 1
+
+
+def test_the_note_beside_the_bar() -> None:
+    one = trainer()
+    notes = [progress_note(one, epoch) for epoch in one.epochs()]
+    assert "hits@10" not in notes[0]
+    assert f"loss {one.history.epochs[-1].loss:.4f}, hits@10 {one.patience.best:.3f} (epoch " in notes[-1]
+    assert notes[-1].endswith(" GB")
+
+
+@pytest.mark.parametrize("name", ["batch_size", "num_negatives", "look_every"])
+def test_settings_that_make_no_sense_are_refused(name: str) -> None:
+    with pytest.raises(ReshuffleError, match=f"setting '{name}' is 0; it must be at least 1"):
+        model(**{name: 0}).fit(FACTS)

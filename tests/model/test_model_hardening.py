@@ -1,0 +1,193 @@
+"""Hard matrices in floating point are the constraints, exactly; and learned ones harden to constraints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+
+from reshuffle.errors import BudgetError, NotExpressibleError, ReshuffleError
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.learning.estimator import Reshuffle
+from reshuffle.reasoning import Reasoner
+from reshuffle.reasoning.reference import captured, propagate
+from reshuffle.rulegraphs import constraints_for
+from reshuffle.rules import PathRule, RuleBase
+from strategies import fact_lists, regular_bases, rule_bases
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reshuffle.constraints import OrderingConstraints
+
+GRANDPARENT = RuleBase((PathRule(("parent", "parent"), "grandparent"),))
+FEW = settings(max_examples=20)
+CONVERGED = 20  # layers; more than any path here is long
+
+
+def compiled(base: RuleBase) -> OrderingConstraints:
+    try:
+        return constraints_for(base)
+    except (NotExpressibleError, BudgetError):
+        assume(False)
+        raise
+
+
+def hard_model(constraints: OrderingConstraints, layers: int) -> Reshuffle:
+    return Reshuffle.from_constraints(constraints, num_layers=layers, device="cpu")
+
+
+def all_scores(model: Reshuffle, graph: KnowledgeGraph, relation: str, side: str) -> NDArray[np.float32]:
+    """[head, tail]."""
+    everyone = np.arange(graph.num_entities, dtype=np.int32)
+    relations = np.full_like(everyone, graph.relations.id(relation))
+    scores = model.on(graph).scores(everyone, relations, side=side, candidates=None)
+    return scores if side == "tail" else scores.T
+
+
+@FEW
+@given(rule_bases(inverses=True), fact_lists(most=8))
+def test_layers_of_hard_matrices_are_the_gnn_equation_on_sets(base, facts):
+    assume(facts)
+    constraints, graph = compiled(base), KnowledgeGraph(facts)
+    model = hard_model(constraints, 3)
+    slots = torch.arange(constraints.num_slots)
+    owners = torch.cartesian_prod(torch.arange(graph.num_entities), slots).view(-1, 2)
+    numbers = [model.relations.index(r) if r in model.relations else -1 for r in graph.relations]
+    triples = np.stack([graph.heads, np.array(numbers)[graph.relation_ids], graph.tails], axis=1)
+    messages = model.model.graph_of(
+        triples[triples[:, 1] >= 0].astype(np.int64), num_entities=graph.num_entities
+    )
+    states = model.model.states(messages, model.model.matrices(), torch.Generator(), owners=owners)
+    expected = propagate(constraints, facts, layers=3)
+    for (entity, slot), values in expected.items():
+        arrived = owners[states[graph.entities.id(entity), slot] == 1].tolist()
+        assert {(graph.entities[e], s) for e, s in arrived} == values
+    assert set(states.unique().tolist()) <= {0.0, 1.0}
+
+    plain = replace(constraints, roots={})  # every slot counts, as for the score
+    for number, relation in enumerate(model.relations):
+        for head in graph.entities:
+            for tail in graph.entities:
+                body = model.model.matrices()[number] @ states[graph.entities.id(head)]
+                score = -torch.relu(body - states[graph.entities.id(tail)]).norm().item()
+                known = relation in constraints.relation_ids
+                assert (score == 0.0) == (not known or captured(plain, expected, (head, relation, tail)))
+
+
+@FEW
+@given(regular_bases(levels=2), fact_lists(relations=2, most=6))
+def test_the_score_is_0_iff_the_triple_follows(base, facts):
+    facts = [(h, r, t) for h, r, t in facts] + [("e1", relation, "e2") for relation in base.relations[:1]]
+    constraints, graph = compiled(base), KnowledgeGraph(facts)
+    assume(constraints.num_slots <= 16)
+    model, answers = hard_model(constraints, CONVERGED), Reasoner(base).on(graph)
+    for relation in graph.relations:
+        if relation in constraints.relation_ids:
+            expected = [[answers.holds(h, relation, t) for t in graph.entities] for h in graph.entities]
+            for side in ("tail", "head"):
+                assert (all_scores(model, graph, relation, side) == 0.0).tolist() == expected
+
+
+def test_the_tutorial_example_by_scores() -> None:
+    graph = KnowledgeGraph([("a", "parent", "b"), ("b", "parent", "c"), ("x", "grandparent", "y")])
+    scores = all_scores(hard_model(constraints_for(GRANDPARENT), 4), graph, "grandparent", "tail")
+    ids = graph.entities.id
+    assert scores[ids("a"), ids("c")] == 0.0 and scores[ids("x"), ids("y")] == 0.0
+    assert (scores == 0).sum() == 2
+    assert scores.max() == 0.0
+
+
+def test_random_bits_never_miss_what_follows() -> None:
+    graph = KnowledgeGraph([("a", "parent", "b"), ("b", "parent", "c"), ("x", "grandparent", "y")])
+    model = hard_model(constraints_for(GRANDPARENT), 4)
+    exact = all_scores(model, graph, "grandparent", "tail") == 0
+    sketched = model.on(graph, initial="bits", seed=3)
+    everyone = np.arange(graph.num_entities, dtype=np.int32)
+    relations = np.full_like(everyone, graph.relations.id("grandparent"))
+    for side in ("tail", "head"):
+        scores = sketched.scores(everyone, relations, side=side, candidates=None)
+        assert ((scores if side == "tail" else scores.T)[exact] == 0).all()
+        chosen = np.tile(everyone[::-1], (len(everyone), 1))
+        again = sketched.scores(everyone, relations, side=side, candidates=chosen)
+        np.testing.assert_allclose(again, scores[:, ::-1], rtol=1e-6)
+
+
+@FEW
+@given(rule_bases(inverses=True))
+def test_there_and_back_again(base):
+    constraints = compiled(base)
+    again = hard_model(constraints, 2).harden()
+    assert again.identities == constraints.identities
+    assert not again.roots
+    for relation in set(constraints.relations) - constraints.hidden:
+        np.testing.assert_array_equal(again.source_of(relation), constraints.source_of(relation))
+    for relation in set(again.relations) - set(constraints.relations):
+        assert not again.constrained_slots(relation)
+
+
+def test_a_finite_strength_leaves_the_rows_soft_and_hardens_to_the_same() -> None:
+    constraints = constraints_for(GRANDPARENT)
+    soft = Reshuffle.from_constraints(constraints, strength=5.0, device="cpu")
+    rows = soft.model.matrices()
+    assert ((rows > 0) & (rows < 1)).all()
+    np.testing.assert_array_equal(
+        soft.harden().source_of("grandparent"), constraints.source_of("grandparent")
+    )
+
+
+def learned(**changes: object) -> Reshuffle:
+    facts = KnowledgeGraph([("a", "r", "b"), ("b", "s", "c"), ("c", "r", "a")])
+    return Reshuffle(**{"num_slots": 3, "num_channels": 4, "max_epochs": 1, "device": "cpu", **changes}).fit(
+        facts
+    )
+
+
+def test_hardening_takes_the_largest_logit_and_the_last_is_no_constraint() -> None:
+    model = learned()
+    logits = model.model.matrices.logits.data
+    logits.zero_()
+    logits[0, 0, 2] = 1.0  # r: slot 0 from slot 2
+    logits[0, 1, 3] = 1.0  # r: slot 1 from none
+    logits[2, 2, 1] = 1.0  # r^-1: slot 2 from slot 1
+    constraints = model.harden()
+    assert constraints.relations == ("r", "s", "r^-1", "s^-1", "eq")
+    assert constraints.identities == {"eq"}
+    assert constraints.source_of("r").tolist() == [2, -1, 0]
+    assert constraints.source_of("r^-1").tolist() == [0, 0, 1]
+    assert not constraints.roots
+
+
+def test_a_relation_named_eq_does_not_clash_with_the_identity() -> None:
+    model = Reshuffle(num_slots=2, max_epochs=1, device="cpu").fit(KnowledgeGraph([("a", "eq", "b")]))
+    assert model.harden().identities == {"eq1"}
+
+
+def test_without_loops_there_is_no_identity() -> None:
+    assert learned(identity=False).harden().relations == ("r", "s", "r^-1", "s^-1")
+
+
+def test_a_bias_is_refused_unless_it_is_0() -> None:
+    model = learned(bias=True, max_epochs=0)
+    assert model.harden().num_slots == 3
+    model.model.bias.data[1, 0] = 0.1
+    with pytest.raises(
+        ReshuffleError, match=r"a model with a bias c_r has no hard form: .*\n  hint: .*bias = false"
+    ):
+        model.harden()
+
+
+def test_the_squared_variant_is_refused() -> None:
+    with pytest.raises(ReshuffleError, match="the squared variant has no hard form"):
+        learned(row_function="square").harden()
+
+
+def test_clashing_names_are_refused() -> None:
+    facts = KnowledgeGraph([("a", "r", "b"), ("b", "r^-1", "c")])
+    model = Reshuffle(num_slots=2, max_epochs=1, device="cpu").fit(facts)
+    with pytest.raises(ReshuffleError, match=r"one name: r, r\^-1"):
+        model.harden()
