@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import paper_figures as figures
 import paper_printed as printed
 import pytest
 from hypothesis import assume, given, settings
@@ -45,6 +46,12 @@ def test_every_rule_base_has_a_bounded_rule_graph(base: RuleBase, bound: int) ->
 @settings(max_examples=100)
 def test_inverses_too(base: RuleBase, bound: int) -> None:
     assert_bounded_rule_graph(base, bound)
+
+
+def test_an_atom_is_not_shared_with_one_that_was_cut_off_earlier() -> None:
+    """After s, `a` is read within x (longer, cut off at m = 3) before it is read within y, where it still counts."""
+    base = figures.rules("s;x -> z", "s;y -> w", "a;b;c -> x", "a;b -> y", "d;a;e -> a")
+    assert_bounded_rule_graph(base, 3)
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import paper_printed as printed
@@ -131,3 +133,12 @@ def test_rule_paths_in_the_left_regular_construction(base: RuleBase) -> None:
 @settings(max_examples=100)
 def test_ours_is_no_larger_on_left_regular_bases(base: RuleBase) -> None:
     assert build(base).num_nodes <= printed.left_regular(base).num_nodes
+
+
+def test_the_errata_name_tests_that_exist() -> None:
+    folder = Path(__file__).parent
+    text = (folder.parents[1] / "docs" / "explanation" / "errata.md").read_text(encoding="utf-8")
+    sources = "".join(file.read_text(encoding="utf-8") for file in folder.glob("test_*.py"))
+    named = re.findall(r"`(test_\w+)`", text)
+    assert len(named) > 10
+    assert [name for name in named if f"def {name}(" not in sources] == []

@@ -132,6 +132,13 @@ def test_bodies_of_n_atoms_cost_n_minus_1_steps() -> None:
     assert steps["x0", "d", "x4"] == 3
 
 
+def test_the_steps_of_both_sides_add_up() -> None:
+    """Four r in a row need three applications, however they are grouped."""
+    facts = [(f"x{n}", "r", f"x{n + 1}") for n in range(4)]
+    assert entails_within(TRANSITIVE, facts, ("x0", "r", "x4"), 3)
+    assert not entails_within(TRANSITIVE, facts, ("x0", "r", "x4"), 2)
+
+
 def test_steps_with_intersections_are_refused() -> None:
     with pytest.raises(NotExpressibleError) as caught:
         entails_within(RuleBase((IntersectionRule(("a", "b"), "c"),)), [], ("x", "c", "y"), 1)
