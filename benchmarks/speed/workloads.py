@@ -185,7 +185,7 @@ def clingo(path: str, workload: str) -> dict[str, Any]:
 # --- linearised by hand -----------------------------------------------------------------------------
 
 _CLOSURE = """
-CREATE TEMP TABLE {name} AS WITH RECURSIVE _closure(h, t) AS (
+CREATE TEMP TABLE {name} AS WITH RECURSIVE closure(h, t) AS (
   SELECT h, t FROM {step} UNION SELECT closure.h, {step}.t FROM closure JOIN {step} ON closure.t = {step}.h
 ) SELECT * FROM closure;
 """
