@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from tests.strategies import fact_lists, rule_bases
 
 from reshuffle.errors import BudgetError, UnknownNameError
-from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg import KnowledgeGraph, inverse_name
 from reshuffle.reasoning.answers import Count
 from reshuffle.reasoning.chase import ChaseAnswers
 from reshuffle.reasoning.chase.store import Store
@@ -53,6 +54,13 @@ def check_all(answers: ChaseAnswers, rules: RuleBase, facts: list[Fact]) -> None
         total = sum(fact[1] == relation for fact in expected)
         given_ones = sum(fact[1] == relation for fact in set(facts))
         assert answers.counts()[relation] == Count(total - given_ones, total)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rules=ANY_RULES, facts=fact_lists(most=16))
+def test_heads_may_run_backwards(rules: RuleBase, facts: list[Fact]):
+    turned = RuleBase(tuple(replace(rule, head=inverse_name(rule.head)) for rule in rules))
+    check_all(ChaseAnswers(turned, KnowledgeGraph(facts)), turned, facts)
 
 
 @settings(max_examples=60, deadline=None)
@@ -188,3 +196,22 @@ def test_the_same_entity_may_stand_for_several_variables(seed: int):
     facts = [(e, r, e) for e, r, _ in random_graph(3, 6, 2, seed)]
     rules = RuleBase((PathRule(("r0", "r0^-1", "r1"), "r2"),))
     assert everything(ChaseAnswers(rules, KnowledgeGraph(facts))) == closure(rules, facts)
+
+
+def test_bits_beyond_the_limit_are_refused_and_not_taken_unasked():
+    graph = KnowledgeGraph([(f"e{number}", "r", f"e{number + 1}") for number in range(5_000)])
+    rules = RuleBase((PathRule(("r", "r"), "s"),))
+    with pytest.raises(BudgetError, match="all pairs of all relations as bits take 12,505,000"):
+        ChaseAnswers(rules, graph, layout="dense", memory=5_000_000).count()
+    limited = ChaseAnswers(rules, graph, memory=5_000_000)
+    assert limited.count() == 4_999
+    assert limited._store.num_bytes <= 5_000_000
+
+
+def test_more_names_than_fit_a_key_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("reshuffle.reasoning.chase.answers._LEAST_BITS", 31)
+    rules = RuleBase(tuple(PathRule((f"r{number}",), "r") for number in range(3)))
+    with pytest.raises(
+        BudgetError, match=r"2 entities and 4 relations .* do not fit the chase's keys of 63 bits"
+    ):
+        ChaseAnswers(rules, KnowledgeGraph([("a", "r0", "b")])).count()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from tests.strategies import fact_lists, rule_bases
 
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
 from reshuffle.reasoning.chase import ChaseAnswers, search
+from reshuffle.reasoning.chase.cheapest import CheapestSizes
 from reshuffle.reasoning.proofs import Proof, check_proof
 from reshuffle.reasoning.why_not import UNBOUND
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
@@ -73,6 +75,27 @@ def test_the_first_proof_is_a_smallest_one(effort: int, rules: RuleBase, facts: 
             assert proof.triple == fact
             assert proof.size == size
             check_proof(proof, rules, set(facts))
+
+
+@settings(max_examples=60, deadline=None)
+@given(rules=ANY_RULES, facts=fact_lists(entities=4, most=10))
+def test_the_exact_sizes_are_exact(rules: RuleBase, facts: list[Fact]):
+    answers = ChaseAnswers(rules, KnowledgeGraph(facts))
+    store, numbers = answers._store, answers._relations
+    sizes = CheapestSizes(store.program, answers._facts.places, answers._bits, store.num_entities)
+    sizes.reach(-1)  # no such triple: settle everything
+    expected = smallest_sizes(rules, facts)
+    entity = answers._entities.id
+    keys = [store.key(2 * numbers[r], entity(e), entity(f)) for e, r, f in expected]
+    assert sizes.least(np.array(keys, dtype=np.int64)).tolist() == list(expected.values())
+
+
+@pytest.mark.parametrize("rule", [PathRule(("a", "b"), "r^-1"), PathRule(("a", "b", "c^-1"), "r^-1")])
+def test_a_rule_whose_head_runs_backwards_keeps_the_order_of_its_body(rule: PathRule):
+    facts = [("0", "a", "1"), ("1", "b", "2"), ("3", "c", "2")]
+    proof = ChaseAnswers(RuleBase((rule,)), KnowledgeGraph(facts)).explain(str(len(rule.body)), "r", "0")
+    assert proof is not None
+    check_proof(proof, RuleBase((rule,)), set(facts))
 
 
 @settings(max_examples=60, deadline=None)

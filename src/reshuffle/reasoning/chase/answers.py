@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import UnknownNameError
+from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
@@ -91,9 +91,17 @@ class ChaseAnswers(Answers):
                 memory=self._memory,
             )
             store.enlarge(len(self._entities), self._num_relations)
+            self._check_keys()
             store.add(self._facts.keys(), progress=self._progress)
             self._computed = store
         return self._computed
+
+    def _check_keys(self) -> None:
+        if self._num_relations > 1 << 63 - 2 * self._bits:
+            raise BudgetError(
+                f"{len(self._entities):,} entities and {self._num_relations:,} relations (those of the prefixes of "
+                "rule bodies included) do not fit the chase's keys of 63 bits"
+            )
 
     @property
     def _num_relations(self) -> int:

@@ -168,6 +168,7 @@ class Store:
         shape = self.pairs.bits.shape
         if self._waiting is None or self._waiting.bits.shape != shape:
             self._waiting = _nothing_waiting(shape)
+            self._check_memory()
         return int(rows.fixpoint_by_rows(self.pairs, self.triggers, self._waiting, _BLOCK // 64))
 
     def _all_are_dense(self) -> bool:
@@ -233,6 +234,9 @@ class Store:
 
     def _replace(self, **arrays: NDArray[Any]) -> None:
         self.pairs = Pairs(**{**self.pairs._asdict(), **arrays})
+        self._check_memory()
+
+    def _check_memory(self) -> None:
         if self.memory is not None and self.num_bytes > self.memory:
             raise BudgetError(
                 f"the fixpoint needs more than memory={self.memory:,} bytes: at {self.num_triples:,} triples, "
