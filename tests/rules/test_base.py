@@ -89,3 +89,8 @@ def test_rules_are_those_that_say_something_once():
     assert base.tautologies == (idle, PathRule(("c",), "c"))
     assert base.relations == ("a", "b", "c")
     assert base.by_head == {"b": (twice,)}
+
+
+def test_relations_that_only_a_tautology_mentions_survive_reversal():
+    closed = parse_rules("a(X,Y) -> a(X,Y)\nb(X,Y) -> c(Y,X)").closed_under_reversal()
+    assert {"a", "a^-1", "b", "b^-1", "c", "c^-1"} == set(closed.relations)

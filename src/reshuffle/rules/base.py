@@ -123,7 +123,7 @@ class RuleBase:
         """
         if not self.uses_inverses:
             return self
-        both = (*self.rules, *(rule.reversed() for rule in self.rules))
+        both = (*self.given, *(rule.reversed() for rule in self.given))
         return replace(self, given=both, fresh=self.fresh | {inverse_name(name) for name in self.fresh})
 
     def binarised(self) -> RuleBase:
