@@ -43,7 +43,7 @@ def test_check_says_what_was_proved(folder: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr() == (
         "rules: 2, relations: 5\n"
         "class: acyclic\n"
-        "rule graph: 4 nodes (6 before reduction), 5 edges, 0 identity relations; exact\n"
+        "rule graph: 4 nodes (6 before reduction), 5 edges, identity relations: 0; exact\n"
         "  R1: holds\n"
         "  R2: holds\n"
         "  R3: holds\n"

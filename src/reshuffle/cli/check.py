@@ -102,7 +102,7 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
     exact = "exact" if data["faithful"] else f"exact for what follows in {data['bound']} steps"
     lines.append(
         f"rule graph: {graph.num_nodes} nodes ({graph.unreduced_nodes} before reduction), {len(graph.edges)} edges, "
-        f"{len(graph.identities)} identity relations; {exact}"
+        f"identity relations: {len(graph.identities)}; {exact}"
     )
     lines += [f"  {name}: {check}" for name, check in checks.items()]
     return "\n".join(lines)
