@@ -145,3 +145,23 @@ def test_an_identity_never_takes_the_name_of_a_relation() -> None:
     assert graph.identities
     assert graph.identities.isdisjoint(base.relations)
     assert all_hold(graph)
+
+
+@pytest.mark.parametrize(
+    ("base", "bound", "verdict"),
+    [
+        (RuleBase((PathRule(("a", "b"), "c"),)), 10**9, "holds"),  # all words are short
+        (RuleBase((PathRule(("a", "r", "a"), "r"),)), 300, "verified up to length 62"),  # few, but long ones
+        (BRANCHING, 8, "holds"),
+    ],
+)
+def test_large_bounds_are_checked_at_once(base: RuleBase, bound: int, verdict: str) -> None:
+    assert str(check_graph(build(base, bound=bound))["R4m"]) == verdict
+
+
+@pytest.mark.parametrize(
+    "base", [RuleBase((PathRule(("a", "b"), "c"),)), RuleBase((PathRule(("a", "r", "a"), "r"),))]
+)
+def test_a_huge_bound_beyond_the_budget_is_refused_at_once(base: RuleBase) -> None:
+    with pytest.raises(BudgetError, match="bound=1000000000 unfolds into"):
+        build(base, bound=10**9, node_budget=3)

@@ -106,6 +106,8 @@ class RuleGraph:
         level: dict[tuple[str, ...], frozenset[int]] = {(): self.identity_closure[source]}
         for length in range(max_length + 1):
             yield from (word for word, nodes in level.items() if target in nodes)
+            if not level:
+                return
             if length < max_length:
                 # Most prefixes of a large graph lead nowhere near the target; keeping them costs exponentially.
                 in_time = {node for node, steps in steps_left.items() if steps < max_length - length}

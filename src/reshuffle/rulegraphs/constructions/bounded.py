@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _BEYOND_COUNTING = 10**15
+_MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -157,13 +158,16 @@ class _BoundedReader:
         None where it is beyond all counting.
         """
         sizes = dict.fromkeys(self.grammar.labels, 4)
-        for _ in range(self.bound):
-            if max(sizes.values(), default=0) > _BEYOND_COUNTING:
+        for done in range(self.bound):
+            if done == _MOST_ROUNDS or max(sizes.values(), default=0) > _BEYOND_COUNTING:
                 return None
+            smaller = sizes
             sizes = {
                 symbol: 1 + sum(sizes[part] for body in self.long_bodies(symbol) for part in body)
                 for symbol in self.grammar.labels
             }
+            if sizes == smaller:
+                break
         return 1 + sum(sizes.values())
 
 
