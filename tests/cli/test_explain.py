@@ -57,3 +57,10 @@ def test_what_does_not_follow_exits_with_1(files, capsys):
 def test_unknown_names_exit_with_2(files, triple, message, capsys):
     assert main(["explain", *files, *triple]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("most", ["0", "-1"])
+def test_no_proof_asked_for_is_not_an_answer(files, most, capsys):
+    assert main(["explain", *files, "ann", "grandparent", "cleo", "--most", most]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"--most {most} asks for no proof\n  hint: give 1 or more\n")

@@ -167,3 +167,20 @@ def test_an_interrupt_leaves_no_file(large, tmp_path):
     assert process.returncode == 130
     assert errors == b"interrupted\n"
     assert list(folder.iterdir()) == []
+
+
+def test_counts_go_to_the_file(files, tmp_path, capsys):
+    assert main(["infer", *files, "--count"]) == 0
+    printed = capsys.readouterr().out
+    out = tmp_path / "counts.tsv"
+    assert main(["infer", *files, "--count", "-o", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: counts of 3 relations\n"
+    assert out.read_text(encoding="utf-8") == printed
+    assert main(["infer", *files, "--count", "--json", "-o", str(out)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"file": str(out), "relations": 3}
+    assert json.loads(out.read_text(encoding="utf-8"))["sibling"] == {"derived": 1, "total": 2}
+
+
+def test_a_negative_seed(files, capsys):
+    assert main(["infer", *files, "--sketch", "8", "--seed", "-1"]) == 2
+    assert capsys.readouterr().err == "a seed of -1\n  hint: a seed is 0 or a positive whole number\n"

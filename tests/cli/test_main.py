@@ -88,14 +88,22 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     return main(["data", "list"])
 
 
+def _interrupted_in_compiled_code() -> SystemError:
+    """As numba's kernels say it when the signal arrives while they return."""
+    error = SystemError("returned a result with an exception set")
+    error.__cause__ = KeyboardInterrupt()
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
         (NotExpressibleError("no geometry", remedy="a bound"), 1, "no geometry\n  hint: a bound\n"),
         (InputError("bad data"), 2, "bad data\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
+        (_interrupted_in_compiled_code(), 130, "interrupted\n"),
     ],
-    ids=["negative", "bad data", "interrupted"],
+    ids=["negative", "bad data", "interrupted", "interrupted in compiled code"],
 )
 def test_errors_go_to_stderr_and_set_the_exit_status(
     error: BaseException,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.infer import add_reasoning_options, reasoner_of
+from reshuffle.errors import InputError
 
 if TYPE_CHECKING:
     import argparse
@@ -27,6 +28,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Prove, or say no."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
 
+    if arguments.most < 1:
+        raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
     reasoner = reasoner_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = reasoner.on(graph, progress=console.progress, notes=console.message)

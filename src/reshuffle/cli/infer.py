@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = _answers(arguments, console, reasoner, graph)
     if arguments.count:
-        _print_counts(answers, console)
+        _put_counts(answers, arguments.output, console)
     elif arguments.output:
         _write(answers, arguments.output, console)
     else:
@@ -109,12 +109,23 @@ def _answers(
     return sketch
 
 
-def _print_counts(answers: Answers, console: Console) -> None:
-    counts = answers.counts()
-    rows = [f"{relation}\t{count.derived}\t{count.total}" for relation, count in sorted(counts.items())]
-    data = {r: {"derived": count.derived, "total": count.total} for r, count in sorted(counts.items())}
-    if rows or console.json:
-        console.result("\n".join(rows), data)
+def _put_counts(answers: Answers, path: str | None, console: Console) -> None:
+    """Lines or one JSON object, on stdout or in the file."""
+    import json  # noqa: PLC0415
+
+    from reshuffle.kg.files import written_whole  # noqa: PLC0415
+
+    counts = sorted(answers.counts().items())
+    data = {relation: {"derived": count.derived, "total": count.total} for relation, count in counts}
+    text = "".join(f"{relation}\t{count.derived}\t{count.total}\n" for relation, count in counts)
+    if console.json:
+        text = json.dumps(data, ensure_ascii=False) + "\n"
+    if path is None:
+        console.out.write(text)
+        return
+    with written_whole(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+    console.result(f"{path}: counts of {len(counts):,} relations", {"file": path, "relations": len(counts)})
 
 
 def _print_triples(answers: Answers, console: Console) -> None:

@@ -84,7 +84,19 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    options = build_parser().parse_args(arguments)
+    try:
+        options = build_parser().parse_args(arguments)
+        return _run(options)
+    except KeyboardInterrupt:
+        return _interrupted()
+    except SystemError as error:
+        # What compiled code makes of an interrupt that arrives as it returns.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return _interrupted()
+        raise
+
+
+def _run(options: argparse.Namespace) -> int:
     console = Console(
         json=getattr(options, "json", False),
         verbosity=-1 if getattr(options, "quiet", False) else int(getattr(options, "verbose", False)),
@@ -99,10 +111,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (`| head`) has what it wanted. Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        console.error("interrupted")
-        return 130
     return status
+
+
+def _interrupted() -> int:
+    Console().error("interrupted")
+    return 130
 
 
 def entry_point() -> None:

@@ -133,6 +133,8 @@ class Reasoner:
                 "a sketch needs the geometry of an unbounded rule base",
                 hint="use engine='auto' without a bound",
             )
+        if seed < 0:
+            raise InputError(f"a seed of {seed}", hint="a seed is 0 or a positive whole number")
         return SketchedAnswers(
             self.constraints,
             graph,
