@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import torch
 
 from reshuffle.model.kernels import cpu
+from reshuffle.model.messages import MessageGraph
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # the interpreter works on CPU tensors
 
@@ -35,7 +37,23 @@ def main() -> None:
     starts = torch.tensor([0, 2, 2, 5, 6, 8, 8, 9])
     edges = torch.tensor([0, 4, 1, 5, 2, 3, 5, 0, 1])  # 5: hidden
     compare("segment_max", messages, states, starts, edges)
-    compare("spread", torch.rand(7, 300), cpu.segment_max(messages, states, starts, edges)[1], 5)
+    graph = MessageGraph.build(
+        np.array([[0, 0, 1], [0, 0, 2], [3, 1, 1]]), num_entities=7, num_relations=2, num_identities=1
+    )
+    cubes, own = states.view(7, 5, 60), torch.rand(5, 5, 5)
+    sent = cpu.products(own, graph.relations, cubes, graph.heads).flatten(1)
+    hiding = graph.hiding(torch.tensor([1]))
+    winner = cpu.segment_max(sent, states, graph.starts, hiding)[1]
+    moved_graph = graph.to(torch.device(DEVICE))
+    for wants in (True, False):
+        ours = cpu.segment_max_back(torch.ones(7, 300), winner, own, cubes, graph, wants_states=wants)
+        theirs = gpu.segment_max_back(
+            *map(moved, (torch.ones(7, 300), winner, own, cubes)), moved_graph, wants_states=wants
+        )
+        for one, other in zip(ours, theirs, strict=True):
+            assert (one is None) == (other is None) == (not wants and one is None)
+            if one is not None:
+                torch.testing.assert_close(one, other.cpu(), rtol=1e-4, atol=1e-4)
     bodies, candidates = torch.rand(4, 300), torch.randint(7, (4, 9))
     compare("norms", bodies, states, candidates)
     compare("norms", states[:4] + 1e-25, states, torch.arange(4)[:, None])
@@ -46,7 +64,6 @@ def main() -> None:
     compare("pulls", bodies, states, candidates, torch.rand(4, 9).round())
     compare("all_norms", bodies, states)
     matrices, relations, rows = torch.rand(3, 5, 5), torch.tensor([0, 0, 1, 2]), torch.tensor([1, 6, 1, 0])
-    cubes = states.view(7, 5, 60)
     compare("products", matrices, relations, cubes, rows)
     given = (torch.rand(4, 5, 60), matrices, relations, cubes, rows)
     compare("products_back", *given, to_states=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,20 @@ class MessageGraph:
     def num_messages(self) -> int:
         """How many distinct (relation, head) there are."""
         return len(self.heads)
+
+    @cached_property
+    def messages_by_head(self) -> tuple[Tensor, Tensor]:
+        """Where each entity starts in the messages ordered by head, and those."""
+        heads, order = torch.sort(self.heads, stable=True)
+        everyone = torch.arange(self.num_entities + 1, device=heads.device)
+        return torch.searchsorted(heads, everyone), order
+
+    @cached_property
+    def receivers(self) -> tuple[Tensor, Tensor]:
+        """Where each message starts in the tails ordered by message, and those; hiding is left to the winners."""
+        messages, order = torch.sort(self.edge_messages, stable=True)
+        every = torch.arange(self.num_messages + 1, device=messages.device)
+        return torch.searchsorted(messages, every), self.edge_tails[order]
 
     @classmethod
     def build(

@@ -28,34 +28,35 @@ def propagate(
 ) -> Tensor:  # entity slot channel
     """`num_layers` layers with the same matrices. `edge_messages` may hide edges (`MessageGraph.hiding`)."""
     edges = graph.edge_messages if edge_messages is None else edge_messages
+    room = states.new_empty(
+        graph.num_messages, *states.shape[1:]
+    )  # for the messages of one layer after the other
     for _ in range(num_layers):
-        states = _MaxLayer.apply(states, matrices, graph, edges)
+        states = _MaxLayer.apply(states, matrices, graph, edges, room)
     return states
 
 
 class _MaxLayer(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, states: Tensor, matrices: Tensor, graph: MessageGraph, edges: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, states: Tensor, matrices: Tensor, graph: MessageGraph, edges: Tensor, room: Tensor
+    ) -> Tensor:
         kernels = kernels_for(states.device)
-        messages = kernels.products(matrices, graph.relations, states, graph.heads)
+        messages = kernels.products(matrices, graph.relations, states, graph.heads, out=room)
         received, winner = kernels.segment_max(messages.flatten(1), states.flatten(1), graph.starts, edges)
         ctx.save_for_backward(states, matrices, winner)
         ctx.graph = graph
         return received.view_as(states)  # type: ignore[no-any-return]
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None, None, None]:
         states, matrices, winner = ctx.saved_tensors
-        graph: MessageGraph = ctx.graph
-        kernels = kernels_for(states.device)
-        to_messages, to_states = kernels.spread(gradient.contiguous().flatten(1), winner, graph.num_messages)
-        to_states = to_states.view_as(states) if ctx.needs_input_grad[0] else None
-        to_matrices = kernels.products_back(
-            to_messages.view(-1, *states.shape[1:]),
+        to_matrices, to_states = kernels_for(states.device).segment_max_back(
+            gradient.contiguous().flatten(1),
+            winner,
             matrices,
-            graph.relations,
             states,
-            graph.heads,
-            to_states=to_states,
+            ctx.graph,
+            wants_states=ctx.needs_input_grad[0],
         )
-        return to_states, to_matrices, None, None
+        return to_states, to_matrices, None, None, None

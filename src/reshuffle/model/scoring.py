@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from reshuffle.model.kernels import kernels_for
-from reshuffle.model.products import products
+
+_CPU_NUMBERS, _GPU_NUMBERS = 1 << 23, 1 << 28  # of the bodies of corrupted heads at a time
 
 
 def pair_scores(bodies: Tensor, targets: Tensor) -> Tensor:
@@ -40,14 +41,9 @@ def all_tail_scores(bodies: Tensor, states: Tensor) -> Tensor:  # query entity
 def head_scores(
     matrices: Tensor, relations: Tensor, states: Tensor, candidates: Tensor, targets: Tensor
 ) -> Tensor:  # query candidate
-    """Scores of the candidates as heads: B_r Z_c against the target of each query.
-
-    Queries of one relation share their bodies. They are compared the other way round than tails are:
-    ReLU(x - z) = ReLU((-z) - (-x)), and -x is the product with -B_r.
-    """
-    pairs, places = torch.unique(relations[:, None] * len(states) + candidates, return_inverse=True)
-    bodies = products(-matrices, states, relations=pairs // len(states), rows=pairs % len(states))
-    return tail_scores(-targets, bodies, places)
+    """Scores of the candidates as heads: B_r Z_c against the target of each query."""
+    scores: Tensor = _HeadScores.apply(matrices, relations, states, candidates, targets)
+    return scores
 
 
 class _TailScores(torch.autograd.Function):
@@ -63,6 +59,61 @@ class _TailScores(torch.autograd.Function):
         weights = _over(gradient, norms)
         of_bodies, of_states = kernels_for(bodies.device).pulls(bodies, states, candidates, weights)
         return -of_bodies, of_states, None
+
+
+class _HeadScores(torch.autograd.Function):
+    """Queries of one relation share their bodies, which are made for some queries at a time, and made again backward.
+
+    They are compared the other way round than tails are: ReLU(x - z) = ReLU((-z) - (-x)), and -x is the product with
+    -B_r.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, matrices: Tensor, relations: Tensor, states: Tensor, candidates: Tensor, targets: Tensor
+    ) -> Tensor:
+        kernels = kernels_for(states.device)
+        negated, turned = -matrices, -targets.flatten(1)
+        norms = torch.empty(candidates.shape, device=states.device)
+        for queries in _chunks(relations, candidates, states):
+            pairs, places = _shared_pairs(relations[queries], candidates[queries], len(states))
+            bodies = kernels.products(negated, pairs[0], states, pairs[1]).flatten(1)
+            norms[queries] = kernels.norms(turned[queries], bodies, places)
+        ctx.save_for_backward(negated, relations, states, candidates, turned, norms)
+        return -norms
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor, None, Tensor]:
+        negated, relations, states, candidates, turned, norms = ctx.saved_tensors
+        kernels, weights = kernels_for(states.device), _over(gradient, norms)
+        to_matrices, to_states = torch.zeros_like(negated), torch.zeros_like(states)
+        to_targets = torch.empty_like(turned)
+        for queries in _chunks(relations, candidates, states):
+            pairs, places = _shared_pairs(relations[queries], candidates[queries], len(states))
+            bodies = kernels.products(negated, pairs[0], states, pairs[1])
+            to_targets[queries], pulled = kernels.pulls(
+                turned[queries], bodies.flatten(1), places, weights[queries]
+            )
+            to_matrices -= kernels.products_back(
+                pulled.view_as(bodies), negated, pairs[0], states, pairs[1], to_states=to_states
+            )
+        return to_matrices, None, to_states, None, to_targets.view(-1, *states.shape[1:])
+
+
+def _chunks(relations: Tensor, candidates: Tensor, states: Tensor) -> tuple[Tensor, ...]:
+    """Queries, those of one relation together, few enough at a time that their bodies stay in the cache of a CPU."""
+    numbers = _CPU_NUMBERS if states.device.type == "cpu" else _GPU_NUMBERS
+    per_query = max(1, candidates.shape[1] * states[0].numel())
+    chunks: tuple[Tensor, ...] = torch.argsort(relations, stable=True).split(max(1, numbers // per_query))
+    return chunks
+
+
+def _shared_pairs(
+    relations: Tensor, candidates: Tensor, num_entities: int
+) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    """The distinct (relation, candidate), and which of them each query has."""
+    pairs, places = torch.unique(relations[:, None] * num_entities + candidates, return_inverse=True)
+    return (pairs // num_entities, pairs % num_entities), places
 
 
 def _over(gradient: Tensor, norms: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ Both modules have the same functions. Two are about products of matrices [relati
 The others see row-major tensors [row, column], column = slot x channel:
 
 - `segment_max(messages, states, starts, edges)`: new states, and per coordinate which message won;
-- `spread(gradient, winner, num_messages)`: its backward pass;
+- `segment_max_back(gradient, winner, matrices, states, graph, wants_states=)`: its backward pass and that of the
+  messages' products;
 - `norms(bodies, states, candidates)`: ||ReLU(x_q - z_c)||_2 for given candidates of each query;
 - `pulls(bodies, states, candidates, weights)`: its backward pass;
 - `all_norms(bodies, states)`: the same against all rows.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numba
 import numpy as np
 import torch
 from torch import Tensor
 
 from reshuffle.model.kernels.threads import threads_for
+
+if TYPE_CHECKING:
+    from reshuffle.model.messages import MessageGraph
 
 _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order; NaN and infinity stay what they are
 _TINY = np.finfo(np.float32).tiny
@@ -16,9 +21,11 @@ _BLOCKS = (
 )
 
 
-def products(matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor) -> Tensor:
+def products(
+    matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """B_r Z_e for each relation and row, [product, slot, channel]."""
-    result = torch.empty(len(rows), *states.shape[1:])
+    result = torch.empty(len(rows), *states.shape[1:]) if out is None else out
     with threads_for(result.numel() * states.shape[1]):
         _products(matrices.numpy(), relations.numpy(), states.numpy(), rows.numpy(), result.numpy())
     return result
@@ -39,8 +46,7 @@ def products_back(
     with threads_for(work):
         _to_matrices(gradient.numpy(), relations.numpy(), states.numpy(), rows.numpy(), partial.numpy())
     if to_states is not None:
-        order = torch.argsort(rows)
-        starts = torch.searchsorted(rows[order], torch.arange(len(states) + 1))
+        order, starts = _grouped(rows, len(states))
         transposed = matrices.transpose(1, 2).contiguous()
         arrays = (gradient, transposed, relations, order, starts, to_states)
         with threads_for(work):
@@ -57,13 +63,32 @@ def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor)
     return received, winner
 
 
-def spread(gradient: Tensor, winner: Tensor, num_messages: int) -> tuple[Tensor, Tensor]:
-    """What the messages and what the states themselves get of the gradient."""
-    to_messages = torch.zeros(num_messages, gradient.shape[1])
-    to_states = torch.zeros_like(gradient)
-    with threads_for(gradient.numel()):
-        _spread(gradient.numpy(), winner.numpy(), to_messages.numpy(), to_states.numpy())
-    return to_messages, to_states
+def segment_max_back(
+    gradient: Tensor,
+    winner: Tensor,
+    matrices: Tensor,
+    states: Tensor,
+    graph: MessageGraph,
+    *,
+    wants_states: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """What the matrices and the states get of the gradient of a layer; no gradient of a message is ever stored."""
+    partial = torch.zeros(_BLOCKS, *matrices.shape)
+    to_states = torch.empty_like(states) if wants_states else torch.empty(0, *states.shape[1:])
+    arrays = (
+        gradient,
+        winner,
+        matrices.transpose(1, 2).contiguous(),
+        graph.relations,
+        states,
+        *graph.messages_by_head,
+        *graph.receivers,
+        partial,
+        to_states,
+    )
+    with threads_for(len(graph.edge_tails) * gradient.shape[1]):
+        _segment_max_back(*(array.numpy() for array in arrays))
+    return partial.sum(0), to_states if wants_states else None
 
 
 def norms(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:
@@ -76,11 +101,18 @@ def norms(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:
 
 def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Sums of weight x ReLU(x_q - z_c): over the candidates of each query, and over the queries of each candidate."""
-    of_bodies, of_states = torch.zeros_like(bodies), torch.zeros_like(states)
-    arrays = (bodies, states, candidates, weights, of_bodies, of_states)
+    of_bodies, of_states = torch.empty_like(bodies), torch.empty_like(states)
+    order, starts = _grouped(candidates.flatten(), len(states))
+    arrays = (bodies, states, candidates, weights, order, starts, of_bodies, of_states)
     with threads_for(candidates.numel() * states.shape[1]):
         _pulls(*(array.numpy() for array in arrays))
     return of_bodies, of_states
+
+
+def _grouped(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The places of each row number, one row after the other, and where each row starts."""
+    ordered, order = torch.sort(rows, stable=True)
+    return order, torch.searchsorted(ordered, torch.arange(count + 1))
 
 
 def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
@@ -93,23 +125,56 @@ def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _add_product(matrix, state, result):
-    """result += matrix x state; four columns of the matrix at a time, so that a row is loaded and stored less."""
+    """result += matrix x state; 2 x 4 entries of the matrix at a time, so that rows are loaded and stored less."""
+    rows, slots = matrix.shape
+    for i in range(0, rows - 1, 2):
+        upper, lower = result[i], result[i + 1]
+        for j in range(0, slots - 3, 4):
+            a, b, c, d = matrix[i, j], matrix[i, j + 1], matrix[i, j + 2], matrix[i, j + 3]
+            e, f, g, h = matrix[i + 1, j], matrix[i + 1, j + 1], matrix[i + 1, j + 2], matrix[i + 1, j + 3]
+            x, y, z, w = state[j], state[j + 1], state[j + 2], state[j + 3]
+            for channel in range(len(upper)):
+                upper[channel] += a * x[channel] + b * y[channel] + c * z[channel] + d * w[channel]
+                lower[channel] += e * x[channel] + f * y[channel] + g * z[channel] + h * w[channel]
+        for j in range(slots // 4 * 4, slots):
+            _add_multiple(matrix[i, j], state[j], upper)
+            _add_multiple(matrix[i + 1, j], state[j], lower)
+    if rows % 2:
+        for j in range(slots):
+            _add_multiple(matrix[rows - 1, j], state[j], result[rows - 1])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_multiple(factor, values, result):
+    for place in range(len(result)):
+        result[place] += factor * values[place]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_outer(gradient, state, matrix):
+    """matrix += gradient x state^T; rows without gradient are passed over: most messages win nowhere in most slots."""
     slots, channels = state.shape
     whole = slots // 4 * 4
-    for i in range(matrix.shape[0]):
-        row = result[i]
+    for i in range(gradient.shape[0]):
+        row = gradient[i]
+        if _is_zero(row):
+            continue
         for j in range(0, whole, 4):
-            a, b, c, d = matrix[i, j], matrix[i, j + 1], matrix[i, j + 2], matrix[i, j + 3]
+            a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
             for channel in range(channels):
-                row[channel] += (
-                    a * state[j, channel]
-                    + b * state[j + 1, channel]
-                    + c * state[j + 2, channel]
-                    + d * state[j + 3, channel]
-                )
+                a += row[channel] * state[j, channel]
+                b += row[channel] * state[j + 1, channel]
+                c += row[channel] * state[j + 2, channel]
+                d += row[channel] * state[j + 3, channel]
+            matrix[i, j] += a
+            matrix[i, j + 1] += b
+            matrix[i, j + 2] += c
+            matrix[i, j + 3] += d
         for j in range(whole, slots):
+            a = np.float32(0)
             for channel in range(channels):
-                row[channel] += matrix[i, j] * state[j, channel]
+                a += row[channel] * state[j, channel]
+            matrix[i, j] += a
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
@@ -129,20 +194,11 @@ def _is_zero(values):
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
 def _to_matrices(gradient, relations, states, rows, partial):
-    count, slots, channels = gradient.shape
+    count = gradient.shape[0]
     width = (count + _BLOCKS - 1) // _BLOCKS
     for block in numba.prange(_BLOCKS):
         for product in range(block * width, min(count, (block + 1) * width)):
-            state, matrix = states[rows[product]], partial[block, relations[product]]
-            for i in range(slots):
-                row = gradient[product, i]
-                if _is_zero(row):  # most messages win nowhere in most slots
-                    continue
-                for j in range(slots):
-                    total = np.float32(0)
-                    for channel in range(channels):
-                        total += row[channel] * state[j, channel]
-                    matrix[i, j] += total
+            _add_outer(gradient[product], states[rows[product]], partial[block, relations[product]])
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
@@ -171,18 +227,49 @@ def _segment_max(messages, states, starts, edges, received, winner):
                         won[column] = message
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
-def _spread(gradient, winner, to_messages, to_states):
-    count, columns = to_messages.shape[0], gradient.shape[1]
-    width = (columns + _BLOCKS - 1) // _BLOCKS
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+def _segment_max_back(
+    gradient,
+    winner,
+    transposed,
+    relations,
+    states,
+    head_starts,
+    head_messages,
+    receiver_starts,
+    receivers,
+    partial,
+    to_states,
+):
+    count, width = len(relations), (len(gradient) + _BLOCKS - 1) // _BLOCKS
     for block in numba.prange(_BLOCKS):
-        for entity in range(gradient.shape[0]):
-            for column in range(block * width, min(columns, (block + 1) * width)):
-                message = winner[entity, column]
-                if message < count:
-                    to_messages[message, column] += gradient[entity, column]
-                else:
-                    to_states[entity, column] = gradient[entity, column]
+        own = np.empty(states.shape[1:], dtype=np.float32)
+        for entity in range(block * width, min(len(gradient), (block + 1) * width)):
+            if len(to_states) > 0:
+                kept = to_states[entity].reshape(-1)
+                _won_by(count, gradient[entity], winner[entity], kept)
+            for place in range(head_starts[entity], head_starts[entity + 1]):
+                message = head_messages[place]
+                flat = own.reshape(-1)
+                flat[:] = 0
+                for edge in range(receiver_starts[message], receiver_starts[message + 1]):
+                    _add_won_by(message, gradient[receivers[edge]], winner[receivers[edge]], flat)
+                if not _is_zero(flat):
+                    _add_outer(own, states[entity], partial[block, relations[message]])
+                    if len(to_states) > 0:
+                        _add_product(transposed[relations[message]], own, to_states[entity])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _won_by(message, gradient, winner, result):
+    for column in range(len(result)):
+        result[column] = gradient[column] if winner[column] == message else np.float32(0)
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_won_by(message, gradient, winner, result):
+    for column in range(len(result)):
+        result[column] += gradient[column] if winner[column] == message else np.float32(0)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
@@ -212,19 +299,27 @@ def _norms(bodies, states, candidates, result):
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
-def _pulls(bodies, states, candidates, weights, of_bodies, of_states):
-    columns = bodies.shape[1]
-    width = (columns + _BLOCKS - 1) // _BLOCKS
-    for block in numba.prange(_BLOCKS):
-        first, last = block * width, min(columns, (block + 1) * width)
-        for query in range(candidates.shape[0]):
-            for place in range(candidates.shape[1]):
-                candidate, weight = candidates[query, place], weights[query, place]
-                if weight != 0:
-                    for column in range(first, last):
-                        pull = weight * max(bodies[query, column] - states[candidate, column], np.float32(0))
-                        of_bodies[query, column] += pull
-                        of_states[candidate, column] += pull
+def _pulls(bodies, states, candidates, weights, order, starts, of_bodies, of_states):
+    width = candidates.shape[1]
+    for query in numba.prange(candidates.shape[0]):
+        of_bodies[query] = 0
+        for place in range(width):
+            if weights[query, place] != 0:
+                _add_pull(
+                    weights[query, place], bodies[query], states[candidates[query, place]], of_bodies[query]
+                )
+    for row in numba.prange(states.shape[0]):
+        of_states[row] = 0
+        for index in range(starts[row], starts[row + 1]):
+            query, place = order[index] // width, order[index] % width
+            if weights[query, place] != 0:
+                _add_pull(weights[query, place], bodies[query], states[row], of_states[row])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_pull(weight, body, state, result):
+    for column in range(len(result)):
+        result[column] += weight * max(body[column] - state[column], np.float32(0))
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)

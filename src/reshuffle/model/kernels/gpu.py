@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from reshuffle.model.messages import MessageGraph
 
 _COLUMNS = 256  # of a row, per program
 _TINY = tl.constexpr(
@@ -13,9 +18,11 @@ _TINY = tl.constexpr(
 )  # below it squares have underflowed; see `_norm` of the CPU
 
 
-def products(matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor) -> Tensor:
+def products(
+    matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """B_r Z_e for each relation and row, [product, slot, channel]."""
-    return torch.bmm(matrices[relations], states[rows])
+    return torch.bmm(matrices[relations], states[rows], out=out)
 
 
 def products_back(
@@ -68,15 +75,32 @@ def _segment_max(messages, states, starts, edges, received, winner, count, colum
     tl.store(winner + entity * columns + column, won, mask=inside)
 
 
-def spread(gradient: Tensor, winner: Tensor, num_messages: int) -> tuple[Tensor, Tensor]:
-    """What the messages and what the states themselves get of the gradient."""
-    to_messages = gradient.new_zeros(num_messages, gradient.shape[1])
-    to_states = torch.empty_like(gradient)
+def segment_max_back(
+    gradient: Tensor,
+    winner: Tensor,
+    matrices: Tensor,
+    states: Tensor,
+    graph: MessageGraph,
+    *,
+    wants_states: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """What the matrices and the states get of the gradient of a layer."""
+    to_messages = gradient.new_zeros(graph.num_messages, gradient.shape[1])
+    kept = torch.empty_like(gradient)
     rows, columns = gradient.shape
     _spread[(rows, triton.cdiv(columns, _COLUMNS))](
-        gradient, winner, to_messages, to_states, num_messages, columns, BLOCK=_COLUMNS
+        gradient, winner, to_messages, kept, graph.num_messages, columns, BLOCK=_COLUMNS
     )
-    return to_messages, to_states
+    to_states = kept.view_as(states) if wants_states else None
+    to_matrices = products_back(
+        to_messages.view(-1, *states.shape[1:]),
+        matrices,
+        graph.relations,
+        states,
+        graph.heads,
+        to_states=to_states,
+    )
+    return to_matrices, to_states
 
 
 @triton.jit
