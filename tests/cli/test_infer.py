@@ -184,3 +184,28 @@ def test_counts_go_to_the_file(files, tmp_path, capsys):
 def test_a_negative_seed(files, capsys):
     assert main(["infer", *files, "--sketch", "8", "--seed", "-1"]) == 2
     assert capsys.readouterr().err == "a seed of -1\n  hint: a seed is 0 or a positive whole number\n"
+
+
+def test_broken_constraints_are_told_with_their_proofs(files, tmp_path, capsys):
+    rules = tmp_path / "constrained.rules"
+    rules.write_text(RULES + "parent(X, Y) & ancestor(X, Y) -> false\n", encoding="utf-8")
+    first = "parent(X, Y) & ancestor(X, Y) -> false\nparent(ann, bob)    fact\nancestor(ann, bob)    ["
+    assert main(["infer", str(rules), files[1]]) == 0
+    told = capsys.readouterr()
+    assert told.out == "".join("\t".join(triple) + "\n" for triple in derived())
+    assert told.err.startswith("warning: what follows breaks a constraint:\n")
+    assert first in told.err
+    assert main(["-q", "infer", str(rules), files[1]]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_of_many_broken_constraints_a_few_are_told(tmp_path, capsys):
+    rules, facts = tmp_path / "all.rules", tmp_path / "facts.tsv"
+    rules.write_text("r(X, Y) -> s(X, Y)\nr(X, Y) & s(X, Y) -> false\n", encoding="utf-8")
+    facts.write_text("".join(f"e{n}\tr\tf{n}\n" for n in range(5)), encoding="utf-8")
+    assert main(["infer", str(rules), str(facts), "--count"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("warning: what follows breaks a constraint; the first 3, -v shows all:\n")
+    assert told.count("-> false") == 3
+    assert main(["infer", str(rules), str(facts), "-v"]) == 0
+    assert capsys.readouterr().err.count("-> false") == 5

@@ -165,3 +165,13 @@ def test_names_must_be_text():
 
 def test_it_prints_its_size():
     assert repr(KnowledgeGraph([("a", "r", "b")])) == "<KnowledgeGraph: 1 triples, 2 entities, 1 relations>"
+
+
+@pytest.mark.parametrize("wrong", [("a", "b"), ("a", "b", "c", "d"), "abc"])
+def test_what_is_no_triple_is_named(wrong):
+    with pytest.raises(InputError) as caught:
+        KnowledgeGraph([wrong])
+    assert str(caught.value) == (
+        f"found {wrong!r}, expected a triple of names: (head, relation, tail)\n"
+        "  hint: give an iterable of such triples; read_graph(path) reads a file"
+    )

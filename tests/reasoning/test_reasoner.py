@@ -63,3 +63,8 @@ def test_derived_triples_go_out_as_arrow(engine):
     assert table.to_pylist() == [{"head": "ada", "relation": "citizenOf", "tail": "uk"}]
     nothing = Reasoner(RULES, engine=engine).on(KnowledgeGraph([("a", "bornIn", "b")])).to_arrow()
     assert nothing.column_names == ["head", "relation", "tail"] and nothing.num_rows == 0
+
+
+def test_negative_memory_is_refused():
+    with pytest.raises(InputError, match="not a size: '-1'"):
+        Reasoner(parse_rules("r(X, Y) -> s(X, Y)"), memory=-1)

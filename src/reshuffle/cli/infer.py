@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 HELP = "the triples that follow"
 
+_MOST_VIOLATIONS = 3
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -62,6 +64,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         _write(answers, arguments.output, console)
     else:
         _print_triples(answers, console)
+    _report_violations(answers, console)
     return 0
 
 
@@ -107,6 +110,22 @@ def _answers(
     )
     console.message(sketch.exactness)
     return sketch
+
+
+def _report_violations(answers: Answers, console: Console) -> None:
+    """Pairs that a constraint forbids, with both proofs: a few, or with -v all."""
+    from itertools import islice  # noqa: PLC0415
+
+    if console.verbosity < 0:
+        return
+    found = list(islice(answers.violations(), None if console.verbosity > 0 else _MOST_VIOLATIONS + 1))
+    if not found:
+        return
+    shown = found if console.verbosity > 0 else found[:_MOST_VIOLATIONS]
+    more = "" if len(shown) == len(found) else f"; the first {len(shown)}, -v shows all"
+    console.message(f"warning: what follows breaks a constraint{more}:")
+    for violation in shown:
+        console.message(str(violation))
 
 
 def _put_counts(answers: Answers, path: str | None, console: Console) -> None:

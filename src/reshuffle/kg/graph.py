@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from reshuffle.errors import InputError
 from reshuffle.kg import algebra
 from reshuffle.kg.sorting import grouped_by_row, sorted_distinct
 from reshuffle.kg.vocabulary import Vocabulary
@@ -29,6 +30,15 @@ class Triple(NamedTuple):
     head: str
     relation: str
     tail: str
+
+
+def _checked(triple: Sequence[str]) -> Sequence[str]:
+    if isinstance(triple, str) or len(triple) != 3:
+        raise InputError(
+            f"found {triple!r}, expected a triple of names: (head, relation, tail)",
+            hint="give an iterable of such triples; read_graph(path) reads a file",
+        )
+    return triple
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class KnowledgeGraph(AbstractSet[Triple]):
         flat = np.fromiter(
             (
                 number
-                for head, relation, tail in triples
+                for head, relation, tail in map(_checked, triples)
                 for number in (
                     entities.setdefault(head, len(entities)),
                     relations.setdefault(relation, len(relations)),

@@ -52,7 +52,7 @@ class Reasoner:
     ) -> None:
         _check_engine(engine, bound)
         self.engine = engine
-        self._memory = parsed_bytes(memory) if isinstance(memory, str) else memory
+        self._memory = None if memory is None else parsed_bytes(str(memory))
         self.constraints: OrderingConstraints | None = None
         if isinstance(rules, OrderingConstraints):
             self._take(rules, bound)
