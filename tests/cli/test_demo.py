@@ -13,7 +13,6 @@ def test_the_tour_finds_every_fact_that_was_taken_out(capsys) -> None:
     assert data["derived"] > data["queries"]
     assert data["proof"]["triple"][1] == "cousin"
     assert data["update_derived"] > 0
-    assert data["seconds"] < 20
 
 
 def test_the_tour_reads_as_four_chapters(capsys) -> None:
