@@ -77,7 +77,9 @@ def _answers(demo: Families, facts: KnowledgeGraph, answers: Answers) -> tuple[s
 def _proof(demo: Families, answers: Answers) -> tuple[str, dict[str, Any]]:
     """Of the cousins that had been taken out, the one that takes the most steps to see."""
     cousins = [query for query in demo.benchmark.test.queries if query.relation == "cousin"]
-    proof = max((found for query in cousins for found in answers.proofs(*query)), key=lambda proof: proof.size)
+    proof = max(
+        (found for query in cousins for found in answers.proofs(*query)), key=lambda proof: proof.size
+    )
     head, _, tail = proof.triple
     lines = [f"3. REASONS. Why is {tail} a cousin of {head}?", *_indented(str(proof))]
     return "\n".join(lines), {"proof": proof.to_dict()}
@@ -95,7 +97,7 @@ def _update(answers: Answers) -> tuple[str, dict[str, Any]]:
     ancestors = sorted(answers.tails("Secondborn", "ancestor"))
     lines = [
         f"4. UPDATES. Two children of {father} are born. About the second {new} things follow; adding it",
-        f"   took {milliseconds:.1f} ms. Its ancestors: {', '.join(ancestors[:3])}{', ...' if len(ancestors) > 3 else ''}",
+        f"   took {milliseconds:.2f} ms. Its first ancestors by name: {', '.join(ancestors[:3])}.",
     ]
     return "\n".join(lines), {"update_derived": new, "update_milliseconds": round(milliseconds, 2)}
 
