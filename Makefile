@@ -7,7 +7,7 @@ comma := ,
 
 .PHONY: demo test test-slow check format speed learn clean
 
-demo: $(VENV)/.learn
+demo: $(VENV)/.core
 	$(BIN)/reshuffle demo
 
 test: $(VENV)/.dev
