@@ -192,3 +192,11 @@ def test_progress_counts_the_bytes_on_disk(tmp_path, monkeypatch, large):
         assert seen[0] == (f"reading {path}", path.stat().st_size, "B")
         assert sum(seen[1:]) == path.stat().st_size
         seen.clear()
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_names_with_nul_in_csv(tmp_path, ending):
+    """The csv module of Python 3.10 refuses them."""
+    graph = KnowledgeGraph([("a\0b", "r", "\0"), ("a", "r", 'c\0",d')])
+    write_graph(graph, tmp_path / f"facts{ending}")
+    assert read_graph(tmp_path / f"facts{ending}") == graph

@@ -44,6 +44,8 @@ _SEPARATORS = (
     Separator("spaces", " "),
 )
 
+_NUL = "\udc00"  # stands for NUL, which the csv module of Python 3.10 refuses; no UTF-8 decodes to it
+
 
 def read_tsv_rows(source: Source, report: Callable[[int], None]) -> Iterator[list[str]]:
     """The triples of a TSV file: no quotes, no comments, blanks at the end of a line dropped."""
@@ -72,7 +74,7 @@ def read_csv_rows(source: Source, report: Callable[[int], None]) -> Iterator[lis
             elif len(row) != 3 or "" in row:
                 raise _bad_row(source, lines.number, lines.last, COMMAS, row)
             else:
-                yield row
+                yield [name.replace(_NUL, "\0") for name in row] if lines.has_nul else row
     except csv.Error as error:
         raise InputError(
             f"found quotes that do not pair up ({error}), expected CSV as in RFC 4180",
@@ -88,13 +90,17 @@ class _CsvLines:
     def __init__(self, source: Source, report: Callable[[int], None]) -> None:
         self._lines = _numbered_lines(source, report)
         self.number, self.last = 0, ""
+        self.has_nul = False
 
     def __iter__(self) -> Iterator[str]:
         inside_quotes = False
         for number, line in self._lines:
             self.number, self.last = number, line
             inside_quotes ^= line.count('"') % 2 == 1
-            yield line + "\n" if inside_quotes else line.rstrip(BLANKS)
+            kept = line + "\n" if inside_quotes else line.rstrip(BLANKS)
+            if "\0" in kept:
+                self.has_nul, kept = True, kept.replace("\0", _NUL)
+            yield kept
 
 
 def _numbered_lines(source: Source, report: Callable[[int], None]) -> Iterator[tuple[int, str]]:
