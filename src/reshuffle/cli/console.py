@@ -45,9 +45,7 @@ class Console:
         print(text, file=sys.stderr)  # noqa: T201
 
     @contextmanager
-    def progress(
-        self, description: str, *, total: int | None = None, unit: str = "it"
-    ) -> Iterator[Report]:
+    def progress(self, description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
         """A bar on stderr for work that lasts longer than two seconds (a `reshuffle.progress.Progress`)."""
         from tqdm import tqdm  # noqa: PLC0415 - not needed for `--help`
 
