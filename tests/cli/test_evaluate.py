@@ -123,4 +123,4 @@ def test_an_unknown_scorer_is_named(data: list[str], capsys: pytest.CaptureFixtu
     assert main(["evaluate", "type", *data]) == 2
     error = capsys.readouterr().err
     assert error.startswith("unknown scorer 'type'; did you mean 'types'?")
-    assert "hint: one of types, rules, rules+types" in error
+    assert "hint: a model directory, or one of types, rules, rules+types" in error
