@@ -27,6 +27,7 @@ def test_every_data_set_has_settings_for_every_variant(variant: str) -> None:
     for dataset in inductive_names():
         settings = BENCH.settings_of(Cell(dataset, "paper", variant, 1))
         assert (settings.training.batch_size, settings.training.num_negatives) == (1024, 100)
+        assert settings.training.max_epochs == 1000
         assert settings.architecture.identity is (variant != "no-loop")
         assert settings.architecture.row_function == ("square" if variant == "squared" else "softmax")
 
