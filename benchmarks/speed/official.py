@@ -1,8 +1,8 @@
 """A training step as the official code goes about it, in plain PyTorch: the yardstick of `training.py`.
 
 Written from a description of it, not from the code: a message is materialised for every edge and layer, positives and
-negatives each see a draw and a full message pass of their own, and the 100 negatives of a triple are independent triples
-whose matrices and states are gathered.
+negatives each see a draw and a full message pass of their own, and the 100 negatives of a triple are independent
+triples whose matrices and states are gathered.
 """
 
 from __future__ import annotations
