@@ -1,8 +1,8 @@
 """Training: our step against a plain transcription of the official way of computing (`official.py`), in one run.
 
-Same parameters, triples, batch and settings (the paper's for WN18RR-v1 and FB15k-237-v1). On the CPU each contender has
-one thread, so that what else a shared machine does changes neither; the time is that of the processor. On a GPU the
-time is wall time after a warm-up. A ratio is that of the best runs.
+Same parameters, triples, batch and settings (the paper's for WN18RR-v1 and FB15k-237-v1). On the CPU the contenders run
+with one thread each, of which the processor time counts, so that what else a shared machine does changes little, and
+with all threads, of which the wall time counts. On a GPU it is wall time after a warm-up. Ratios are of the best runs.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ from benchmarks.speed.measure import RESULTS, describe, run_fresh, write_result
 DATASETS = ("WN18RR-v1", "FB15k-237-v1")
 FASTER = 10.0  # what is asked of us: at least
 REPEATS = 2
-STEPS = {"cpu": {"reshuffle": 4, "official way": 1}, "cuda": {"reshuffle": 40, "official way": 10}}
+STEPS = {"cpu": {"reshuffle": 5, "official way": 2}, "cuda": {"reshuffle": 40, "official way": 10}}
 _SETTINGS = Path(__file__).parents[1] / "paper"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+_MODES: dict[str, dict[str, dict[str, str]]] = {
+    "cpu": {"one thread": _ONE_THREAD, "all threads": {"OMP_WAIT_POLICY": "PASSIVE"}},
+    "cuda": {"gpu": {}},
+}
 
 
 def run() -> None:
@@ -35,41 +39,50 @@ def run() -> None:
         if device == "cuda":
             known[device]["hardware"]["gpu"] = torch.cuda.get_device_name()
     result = {
-        "what": "seconds per epoch of training; CPU: processor time of one thread, GPU: wall time",
+        "what": "seconds per epoch of training; one thread: processor time, all threads and GPU: wall time",
         "command": "python -m benchmarks.speed training",
         "required": {"times_faster": FASTER, "than": "official way"},
         "devices": known,
     }
     write_result("training", result)
     for device in devices:
-        for dataset, found in known[device]["datasets"].items():
-            print(f"{dataset} on {device}: {found['times_faster']} times faster than the official way")
+        for dataset, modes in known[device]["datasets"].items():
+            for mode, found in modes.items():
+                print(
+                    f"{dataset}, {device}, {mode}: {found['times_faster']} times faster than the official way"
+                )
 
 
 def _measured(device: str) -> dict[str, Any]:
-    datasets: dict[str, Any] = {}
-    for dataset in DATASETS:
-        best: dict[str, dict[str, Any]] = {}
-        for number in range(REPEATS):
-            for name, steps in STEPS[device].items():
-                found = run_fresh(
-                    "benchmarks.speed.training:seconds_per_epoch",
-                    *(dataset, name, device, str(steps)),
-                    environment=_ONE_THREAD if device == "cpu" else None,
-                )
-                value = found.value | {"peak_megabytes": round(found.peak_megabytes)}
-                print(f"  {number + 1}/{REPEATS} {dataset}, {name}: {value}", file=sys.stderr)
-                if name not in best or value["seconds_per_epoch"] < best[name]["seconds_per_epoch"]:
-                    best[name] = value
-        ours, theirs = best["reshuffle"], best["official way"]
-        if abs(ours["loss"] - theirs["loss"]) > 0.05:
-            raise SystemExit(f"the two do not compute the same: {best}")
-        ratio = theirs["seconds_per_epoch"] / ours["seconds_per_epoch"]
-        datasets[dataset] = {"runs": best, "times_faster": round(ratio, 1)}
-    return {"datasets": datasets}
+    return {
+        "datasets": {
+            dataset: {mode: _compared(dataset, device, mode) for mode in _MODES[device]}
+            for dataset in DATASETS
+        }
+    }
 
 
-def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str) -> dict[str, Any]:
+def _compared(dataset: str, device: str, mode: str) -> dict[str, Any]:
+    """The best run of each contender and their ratio; they take turns."""
+    best: dict[str, dict[str, Any]] = {}
+    for number in range(REPEATS):
+        for name, steps in STEPS[device].items():
+            found = run_fresh(
+                "benchmarks.speed.training:seconds_per_epoch",
+                *(dataset, name, device, str(steps), mode),
+                environment=_MODES[device][mode],
+            )
+            value = found.value | {"peak_megabytes": round(found.peak_megabytes)}
+            print(f"  {number + 1}/{REPEATS} {dataset}, {mode}, {name}: {value}", file=sys.stderr)
+            if name not in best or value["seconds_per_epoch"] < best[name]["seconds_per_epoch"]:
+                best[name] = value
+    ours, theirs = best["reshuffle"], best["official way"]
+    if abs(ours["loss"] - theirs["loss"]) > 0.05:
+        raise SystemExit(f"the two do not compute the same: {best}")
+    return {"runs": best, "times_faster": round(theirs["seconds_per_epoch"] / ours["seconds_per_epoch"], 1)}
+
+
+def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mode: str) -> dict[str, Any]:
     """Contender: a few steps after one to warm up, as seconds per epoch; and the first loss, to compare."""
     import torch
     from benchmarks.speed.official import PlainTraining
@@ -86,7 +99,7 @@ def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str) -> 
     batches = order.split(settings.training.batch_size)
     step = trainer._step if contender == "reshuffle" else PlainTraining(trainer).step
     loss = float(step(batches[0]))
-    clock = time.process_time if device == "cpu" else _synchronised
+    clock = {"one thread": time.process_time, "all threads": time.perf_counter}.get(mode, _synchronised)
     started = clock()
     for number in range(int(steps)):
         step(batches[1 + number % (len(batches) - 2)])  # whole ones

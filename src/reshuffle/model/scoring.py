@@ -75,10 +75,12 @@ class _HeadScores(torch.autograd.Function):
         kernels = kernels_for(states.device)
         negated, turned = -matrices, -targets.flatten(1)
         norms = torch.empty(candidates.shape, device=states.device)
-        for queries in _chunks(relations, candidates, states):
+        chunks = _chunks(relations, candidates, states)
+        room = _room(chunks, candidates, states)
+        for queries in chunks:
             pairs, places = _shared_pairs(relations[queries], candidates[queries], len(states))
-            bodies = kernels.products(negated, pairs[0], states, pairs[1]).flatten(1)
-            norms[queries] = kernels.norms(turned[queries], bodies, places)
+            bodies = kernels.products(negated, pairs[0], states, pairs[1], out=room[: len(pairs[0])])
+            norms[queries] = kernels.norms(turned[queries], bodies.flatten(1), places)
         ctx.save_for_backward(negated, relations, states, candidates, turned, norms)
         return -norms
 
@@ -88,11 +90,17 @@ class _HeadScores(torch.autograd.Function):
         kernels, weights = kernels_for(states.device), _over(gradient, norms)
         to_matrices, to_states = torch.zeros_like(negated), torch.zeros_like(states)
         to_targets = torch.empty_like(turned)
-        for queries in _chunks(relations, candidates, states):
+        chunks = _chunks(relations, candidates, states)
+        room, more = _room(chunks, candidates, states), _room(chunks, candidates, states)
+        for queries in chunks:
             pairs, places = _shared_pairs(relations[queries], candidates[queries], len(states))
-            bodies = kernels.products(negated, pairs[0], states, pairs[1])
+            bodies = kernels.products(negated, pairs[0], states, pairs[1], out=room[: len(pairs[0])])
             to_targets[queries], pulled = kernels.pulls(
-                turned[queries], bodies.flatten(1), places, weights[queries]
+                turned[queries],
+                bodies.flatten(1),
+                places,
+                weights[queries],
+                out=more[: len(pairs[0])].flatten(1),
             )
             to_matrices -= kernels.products_back(
                 pulled.view_as(bodies), negated, pairs[0], states, pairs[1], to_states=to_states
@@ -106,6 +114,12 @@ def _chunks(relations: Tensor, candidates: Tensor, states: Tensor) -> tuple[Tens
     per_query = max(1, candidates.shape[1] * states[0].numel())
     chunks: tuple[Tensor, ...] = torch.argsort(relations, stable=True).split(max(1, numbers // per_query))
     return chunks
+
+
+def _room(chunks: tuple[Tensor, ...], candidates: Tensor, states: Tensor) -> Tensor:
+    """For the bodies of one chunk after the other: fresh memory costs more than the products that fill it."""
+    most = len(chunks[0]) * candidates.shape[1] if chunks else 0
+    return states.new_empty(most, *states.shape[1:])
 
 
 def _shared_pairs(

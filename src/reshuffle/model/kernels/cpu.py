@@ -99,9 +99,11 @@ def norms(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:
     return result
 
 
-def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+def pulls(
+    bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor, *, out: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Sums of weight x ReLU(x_q - z_c): over the candidates of each query, and over the queries of each candidate."""
-    of_bodies, of_states = torch.empty_like(bodies), torch.empty_like(states)
+    of_bodies, of_states = torch.empty_like(bodies), torch.empty_like(states) if out is None else out
     order, starts = _grouped(candidates.flatten(), len(states))
     arrays = (bodies, states, candidates, weights, order, starts, of_bodies, of_states)
     with threads_for(candidates.numel() * states.shape[1]):
@@ -124,30 +126,40 @@ def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _add_product(matrix, state, result):
-    """result += matrix x state; 2 x 4 entries of the matrix at a time, so that rows are loaded and stored less."""
+def _add_product(matrix, state, result):  # noqa: C901 - one loop for the blocks, three for what is left over
+    """result += matrix x state; 4 x 4 entries of the matrix at a time, so that rows are loaded and stored less."""
     rows, slots = matrix.shape
-    for i in range(0, rows - 1, 2):
-        upper, lower = result[i], result[i + 1]
+    for i in range(0, rows - 3, 4):
+        first, second, third, fourth = result[i], result[i + 1], result[i + 2], result[i + 3]
         for j in range(0, slots - 3, 4):
             a, b, c, d = matrix[i, j], matrix[i, j + 1], matrix[i, j + 2], matrix[i, j + 3]
             e, f, g, h = matrix[i + 1, j], matrix[i + 1, j + 1], matrix[i + 1, j + 2], matrix[i + 1, j + 3]
+            k, m, n, o = matrix[i + 2, j], matrix[i + 2, j + 1], matrix[i + 2, j + 2], matrix[i + 2, j + 3]
+            p, q, r, s = matrix[i + 3, j], matrix[i + 3, j + 1], matrix[i + 3, j + 2], matrix[i + 3, j + 3]
             x, y, z, w = state[j], state[j + 1], state[j + 2], state[j + 3]
-            for channel in range(len(upper)):
-                upper[channel] += a * x[channel] + b * y[channel] + c * z[channel] + d * w[channel]
-                lower[channel] += e * x[channel] + f * y[channel] + g * z[channel] + h * w[channel]
+            for t in range(len(first)):
+                first[t] += a * x[t] + b * y[t] + c * z[t] + d * w[t]
+                second[t] += e * x[t] + f * y[t] + g * z[t] + h * w[t]
+                third[t] += k * x[t] + m * y[t] + n * z[t] + o * w[t]
+                fourth[t] += p * x[t] + q * y[t] + r * z[t] + s * w[t]
         for j in range(slots // 4 * 4, slots):
-            _add_multiple(matrix[i, j], state[j], upper)
-            _add_multiple(matrix[i + 1, j], state[j], lower)
-    if rows % 2:
-        for j in range(slots):
-            _add_multiple(matrix[rows - 1, j], state[j], result[rows - 1])
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _add_multiple(factor, values, result):
-    for place in range(len(result)):
-        result[place] += factor * values[place]
+            a, b, c, d, x = matrix[i, j], matrix[i + 1, j], matrix[i + 2, j], matrix[i + 3, j], state[j]
+            for t in range(len(first)):
+                first[t] += a * x[t]
+                second[t] += b * x[t]
+                third[t] += c * x[t]
+                fourth[t] += d * x[t]
+    for i in range(rows // 4 * 4, rows):
+        first = result[i]
+        for j in range(0, slots - 3, 4):
+            a, b, c, d = matrix[i, j], matrix[i, j + 1], matrix[i, j + 2], matrix[i, j + 3]
+            x, y, z, w = state[j], state[j + 1], state[j + 2], state[j + 3]
+            for t in range(len(first)):
+                first[t] += a * x[t] + b * y[t] + c * z[t] + d * w[t]
+        for j in range(slots // 4 * 4, slots):
+            a, x = matrix[i, j], state[j]
+            for t in range(len(first)):
+                first[t] += a * x[t]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
