@@ -119,6 +119,7 @@ def test_without_xdg_the_cache_is_in_the_home_directory(
 def test_missing_data_fails_instead_of_skipping_where_it_is_required(
     alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv(REQUIRE_VARIABLE, raising=False)
     with pytest.raises(pytest.skip.Exception, match="RESHUFFLE_DATA"):
         data_folder("family")
     monkeypatch.setenv(REQUIRE_VARIABLE, "1")
