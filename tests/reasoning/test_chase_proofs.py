@@ -11,7 +11,7 @@ from tests.strategies import fact_lists, rule_bases
 
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
 from reshuffle.reasoning.chase import ChaseAnswers, search
-from reshuffle.reasoning.chase.cheapest import CheapestSizes
+from reshuffle.reasoning.chase.cheapest import CheapestSizes, LevelSizes
 from reshuffle.reasoning.proofs import Proof, check_proof
 from reshuffle.reasoning.why_not import UNBOUND
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
@@ -77,12 +77,15 @@ def test_the_first_proof_is_a_smallest_one(effort: int, rules: RuleBase, facts: 
             check_proof(proof, rules, set(facts))
 
 
+@pytest.mark.parametrize("kind", [CheapestSizes, LevelSizes])
 @settings(max_examples=60, deadline=None)
 @given(rules=ANY_RULES, facts=fact_lists(entities=4, most=10))
-def test_the_exact_sizes_are_exact(rules: RuleBase, facts: list[Fact]):
+def test_the_exact_sizes_are_exact(
+    kind: type[CheapestSizes | LevelSizes], rules: RuleBase, facts: list[Fact]
+):
     answers = ChaseAnswers(rules, KnowledgeGraph(facts))
     store, numbers = answers._store, answers._relations
-    sizes = CheapestSizes(store.program, answers._facts.places, answers._bits, store.num_entities)
+    sizes = kind(store.program, answers._facts.places, answers._bits, store.num_entities)
     sizes.reach(-1)  # no such triple: settle everything
     expected = smallest_sizes(rules, facts)
     entity = answers._entities.id
@@ -96,6 +99,20 @@ def test_a_rule_whose_head_runs_backwards_keeps_the_order_of_its_body(rule: Path
     proof = ChaseAnswers(RuleBase((rule,)), KnowledgeGraph(facts)).explain(str(len(rule.body)), "r", "0")
     assert proof is not None
     check_proof(proof, RuleBase((rule,)), set(facts))
+
+
+@settings(max_examples=80, deadline=None)
+@given(rules=ANY_RULES, facts=fact_lists(entities=4, most=10))
+def test_in_a_huge_fixpoint_the_first_proof_is_a_low_one(rules: RuleBase, facts: list[Fact]):
+    answers = ChaseAnswers(rules, KnowledgeGraph(facts))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "_EFFORT", -(10**9))
+        patch.setattr(search, "_MOST_EXACT", -1)
+        for fact in closure(rules, facts):
+            proof = answers.explain(*fact)
+            assert proof is not None
+            assert proof.triple == fact
+            check_proof(proof, rules, set(facts))
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,13 +1,19 @@
-"""The exact size of the smallest proof, for every triple up to a goal: slower than a search, but never lost."""
+"""The exact size of the smallest proof, for every triple up to a goal: slower than a search, but never lost.
+
+Instance by instance (`CheapestSizes`), or by rows of bits (`LevelSizes`) where these are affordable. Where even that
+takes too long, the heights of lowest proofs (`Heights`) still lead to a proof, a low one.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reshuffle.reasoning.chase.store import Store, doubled
 from reshuffle.reasoning.kernels.chase import keysets
+from reshuffle.reasoning.kernels.chase import levels as by_level
+from reshuffle.reasoning.kernels.chase import rounds as by_round
 from reshuffle.reasoning.kernels.chase.cheapest import (
     ENTRIES,
     NONE,
@@ -69,6 +75,119 @@ class CheapestSizes:
         levels = doubled(costs.first_entry)  # small, and a cost beyond it is not counted anywhere
         levels[len(costs.first_entry) :] = NONE
         self._costs = costs._replace(first_entry=levels)
+
+
+class LevelSizes:
+    """The same over rows of bits."""
+
+    def __init__(
+        self, program: Program, facts: NDArray[np.int64], entity_bits: int, num_entities: int
+    ) -> None:
+        self._bits, self._program = entity_bits, program
+        self._triggers, self._weights = program.triggers(program.num_relations), _weights(program)
+        self._levels = _no_levels(program.num_relations, num_entities)
+        for relation, head, tail in _triples(facts[facts >= 0], entity_bits):
+            if relation < program.num_relations:
+                while not by_level.offer_pair(self._levels, 2 * relation, head, tail, 0):
+                    self._make_room()
+
+    @staticmethod
+    def num_bytes(num_relations: int, num_entities: int) -> int:
+        """What the sizes and the settled pairs take; rows by level come on top."""
+        return num_relations * (64 * _words(num_entities)) ** 2 * 9 // 4
+
+    def reach(self, goal: int) -> None:
+        """Go on until the triple with this key is settled; a key below zero is none, and settles all."""
+        target = _triples(np.array([goal]), self._bits)[0] if goal >= 0 else ()
+        if target and self._levels.sizes[target] != by_level.UNSETTLED:
+            return
+        wanted = np.array(target, dtype=np.int64)
+        while by_level.settle_levels(self._triggers, self._weights, self._levels, wanted) == NO_ROOM:
+            self._make_room()
+
+    def least(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sizes of triples settled so far; for others, what they need at least."""
+        mask = (1 << self._bits) - 1
+        sizes = self._levels.sizes[keys >> 2 * self._bits, keys >> self._bits & mask, keys & mask]
+        level = self._levels.counters[by_level.LEVEL]
+        found: NDArray[np.int64] = np.where(sizes == by_level.UNSETTLED, level, sizes).astype(np.int64)
+        return found
+
+    def _make_room(self) -> None:
+        entries = ("words", "level", "row", "next_of_row", "next_of_all")
+        larger = {name: doubled(getattr(self._levels, name)) for name in entries}
+        offered_at = doubled(self._levels.offered_at)
+        offered_at[len(self._levels.offered_at) :] = NONE
+        arrays: dict[str, Any] = {**self._levels._asdict(), **larger, "offered_at": offered_at}
+        self._levels = by_level.Levels(**arrays)
+
+
+class Heights:
+    """The height of the lowest proof of every triple, fresh relations counted as steps."""
+
+    def __init__(
+        self, program: Program, facts: NDArray[np.int64], entity_bits: int, num_entities: int
+    ) -> None:
+        self._bits = entity_bits
+        rounds = _no_rounds(program.num_relations, num_entities)
+        for relation, head, tail in _triples(facts[facts >= 0], entity_bits):
+            if relation < program.num_relations:
+                by_round.come(rounds, 2 * relation, head, tail)
+                by_round.come(rounds, 2 * relation + 1, tail, head)
+        by_round.all_rounds(rounds, program.triggers(program.num_relations))
+        self._heights = rounds.heights
+
+    def of(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The heights of triples that follow."""
+        mask = (1 << self._bits) - 1
+        heights = self._heights[keys >> 2 * self._bits, keys >> self._bits & mask, keys & mask]
+        found: NDArray[np.int64] = heights.astype(np.int64)
+        return found
+
+
+def _triples(keys: NDArray[np.int64], entity_bits: int) -> list[tuple[int, int, int]]:
+    mask = (1 << entity_bits) - 1
+    columns = (keys >> 2 * entity_bits, keys >> entity_bits & mask, keys & mask)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _no_rounds(num_relations: int, num_entities: int) -> by_round.Rounds:
+    words = _words(num_entities)
+    shape = (2, num_relations, 64 * words, words)
+    num_rows = 2 * num_relations * 64 * words
+    return by_round.Rounds(
+        known=np.zeros(shape, dtype=np.uint64),
+        new=np.zeros(shape, dtype=np.uint64),
+        coming=np.zeros(shape, dtype=np.uint64),
+        rows=np.empty(num_rows, dtype=np.int64),
+        has_coming=np.zeros(num_rows, dtype=np.bool_),
+        heights=np.full((num_relations, 64 * words, 64 * words), by_round.UNREACHED, dtype=np.uint16),
+        counters=np.zeros(1, dtype=np.int64),
+    )
+
+
+def _words(num_entities: int) -> int:
+    return -(-max(num_entities, 1) // 64)
+
+
+def _no_levels(num_relations: int, num_entities: int) -> by_level.Levels:
+    words = _words(num_entities)
+    height, entries = 64 * words, 1024
+    num_rows = 2 * num_relations * height
+    return by_level.Levels(
+        settled=np.zeros((2, num_relations, height, words), dtype=np.uint64),
+        sizes=np.full((num_relations, height, height), by_level.UNSETTLED, dtype=np.uint16),
+        settled_of=np.full(num_rows, NONE, dtype=np.int64),
+        offered_of=np.full(num_rows, NONE, dtype=np.int64),
+        news_of=np.full(num_rows, NONE, dtype=np.int64),
+        offered_at=np.full(64, NONE, dtype=np.int64),
+        words=np.empty((entries, words), dtype=np.uint64),
+        level=np.empty(entries, dtype=np.int32),
+        row=np.empty(entries, dtype=np.int64),
+        next_of_row=np.empty(entries, dtype=np.int64),
+        next_of_all=np.empty(entries, dtype=np.int64),
+        counters=np.array([0, NONE, 0, NONE, 0], dtype=np.int64),
+    )
 
 
 def _weights(program: Program) -> Weights:

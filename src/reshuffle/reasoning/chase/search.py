@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.reasoning.chase.bounds import UNREACHABLE, Bounds
-from reshuffle.reasoning.chase.cheapest import CheapestSizes
+from reshuffle.reasoning.chase.cheapest import CheapestSizes, Heights, LevelSizes
 from reshuffle.reasoning.proofs import Proof
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = int
 
-# Continued trees beside the one at hand, before exact sizes are worth their price or further proofs are given up.
-_EFFORT = 2_000
+# Rules tried beside those of the tree at hand, before sizes are worth their price or further proofs are given up.
+_EFFORT = 5_000
+_AFFORDABLE = 1 << 30  # bytes of bits and sizes of all pairs
+_MOST_EXACT = 2_000_000  # triples of a fixpoint of which all sizes are found in seconds
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ class ProofSearch:
         self._store, self._facts, self._named = store, facts, named
         self._bits = store.pairs.entity_bits
         self._bounds = Bounds(store.program, facts, self._bits, store.num_entities)
-        self._sizes: CheapestSizes | None = None
+        self._sizes: CheapestSizes | LevelSizes | None = None
+        self._heights: Heights | None = None
         self._blocks: dict[Key, list[_Block]] = {}  # of the goal at hand, since bounds are made for it
         self._by_head: dict[int, list[CodedRule]] = {}
         for rule in store.program.coded:
@@ -140,7 +143,8 @@ class ProofSearch:
         """Up to `most` proofs of a triple that holds, smallest first.
 
         A fact below the goal is its own proof. No proof uses a triple to derive itself. Where there are
-        very many trees, the search may end before `most` are found, but not before the first.
+        very many trees, the search may end before `most` are found, but not before the first; and in a
+        dense fixpoint of millions of triples that first one is a low one, if the smallest is not found soon.
         """
         is_fact = bool(self._bounds.are_facts(np.array([goal]))[0])
         found = [Proof(self._named(goal))] if is_fact else []
@@ -157,19 +161,35 @@ class ProofSearch:
         found = list(itertools.islice(self._trees(goal, avoid_loops=most > 1), most))
         if found or not must_find:
             return found
-        if self._sizes is None:
-            store = self._store
-            self._sizes = CheapestSizes(store.program, self._facts, self._bits, store.num_entities)
+        program, num_entities = self._store.program, self._store.num_entities
+        given = (program, self._facts, self._bits, num_entities)
+        dense = LevelSizes.num_bytes(program.num_relations, num_entities) <= _AFFORDABLE
+        if dense and self._store.num_triples > _MOST_EXACT:
+            self._heights = self._heights or Heights(*given)
+            return [self._lowest(goal, self._heights)]
+        self._sizes = self._sizes or (LevelSizes(*given) if dense else CheapestSizes(*given))
         self._sizes.reach(goal)
         self._blocks.clear()
         return list(itertools.islice(self._trees(goal, avoid_loops=most > 1, insist=True), most))
+
+    def _lowest(self, goal: Key, heights: Heights) -> _Choice:
+        """A proof by premises that have lower proofs, straight down and so never circular."""
+        opened: _Open | None = _Open(goal, 0, None, None)
+        tree: _Tree | None = _Tree(0, opened, None)
+        while tree is not None and (opened := tree.open) is not None:
+            blocks = [_lower(block, opened.key, heights) for block in self._blocks_of(opened.key)]
+            fan = _Fan(tree, opened, [block for block in blocks if len(block.keys)])
+            tree = self._continued(fan, avoid_loops=False)
+        assert tree is not None
+        assert tree.choices is not None
+        return tree.choices
 
     # --- the search ---------------------------------------------------------------------------------
 
     def _trees(self, goal: Key, *, avoid_loops: bool, insist: bool = False) -> Iterator[_Choice]:
         """Complete trees in the order of their size, while the effort lasts or, to `insist`, at least one."""
         ticket = itertools.count()  # decides between equals, so that fans are never compared
-        continued = 0
+        continued, most = 0, _EFFORT // len(self._by_head[goal >> 2 * self._bits])
         opened = _Open(goal, 0, None, None)
         heap = [(0, 0, 0, self._fan(_Tree(0, opened, None), opened))]
         while heap:
@@ -185,7 +205,7 @@ class ProofSearch:
             elif tree is not None and tree.open is not None:
                 continued += 1
                 straight = 0 if tree.choices is None else tree.choices.count
-                if continued - straight > _EFFORT and not insist:
+                if continued - straight > most and not insist:
                     return
                 fans.append(self._fan(tree, tree.open))
             for each in fans:
@@ -213,16 +233,15 @@ class ProofSearch:
         return self._store.program.is_fresh(key >> 2 * self._bits)
 
     def _fan(self, tree: _Tree, opened: _Open) -> _Fan:
-        mask = (1 << self._bits) - 1
-        relation, head, tail = (
-            opened.key >> 2 * self._bits,
-            opened.key >> self._bits & mask,
-            opened.key & mask,
-        )
-        if opened.key not in self._blocks:
+        return _Fan(tree, opened, self._blocks_of(opened.key))
+
+    def _blocks_of(self, key: Key) -> list[_Block]:
+        if key not in self._blocks:
+            mask = (1 << self._bits) - 1
+            relation, head, tail = key >> 2 * self._bits, key >> self._bits & mask, key & mask
             blocks = [self._block(rule, head, tail) for rule in self._by_head.get(relation, ())]
-            self._blocks[opened.key] = [block for block in blocks if len(block.keys)]
-        return _Fan(tree, opened, self._blocks[opened.key])
+            self._blocks[key] = [block for block in blocks if len(block.keys)]
+        return self._blocks[key]
 
     def _block(self, rule: CodedRule, head: int, tail: int) -> _Block:
         atoms = rule.turned(rule.head & 1).body
@@ -274,3 +293,10 @@ class ProofSearch:
             done.append(premises if source is None else (Proof(self._named(choice.key), source, premises),))
             choice = choice.before
         return done.pop()[0]
+
+
+def _lower(block: _Block, key: Key, heights: Heights) -> _Block:
+    """The instances whose premises are all lower than `key`, to be taken by the sum of their heights."""
+    high = heights.of(block.keys.ravel()).reshape(block.keys.shape)
+    low = (high < heights.of(np.array([key]))).all(axis=1)
+    return _Block(block.rule, block.keys[low], high[low])

@@ -322,6 +322,6 @@ def _nothing_waiting(shape: tuple[int, ...]) -> rows.Waiting:
 
 def doubled(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of twice the length; the second half is not set."""
-    larger = np.empty(2 * len(array), dtype=array.dtype)
+    larger = np.empty((2 * len(array), *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger

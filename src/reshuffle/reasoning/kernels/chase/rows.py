@@ -46,12 +46,12 @@ def fixpoint_by_rows(pairs: Pairs, triggers: Triggers, waiting: Waiting, most: i
         counters[SIZE] -= 1
         waiting.in_ring[row] = False
         code, start = row // rows, row % rows
-        size = _taken(waiting.bits, code, start, ends, gathered)
+        size = taken(waiting.bits, code, start, ends, gathered)
         if code & 1 == 0:
             _copies_and_meets(pairs, triggers, waiting, code >> 1, start, gathered)
         for index in range(triggers.chain_starts[code], triggers.chain_starts[code + 1]):
             partner = triggers.chain_partner[index]
-            _gather(pairs.bits, partner & 1, partner >> 1, ends[:size], gathered)
+            gather(pairs.bits, partner & 1, partner >> 1, ends[:size], gathered)
             _enter(pairs, triggers, waiting, triggers.chain_head[index], start, gathered)
     return PAUSED
 
@@ -70,7 +70,7 @@ def _take_queue(pairs: Pairs, triggers: Triggers, waiting: Waiting) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _sets_off(triggers: Triggers, code: int) -> bool:
+def sets_off(triggers: Triggers, code: int) -> bool:
     """Has a new pair of this code any consequence? Copies and meets are drawn forwards only."""
     if triggers.chain_starts[code] < triggers.chain_starts[code + 1]:
         return True
@@ -82,7 +82,7 @@ def _sets_off(triggers: Triggers, code: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _wait(triggers: Triggers, waiting: Waiting, code: int, start: int, end: int) -> None:
-    if _sets_off(triggers, code):
+    if sets_off(triggers, code):
         waiting.bits[code & 1, code >> 1, start, end >> 6] |= np.uint64(1) << np.uint64(end & 63)
         _join_ring(waiting, code * waiting.bits.shape[2] + start)
 
@@ -97,7 +97,7 @@ def _join_ring(waiting: Waiting, row: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _taken(
+def taken(
     bits: NDArray[np.uint64],
     code: int,
     start: int,
@@ -118,7 +118,7 @@ def _taken(
 
 
 @njit(cache=True, nogil=True)
-def _gather(
+def gather(
     bits: NDArray[np.uint64],
     side: int,
     relation: int,
@@ -163,7 +163,7 @@ def _enter(
         anything |= ends[index] & ~bits[side, relation, start, index]
     if anything == 0:
         return
-    forwards, backwards = _sets_off(triggers, code), _sets_off(triggers, code ^ 1)
+    forwards, backwards = sets_off(triggers, code), sets_off(triggers, code ^ 1)
     rows, here = bits.shape[2], np.uint64(1) << np.uint64(start & 63)
     for index in range(len(ends)):
         new = ends[index] & ~bits[side, relation, start, index]
