@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reshuffle.errors import InputError, Place
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.logs import TrainingLog
-from reshuffle.learning.memory import memory_in_use
+from reshuffle.learning.memory import keep_freed_memory, memory_in_use
 from reshuffle.learning.storage import made_directory
 from reshuffle.progress import SILENT
 
@@ -32,6 +32,8 @@ def run_training(
     after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
 ) -> None:
     """Train to the end. With a directory, what happens is logged there and can be taken up again."""
+    if trainer.device.type == "cpu":
+        keep_freed_memory()
     keeper = None if directory is None else _Keeper(trainer, directory, resume=resume)
     with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
         report(len(trainer.history.epochs))

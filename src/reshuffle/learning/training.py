@@ -11,7 +11,7 @@ from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.learning.loss import margin_ranking
-from reshuffle.learning.memory import keep_freed_memory, run_in_pieces
+from reshuffle.learning.memory import run_in_pieces
 from reshuffle.learning.negatives import random_others
 from reshuffle.learning.stopping import Patience
 from reshuffle.learning.validation import ValidationQueries, realistic_ranks
@@ -116,8 +116,6 @@ class Trainer:
     ) -> None:
         """`notes` is told what a user should know, such as that memory ran out."""
         _check(architecture, settings)
-        if device.type == "cpu":
-            keep_freed_memory()
         self.data, self.settings, self.device, self.notes = data, settings, device, notes
         self.model = ReshuffleModel(
             data.num_relations, architecture, seed=settings.seed, symmetric=data.symmetric

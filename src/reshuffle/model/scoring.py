@@ -6,6 +6,7 @@ times the size of the states; they are never stored, but made again for the back
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from reshuffle.model.kernels import kernels_for
 
 _CPU_NUMBERS, _GPU_NUMBERS = 1 << 23, 1 << 28  # of the bodies of corrupted heads at a time
+_KEPT_NUMBERS = 1 << 27  # of theirs that wait for the backward pass: half a gigabyte
 
 
 def pair_scores(bodies: Tensor, targets: Tensor) -> Tensor:
@@ -62,72 +64,71 @@ class _TailScores(torch.autograd.Function):
 
 
 class _HeadScores(torch.autograd.Function):
-    """Queries of one relation share their bodies, which are made for some queries at a time, and made again backward.
+    """Queries of one relation share their bodies, which are made for some queries at a time.
 
     They are compared the other way round than tails are: ReLU(x - z) = ReLU((-z) - (-x)), and -x is the product with
-    -B_r.
+    -B_r. Bodies wait for the backward pass where they are few, and are made again where they are many.
     """
 
     @staticmethod
     def forward(
         ctx: Any, matrices: Tensor, relations: Tensor, states: Tensor, candidates: Tensor, targets: Tensor
     ) -> Tensor:
-        kernels = kernels_for(states.device)
         negated, turned = -matrices, -targets.flatten(1)
         norms = torch.empty(candidates.shape, device=states.device)
-        chunks = _chunks(relations, candidates, states)
-        room = _room(chunks, candidates, states)
-        for queries in chunks:
-            pairs, places = _shared_pairs(relations[queries], candidates[queries], len(states))
-            bodies = kernels.products(negated, pairs[0], states, pairs[1], out=room[: len(pairs[0])])
-            norms[queries] = kernels.norms(turned[queries], bodies.flatten(1), places)
-        ctx.save_for_backward(negated, relations, states, candidates, turned, norms)
+        ctx.chunks = _chunks(relations, candidates, states)
+        kept = sum(len(chunk.rows) for chunk in ctx.chunks) * states[0].numel() <= _KEPT_NUMBERS
+        ctx.bodies = []
+        for chunk in ctx.chunks:
+            bodies = chunk.bodies(negated, states)
+            norms[chunk.queries] = kernels_for(states.device).norms(
+                turned[chunk.queries], bodies.flatten(1), chunk.places
+            )
+            ctx.bodies.append(bodies if kept else None)
+        ctx.save_for_backward(negated, states, turned, norms)
         return -norms
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor, None, Tensor]:
-        negated, relations, states, candidates, turned, norms = ctx.saved_tensors
+        negated, states, turned, norms = ctx.saved_tensors
         kernels, weights = kernels_for(states.device), _over(gradient, norms)
         to_matrices, to_states = torch.zeros_like(negated), torch.zeros_like(states)
         to_targets = torch.empty_like(turned)
-        chunks = _chunks(relations, candidates, states)
-        room, more = _room(chunks, candidates, states), _room(chunks, candidates, states)
-        for queries in chunks:
-            pairs, places = _shared_pairs(relations[queries], candidates[queries], len(states))
-            bodies = kernels.products(negated, pairs[0], states, pairs[1], out=room[: len(pairs[0])])
-            to_targets[queries], pulled = kernels.pulls(
-                turned[queries],
-                bodies.flatten(1),
-                places,
-                weights[queries],
-                out=more[: len(pairs[0])].flatten(1),
+        for chunk, kept in zip(ctx.chunks, ctx.bodies, strict=True):
+            bodies = chunk.bodies(negated, states) if kept is None else kept
+            to_targets[chunk.queries], pulled = kernels.pulls(
+                turned[chunk.queries], bodies.flatten(1), chunk.places, weights[chunk.queries]
             )
             to_matrices -= kernels.products_back(
-                pulled.view_as(bodies), negated, pairs[0], states, pairs[1], to_states=to_states
+                pulled.view_as(bodies), negated, chunk.relations, states, chunk.rows, to_states=to_states
             )
         return to_matrices, None, to_states, None, to_targets.view(-1, *states.shape[1:])
 
 
-def _chunks(relations: Tensor, candidates: Tensor, states: Tensor) -> tuple[Tensor, ...]:
-    """Queries, those of one relation together, few enough at a time that their bodies stay in the cache of a CPU."""
+@dataclass(frozen=True)
+class _Chunk:
+    """Some queries, the distinct (relation, row) among their candidates, and which of them each query has."""
+
+    queries: Tensor
+    relations: Tensor  # distinct pair
+    rows: Tensor  # distinct pair
+    places: Tensor  # query candidate
+
+    def bodies(self, matrices: Tensor, states: Tensor) -> Tensor:  # distinct pair, slot, channel
+        found: Tensor = kernels_for(states.device).products(matrices, self.relations, states, self.rows)
+        return found
+
+
+def _chunks(relations: Tensor, candidates: Tensor, states: Tensor) -> list[_Chunk]:
+    """Queries of one relation together, few enough at a time that their bodies nearly fit the cache of a CPU."""
     numbers = _CPU_NUMBERS if states.device.type == "cpu" else _GPU_NUMBERS
     per_query = max(1, candidates.shape[1] * states[0].numel())
-    chunks: tuple[Tensor, ...] = torch.argsort(relations, stable=True).split(max(1, numbers // per_query))
+    chunks = []
+    for queries in torch.argsort(relations, stable=True).split(max(1, numbers // per_query)):
+        keys = relations[queries, None] * len(states) + candidates[queries]
+        pairs, places = torch.unique(keys, return_inverse=True)
+        chunks.append(_Chunk(queries, pairs // len(states), pairs % len(states), places))
     return chunks
-
-
-def _room(chunks: tuple[Tensor, ...], candidates: Tensor, states: Tensor) -> Tensor:
-    """For the bodies of one chunk after the other: fresh memory costs more than the products that fill it."""
-    most = len(chunks[0]) * candidates.shape[1] if chunks else 0
-    return states.new_empty(most, *states.shape[1:])
-
-
-def _shared_pairs(
-    relations: Tensor, candidates: Tensor, num_entities: int
-) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """The distinct (relation, candidate), and which of them each query has."""
-    pairs, places = torch.unique(relations[:, None] * num_entities + candidates, return_inverse=True)
-    return (pairs // num_entities, pairs % num_entities), places
 
 
 def _over(gradient: Tensor, norms: Tensor) -> Tensor:

@@ -99,11 +99,9 @@ def norms(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:
     return result
 
 
-def pulls(
-    bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor, *, out: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
+def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Sums of weight x ReLU(x_q - z_c): over the candidates of each query, and over the queries of each candidate."""
-    of_bodies, of_states = torch.empty_like(bodies), torch.empty_like(states) if out is None else out
+    of_bodies, of_states = torch.empty_like(bodies), torch.empty_like(states)
     order, starts = _grouped(candidates.flatten(), len(states))
     arrays = (bodies, states, candidates, weights, order, starts, of_bodies, of_states)
     with threads_for(candidates.numel() * states.shape[1]):

@@ -150,11 +150,9 @@ def _norms(bodies, states, candidates, result, width, columns, ROWS: tl.constexp
     tl.store(result + query * width + place, norm, mask=wanted)
 
 
-def pulls(
-    bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor, *, out: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
+def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Sums of weight x ReLU(x_q - z_c): over the candidates of each query, and over the queries of each candidate."""
-    of_bodies, of_states = torch.empty_like(bodies), torch.zeros_like(states) if out is None else out.zero_()
+    of_bodies, of_states = torch.empty_like(bodies), torch.zeros_like(states)
     queries, columns = bodies.shape
     _pulls[(queries, triton.cdiv(columns, _COLUMNS))](
         bodies,
