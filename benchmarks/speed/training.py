@@ -3,6 +3,10 @@
 Same parameters, triples, batch and settings (the paper's for WN18RR-v1 and FB15k-237-v1). On the CPU the contenders run
 with one thread each, of which the processor time counts, so that what else a shared machine does changes little, and
 with all threads, of which the wall time counts. On a GPU it is wall time after a warm-up. Ratios are of the best runs.
+
+Half of the plain way's time on a CPU goes into memory that the C library gives back and takes anew in every step. Our
+trainings ask it to keep the memory; so that this is not taken for a gain of the kernels, the plain way is also measured
+with the same request.
 """
 
 from __future__ import annotations
@@ -18,7 +22,8 @@ from benchmarks.speed.measure import RESULTS, describe, run_fresh, write_result
 DATASETS = ("WN18RR-v1", "FB15k-237-v1")
 FASTER = 10.0  # what is asked of us: at least
 REPEATS = 2
-STEPS = {"cpu": {"reshuffle": 5, "official way": 2}, "cuda": {"reshuffle": 40, "official way": 10}}
+OURS, PLAIN, KEEPING = "reshuffle", "official way", "official way, memory kept"
+STEPS = {"cpu": {OURS: 5, PLAIN: 2, KEEPING: 2}, "cuda": {OURS: 40, PLAIN: 10}}
 _SETTINGS = Path(__file__).parents[1] / "paper"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 _MODES: dict[str, dict[str, dict[str, str]]] = {
@@ -41,16 +46,15 @@ def run() -> None:
     result = {
         "what": "seconds per epoch of training; one thread: processor time, all threads and GPU: wall time",
         "command": "python -m benchmarks.speed training",
-        "required": {"times_faster": FASTER, "than": "official way"},
+        "required": {"times_faster": FASTER, "than": PLAIN},
         "devices": known,
     }
     write_result("training", result)
     for device in devices:
         for dataset, modes in known[device]["datasets"].items():
             for mode, found in modes.items():
-                print(
-                    f"{dataset}, {device}, {mode}: {found['times_faster']} times faster than the official way"
-                )
+                for name, ratio in found["times_faster"].items():
+                    print(f"{dataset}, {device}, {mode}: {ratio} times faster than the {name}")
 
 
 def _measured(device: str) -> dict[str, Any]:
@@ -76,10 +80,11 @@ def _compared(dataset: str, device: str, mode: str) -> dict[str, Any]:
             print(f"  {number + 1}/{REPEATS} {dataset}, {mode}, {name}: {value}", file=sys.stderr)
             if name not in best or value["seconds_per_epoch"] < best[name]["seconds_per_epoch"]:
                 best[name] = value
-    ours, theirs = best["reshuffle"], best["official way"]
-    if abs(ours["loss"] - theirs["loss"]) > 0.05:
-        raise SystemExit(f"the two do not compute the same: {best}")
-    return {"runs": best, "times_faster": round(theirs["seconds_per_epoch"] / ours["seconds_per_epoch"], 1)}
+    ours, others = best[OURS], [name for name in best if name != OURS]
+    if any(abs(ours["loss"] - best[name]["loss"]) > 0.05 for name in others):
+        raise SystemExit(f"they do not compute the same: {best}")
+    ratios = {name: best[name]["seconds_per_epoch"] / ours["seconds_per_epoch"] for name in others}
+    return {"runs": best, "times_faster": {name: round(ratio, 1) for name, ratio in ratios.items()}}
 
 
 def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mode: str) -> dict[str, Any]:
@@ -98,12 +103,9 @@ def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mod
     trainer = Trainer(data, settings.architecture, settings.training, device=torch.device(device))
     order = torch.randperm(len(trainer.examples), generator=trainer.generator, device=trainer.device)
     batches = order.split(settings.training.batch_size)
-    if contender == "reshuffle":
-        if device == "cpu":
-            keep_freed_memory()  # as every training does; the plain way leaves the C library as it is
-        step = trainer._step
-    else:
-        step = PlainTraining(trainer).step
+    if device == "cpu" and contender != PLAIN:
+        keep_freed_memory()
+    step = trainer._step if contender == OURS else PlainTraining(trainer).step
     loss = float(step(batches[0]))
     clock = {"one thread": time.process_time, "all threads": time.perf_counter}.get(mode, _synchronised)
     started = clock()
