@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reshuffle import KnowledgeGraph, Reasoner, parse_rules
-from reshuffle.errors import InputError, NotExpressibleError
+from reshuffle.errors import InputError, NotExpressibleError, UnknownNameError
 
 RULES = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)\nciti(X, Y) -> citizenOf(X, Y)")
 FACTS = KnowledgeGraph([("ada", "bornIn", "london"), ("london", "cityIn", "uk")])
@@ -25,6 +25,23 @@ def test_all_engines_answer_alike(options):
     answers = Reasoner(RULES, **options).on(FACTS)
     assert list(answers.tails("ada", "citizenOf")) == ["uk"]
     assert answers.count() == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"bound": 2}, {"engine": "chase"}])
+@pytest.mark.parametrize("materialised", [False, True])
+def test_all_engines_refuse_to_remove_unknown_names_and_then_remove_nothing(options, materialised):
+    answers = Reasoner(RULES, **options).on(FACTS)
+    if materialised:
+        answers.count()
+    for wrong, near in (("adaa", "ada"), ("bornin", "bornIn")):
+        strange = (wrong, "bornIn", "london") if near == "ada" else ("ada", wrong, "london")
+        with pytest.raises(UnknownNameError, match=f"'{wrong}'; did you mean '{near}'"):
+            answers.remove([("london", "cityIn", "uk"), strange])
+    assert answers.holds("ada", "citizenOf", "uk")
+    answers.remove([("uk", "cityIn", "ada"), ("ada", "citizenOf", "uk"), ("ada", "citi", "uk")])  # no facts
+    assert answers.holds("ada", "citizenOf", "uk")
+    answers.remove([("london", "cityIn", "uk")])
+    assert not answers.holds("ada", "citizenOf", "uk")
 
 
 def test_without_exact_geometry_there_is_a_way_out():

@@ -94,7 +94,7 @@ class Answers(ABC):
 
     @abstractmethod
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """Take facts back; what followed only from them no longer holds."""
+        """Take facts back; what followed only from them no longer holds. An unknown name is refused."""
 
     @abstractmethod
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:

@@ -260,16 +260,27 @@ class GeometryAnswers(Answers):
         return many or not self._stored.has_room_for(len(self.live.entities))
 
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """Take facts back; what followed only from them no longer holds. Unknown facts are ignored."""
+        """Take facts back; what followed only from them no longer holds.
+
+        Triples that are no facts are passed over; an unknown name is refused before anything is taken back.
+        """
+        facts = [self._ids(triple) for triple in triples]
         self._touch()
-        for triple in triples:
-            fact = self.live.find(triple)
+        for fact in facts:
             if fact is None:
                 continue
             if self._stored is None:
                 self.live.discard(*fact)
             else:
                 self._stored.remove(self.live, self._workspace(), fact)
+
+    def _ids(self, triple: tuple[str, str, str]) -> tuple[int, int, int] | None:
+        """The ids of a triple of known names, or None where its relation has no facts."""
+        head, relation, tail = triple
+        entities = self.live.entities.id(head), self.live.entities.id(tail)
+        self.is_derivable(relation)  # raises where nobody knows the relation
+        number = self.live.relations.find(relation)
+        return None if number is None else (entities[0], number, entities[1])
 
     def _touch(self) -> None:
         self._version += 1
