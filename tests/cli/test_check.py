@@ -165,13 +165,14 @@ def test_skip_unsupported_reads_on(folder: Path, capsys: pytest.CaptureFixture[s
             ["both.rules", "--bound", "1"],
             1,
             "a bound together with intersection rules is an open question of the paper\n"
-            "  hint: leave out the bound, or use engine='chase'\n",
+            "  hint: leave out the bound, or use engine='chase' (--engine chase)\n",
         ),
         (
             ["family.rules", "--node-budget", "2"],
             2,
             "the rule graph needs more than the 2 nodes it was allowed\n"
-            "  hint: allow more with node_budget=, use fewer or shorter rules, or use engine='chase'\n",
+            "  hint: allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
+            "engine='chase' (--engine chase)\n",
         ),
         (["familiy.rules"], 2, None),
     ],

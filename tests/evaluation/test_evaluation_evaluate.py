@@ -107,7 +107,7 @@ def test_relations_never_seen_are_named_and_counted() -> None:
         evaluate(TableScorer(FACTS), queries)
     assert str(caught.value) == (
         "3 of 4 queries use a relation that the scorer never saw: 'likes' (2), 'hates' (1)\n"
-        '  hint: unknown="skip" leaves them out and counts them'
+        '  hint: unknown="skip" (--unknown skip) leaves them out and counts them'
     )
     report = evaluate(TableScorer(FACTS), queries, unknown="skip")
     assert (report.queries, report.skipped) == (1, {"unseen relation": 3})
@@ -138,7 +138,8 @@ def test_missing_entities_are_named() -> None:
         evaluate(TableScorer(FACTS), queries)
     assert str(caught.value) == (
         "2 of 3 queries name an entity that the scorer's graph lacks: 'zoe' (2), 'mars' (1)\n"
-        '  hint: unknown="isolate" adds them without facts, unknown="skip" leaves such queries out'
+        '  hint: unknown="isolate" (--unknown isolate) adds them without facts, unknown="skip" (--unknown skip) leaves '
+        "such queries out"
     )
     report = evaluate(TableScorer(FACTS), queries, unknown="skip")
     assert (report.queries, report.skipped) == (1, {"missing entity": 2})

@@ -88,7 +88,7 @@ def _unseen_relations(queries: KnowledgeGraph, strange: NDArray[np.bool_]) -> In
     counts = Counter(queries.relations[queries.relation_ids[strange]])
     return InputError(
         f"{_of(int(strange.sum()), len(queries))} use a relation that the scorer never saw: {_listed(counts)}",
-        hint='unknown="skip" leaves them out and counts them',
+        hint='unknown="skip" (--unknown skip) leaves them out and counts them',
     )
 
 
@@ -98,7 +98,8 @@ def _missing_entities(queries: KnowledgeGraph, rows: Queries) -> InputError:
     return InputError(
         f"{_of(count, len(queries))} name an entity that the scorer's graph lacks: "
         f"{_listed(Counter(queries.entities[ends]))}",
-        hint='unknown="isolate" adds them without facts, unknown="skip" leaves such queries out',
+        hint='unknown="isolate" (--unknown isolate) adds them without facts, unknown="skip" (--unknown skip) leaves '
+        "such queries out",
     )
 
 

@@ -176,7 +176,7 @@ def bounded_graph(base: RuleBase, *, bound: int, node_budget: int = DEFAULT_NODE
     if base.intersection_rules:
         raise NotExpressibleError(
             "a bound together with intersection rules is an open question of the paper",
-            remedy="leave out the bound, or use engine='chase'",
+            remedy="leave out the bound, or use engine='chase' (--engine chase)",
         )
     if bound < 0:
         raise InputError(
@@ -193,6 +193,7 @@ def bounded_graph(base: RuleBase, *, bound: int, node_budget: int = DEFAULT_NODE
         nodes = reader.nodes_without_sharing()
         raise BudgetError(
             f"bound={bound} unfolds into {f'up to {nodes:,}' if nodes else 'too many'} nodes, and {node_budget:,} are "
-            "allowed\n  hint: a smaller bound, a larger node_budget=, or engine='chase'"
+            "allowed\n"
+            "  hint: a smaller bound, a larger node_budget= (--node-budget), or engine='chase' (--engine chase)"
         ) from error
     return draft.finished(base, bound=bound)
