@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import torch
 from benchmarks import reproduction
+from safetensors import safe_open
 from tests.datasets import benchmark
 
 from reshuffle.errors import InputError
@@ -16,7 +23,9 @@ from reshuffle.learning.settings import read_settings, read_toml
 from reshuffle.rules.benchmarks import inductive_names
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
+
+    from reshuffle.progress import Report
 
 BENCH = Bench(reproduction.SETTINGS, reproduction.RESULTS)
 TINY = "num_slots = 3\nnum_channels = 3\nnum_layers = 1\nnum_negatives = 2\nmax_epochs = 4\nlook_every = 2\n"
@@ -60,6 +69,58 @@ def test_a_cell_in_pieces_gives_what_it_gives_at_once(tmp_path: Path) -> None:
     assert [r["metrics"] for r in at_once["results"]] == [r["metrics"] for r in in_pieces["results"]]
     assert not pieces.checkpoint_path(cell).exists()
     assert run_cell(cell, pieces, device=device) == json.loads(pieces.result_path(cell).read_text())
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import test_experiments
+test_experiments.long_cell(sys.argv[1])
+"""
+LONG = Cell("families", "paper", "default", 1)
+
+
+def long_bench(folder: str | Path) -> Bench:
+    (Path(folder) / "families.default.toml").write_text(
+        TINY.replace("max_epochs = 4", "max_epochs = 60\npatience = 1000")
+    )
+    return Bench(Path(folder), Path(folder) / "results")
+
+
+def long_cell(folder: str | Path) -> None:
+    run_cell(LONG, long_bench(folder), device=torch.device("cpu"), seconds_between=0.2)
+
+
+def epochs_at_rest(path: Path) -> int:
+    with safe_open(path, framework="pt") as file:
+        return len(json.loads(file.metadata()["history"])["epochs"])
+
+
+def test_a_killed_cell_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
+    bench = long_bench(tmp_path)
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)]
+    running = subprocess.Popen(command)
+    while running.poll() is None and not bench.checkpoint_path(LONG).exists():
+        time.sleep(0.01)
+    running.kill()
+    assert running.wait() == -signal.SIGKILL
+    done = epochs_at_rest(bench.checkpoint_path(LONG))
+    assert 1 <= done < 60
+
+    reported: list[int] = []
+
+    @contextmanager
+    def counting(description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        assert (description, total, unit) == ("training", 60, "epoch")
+        yield lambda number, /, note="": reported.append(number)  # noqa: ARG005 - as Report says
+
+    found = run_cell(LONG, bench, device=torch.device("cpu"), progress=counting)
+    whole = run_cell(LONG, Bench(tmp_path, tmp_path / "whole"), device=torch.device("cpu"))
+    assert reported == [done] + [1] * (60 - done)
+    assert found is not None
+    assert whole is not None
+    assert found["training"]["validation"] == whole["training"]["validation"]
+    assert [r["metrics"] for r in found["results"]] == [r["metrics"] for r in whole["results"]]
 
 
 def test_stored_results_ran_with_the_settings_that_stand_in_the_files() -> None:

@@ -1,7 +1,8 @@
 """The paper's experiments, cell by cell: a data set, a recipe, a variant, a seed.
 
-A cell is trained in pieces: when its time is up it leaves a checkpoint, and the next run goes on from there. A finished
-cell is one JSON file with settings, seed, hardware, versions, time and all metrics, and is never run again.
+A cell is trained in pieces: it leaves a checkpoint when its time is up and once a minute before, in case it is killed,
+and the next run goes on from there. A finished cell is one JSON file with settings, seed, hardware, versions, time and
+all metrics, and is never run again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg.benchmarks.splits import InductiveBenchmark
 from reshuffle.kg.files import written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
+from reshuffle.learning.running import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.settings import Settings, read_settings
 from reshuffle.learning.training import Trainer, TrainingData
 from reshuffle.model.answering import ModelAnswers
@@ -92,9 +94,13 @@ def run_cell(
     *,
     device: torch.device,
     seconds: float | None = None,
+    seconds_between: float = SECONDS_BETWEEN,
     progress: Progress = SILENT,
 ) -> dict[str, Any] | None:
-    """Train and evaluate a cell, or return what is stored; None when the time was up before the training was done."""
+    """Train and evaluate a cell, or return what is stored; None when the time was up before the training was done.
+
+    `seconds_between`: checkpoints, that is how much a kill may lose.
+    """
     target = bench.result_path(cell)
     if target.exists():
         found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
@@ -109,7 +115,7 @@ def run_cell(
     rest = bench.checkpoint_path(cell)
     if rest.exists():
         load_checkpoint(trainer, rest)
-    if not _train(trainer, rest, seconds, progress):
+    if not _train(trainer, rest, seconds, seconds_between, progress):
         return None
     result = {**_described(cell, settings, trainer, device), "results": _evaluated(trainer, data, settings)}
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -130,20 +136,24 @@ def _ids(graph: KnowledgeGraph) -> NDArray[np.int64]:
     return np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
 
 
-def _train(trainer: Trainer, rest: Path, seconds: float | None, progress: Progress) -> bool:
-    """Train to the end, or until the time is up; leave a checkpoint at every look."""
+def _train(
+    trainer: Trainer, rest: Path, seconds: float | None, seconds_between: float, progress: Progress
+) -> bool:
+    """Train to the end, or to the first look after the time is up."""
     rest.parent.mkdir(parents=True, exist_ok=True)
-    started = time.perf_counter()
+    before, started, saved = trainer.history.seconds, time.perf_counter(), time.perf_counter()
     with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
+        report(len(trainer.history.epochs))
         for epoch in trainer.epochs():
-            report(1)
-            if epoch.hits_at_10 is None:
-                continue
-            if seconds is not None and time.perf_counter() - started > seconds:
-                trainer.history.seconds += time.perf_counter() - started
+            now = time.perf_counter()
+            report(1, progress_note(trainer, epoch))
+            trainer.history.seconds = before + now - started
+            time_is_up = seconds is not None and now - started > seconds and epoch.hits_at_10 is not None
+            if time_is_up or trainer.finished or now - saved >= seconds_between:
                 save_checkpoint(trainer, rest)
+                saved = time.perf_counter()
+            if time_is_up:
                 return False
-    trainer.history.seconds += time.perf_counter() - started
     return True
 
 

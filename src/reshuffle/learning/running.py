@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
 
 CHECKPOINT = "checkpoint.safetensors"
-_SECONDS_BETWEEN = 60.0  # checkpoints, where looks are rare
+SECONDS_BETWEEN = 60.0  # checkpoints, where looks are rare
 
 
 def run_training(
@@ -75,7 +75,7 @@ class _Keeper:
     def keep(self, epoch: Epoch, seconds: float) -> None:
         self._log.write(epoch, seconds)
         looked = epoch.hits_at_10 is not None
-        if looked or self._trainer.finished or time.monotonic() - self._saved > _SECONDS_BETWEEN:
+        if looked or self._trainer.finished or time.monotonic() - self._saved > SECONDS_BETWEEN:
             save_checkpoint(self._trainer, self._path)
             self._saved = time.monotonic()
 
