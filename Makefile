@@ -7,7 +7,7 @@ comma := ,
 
 .PHONY: demo test test-slow check format speed learn clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.learn
 	$(BIN)/reshuffle demo
 
 test: $(VENV)/.dev
@@ -46,9 +46,6 @@ define install
 	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -e '.$(1)'
 	@touch $@
 endef
-
-$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
-	$(call install,)
 
 # What is said before pip fetches torch.
 define announce-torch
