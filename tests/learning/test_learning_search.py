@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reshuffle.errors import ReshuffleError
+from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning import search
 from reshuffle.learning.search import RANGES, Search
@@ -52,6 +52,22 @@ def test_a_trial_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
     wanted = {name: waiting.suggest_categorical(name, choices) for name, choices in search.RANGES.items()}
     found = Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
     assert found[0].values == wanted
+
+
+def test_a_trial_that_diverges_counts_as_0_and_the_search_goes_on(tmp_path: Path) -> None:
+    said: list[str] = []
+    wild = QUICK.changed(row_function="square", learning_rate=1e18, max_epochs=5)
+    trials = Search(FACTS, wild, tmp_path, device="cpu", notes=said.append).run(2)
+    assert [trial.score for trial in trials] == [0.0, 0.0]
+    assert any("counted as 0, since the loss became " in text for text in said)
+
+
+def test_a_search_with_other_settings_is_refused(tmp_path: Path) -> None:
+    Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+    with pytest.raises(
+        InputError, match=r"started with other settings: max_epochs = 1 \(now 2\)\n  hint: use"
+    ):
+        Search(FACTS, QUICK.changed(max_epochs=2), tmp_path, device="cpu").run(2)
 
 
 def test_without_validation_triples_there_is_nothing_to_choose_by(tmp_path: Path) -> None:

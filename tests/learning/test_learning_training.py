@@ -100,6 +100,19 @@ def test_redraw_says_how_often_initial_values_are_drawn() -> None:
         assert bool((one.states(matrices) != one.states(matrices)).any()) == changes
 
 
+@pytest.mark.parametrize(("redraw", "draws"), [("once", 1), ("step", 1), ("call", 2)])
+def test_redraw_says_whether_positives_and_negatives_share_a_draw(
+    redraw: str, draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, seen = trainer(redraw=redraw), []
+    real = one.states
+    monkeypatch.setattr(one, "states", lambda *arguments: seen.append(real(*arguments)) or seen[-1])
+    one.loss(torch.arange(8))
+    assert len(seen) == draws
+    if draws == 2:
+        assert not torch.equal(*seen)
+
+
 def test_the_gradient_of_a_batch_in_pieces_is_that_of_the_batch() -> None:
     one = trainer(redraw="once", num_negatives=4000)
     batch = torch.arange(16)
@@ -170,6 +183,18 @@ def test_isolated_entities_and_relations_without_facts() -> None:
 def test_training_on_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="there are no triples to train on"):
         model().fit(KnowledgeGraph())
+
+
+def test_empty_validation_is_told() -> None:
+    said: list[str] = []
+    model(max_epochs=1).fit(FACTS, valid=KnowledgeGraph(), notes=said.append)
+    assert said == ["the validation triples given are none: 3 of the facts are held out instead"]
+    said.clear()
+    fitted = model(max_epochs=3).fit(KnowledgeGraph([("a", "r", "b")]), notes=said.append)
+    assert said == [
+        "there are no validation triples to stop by: all epochs are trained, and the last one is kept"
+    ]
+    assert fitted.summary() == {"epochs": 3, "best_epoch": 3}
 
 
 def test_ten_percent_are_held_out_by_seed() -> None:
@@ -293,7 +318,18 @@ def test_the_log_has_every_epoch_once(tmp_path: Path) -> None:
     assert [row["hits@10"] != "" for row in rows] == [False, True] * 3
     seconds = [float(row["seconds"]) for row in rows]
     assert seconds == sorted(seconds)
-    assert list((tmp_path / "tensorboard").glob("events*"))
+
+
+def test_tensorboard_shows_every_epoch_once_after_a_kill(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    model(max_epochs=3, look_every=1).fit(FACTS, directory=tmp_path)
+    (tmp_path / CHECKPOINT).unlink()  # killed before the first checkpoint: it starts anew
+    fitted = model(max_epochs=4, look_every=2).fit(FACTS, directory=tmp_path, resume=True)
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    shown = [(event.step, event.value) for event in events.Scalars("loss")]
+    assert shown == [(epoch.number, pytest.approx(epoch.loss)) for epoch in fitted.history.epochs]
+    assert [event.step for event in events.Scalars("hits@10")] == [2, 4]
 
 
 KILLED = """
@@ -339,14 +375,55 @@ def _epochs(directory: Path) -> int:
 
 
 def test_a_diverging_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
+    said: list[str] = []
     settings = {"row_function": "square", "learning_rate": 1e18, "look_every": 1, "batch_size": 1024}
     with pytest.raises(ReshuffleError, match=r"the loss became .* in epoch \d") as caught:
-        model(**settings).fit(FACTS, directory=tmp_path)
+        model(**settings).fit(FACTS, directory=tmp_path, notes=said.append)
     assert "hint: lower the learning rate (learning_rate = 1e+18)" in str(caught.value)
     kept = trainer(**settings)
     load_checkpoint(kept, tmp_path / CHECKPOINT)
     assert all(parameter.isfinite().all() for parameter in kept.model.parameters())
-    assert len(kept.history.epochs) == caught.value.epoch - 1 >= 1
+    good = len(kept.history.epochs)
+    assert good == caught.value.epoch - 1 >= 1
+    assert said == [
+        f"{tmp_path / CHECKPOINT} holds epoch {good}, the last good one that was saved: --resume with "
+        f"max_epochs={good} makes a model of it; other settings need another directory"
+    ]
+    saved = model(**settings, max_epochs=good).fit(FACTS, directory=tmp_path, resume=True)
+    assert saved.summary()["epochs"] == good
+
+
+def test_a_divergence_before_the_first_checkpoint_leaves_the_directory_free(tmp_path: Path) -> None:
+    said: list[str] = []
+    settings = {"row_function": "square", "look_every": 100, "batch_size": 1024}
+    with pytest.raises(ReshuffleError, match="the loss became"):
+        model(**settings, learning_rate=1e18).fit(FACTS, directory=tmp_path, notes=said.append)
+    assert said == ["there is no checkpoint yet; a new training can start in the same directory"]
+    assert model(**settings).fit(FACTS, directory=tmp_path).summary()["epochs"] == 6
+
+
+def test_a_training_that_runs_out_of_memory_goes_on_in_pieces_and_says_so() -> None:
+    said: list[str] = []
+    settings = model(batch_size=64).settings
+    data = examples_of(FACTS, None, seed=1)[1]
+    one = Trainer(
+        data, settings.architecture, settings.training, device=torch.device("cpu"), notes=said.append
+    )
+    real = one.loss
+
+    def loss_of_few(batch: torch.Tensor) -> torch.Tensor:
+        if len(batch) > 16:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return real(batch)
+
+    one.loss = loss_of_few  # type: ignore[method-assign] - the GPU's limit, on a machine without one
+    run_training(one)
+    assert one.pieces == 4
+    assert said == [
+        f"out of GPU memory: going on with batches in {n} pieces (CUDA out of memory)" for n in (2, 4)
+    ]
+    assert len(one.history.epochs) == 6
+    assert losses(one)[-1] < losses(one)[0]
 
 
 def test_the_note_beside_the_bar() -> None:

@@ -28,7 +28,7 @@ def examples_of(
     notes: Callable[[str], None] = lambda _text: None,
 ) -> tuple[KnowledgeGraph, TrainingData]:
     """The graph to train on, with the relations that it uses, and its triples as ids."""
-    graph, held_out = _split(facts, valid, seed)
+    graph, held_out = _split(facts, valid, seed, notes)
     graph = _with_used_relations(graph)
     known = _known_ids(held_out, graph)
     if len(known) < len(held_out):
@@ -36,6 +36,8 @@ def examples_of(
             f"{len(held_out) - len(known):,} of {len(held_out):,} validation triples are left out: "
             "the facts do not have their entities or relations"
         )
+    if not len(known):
+        notes("there are no validation triples to stop by: all epochs are trained, and the last one is kept")
     return graph, TrainingData(
         _known_ids(graph, graph),
         known,
@@ -54,14 +56,22 @@ def numbers_of(names: Sequence[str], relations: Sequence[str]) -> tuple[int, ...
 
 
 def _split(
-    facts: KnowledgeGraph | GraphSplit, valid: KnowledgeGraph | None, seed: int
+    facts: KnowledgeGraph | GraphSplit,
+    valid: KnowledgeGraph | None,
+    seed: int,
+    notes: Callable[[str], None],
 ) -> tuple[KnowledgeGraph, KnowledgeGraph]:
     graph = facts.facts if isinstance(facts, GraphSplit) else facts
     if valid is None and isinstance(facts, GraphSplit):
         valid = facts.valid
     if not len(graph):
         raise InputError("there are no triples to train on", hint="give a graph with facts")
-    return (graph, valid) if valid is not None and len(valid) else _held_out(graph, seed)
+    if valid is not None and len(valid):
+        return graph, valid
+    graph, held_out = _held_out(graph, seed)
+    if valid is not None:
+        notes(f"the validation triples given are none: {len(held_out):,} of the facts are held out instead")
+    return graph, held_out
 
 
 def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, KnowledgeGraph]:

@@ -56,4 +56,4 @@ def _events(directory: Path, last_epoch: int) -> Any:
         return None
     from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and only where it is installed
 
-    return SummaryWriter(str(directory), purge_step=last_epoch + 1 if last_epoch else None)
+    return SummaryWriter(str(directory), purge_step=last_epoch + 1)

@@ -10,6 +10,7 @@ from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.logs import TrainingLog
 from reshuffle.learning.memory import keep_freed_memory, memory_in_use
 from reshuffle.learning.storage import made_directory
+from reshuffle.learning.training import DivergedError
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -38,14 +39,20 @@ def run_training(
     with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
         report(len(trainer.history.epochs))
         started = time.perf_counter()
-        for epoch in trainer.epochs():
-            seconds, started = time.perf_counter() - started, time.perf_counter()
+        try:
+            for epoch in trainer.epochs():
+                seconds, started = time.perf_counter() - started, time.perf_counter()
+                if keeper is not None:
+                    keeper.keep(epoch, seconds)
+                report(1, progress_note(trainer, epoch))
+                after_epoch(epoch)
+        except DivergedError:
             if keeper is not None:
-                keeper.keep(epoch, seconds)
-            report(1, progress_note(trainer, epoch))
-            after_epoch(epoch)
-    if keeper is not None:
-        keeper.close()
+                keeper.tell_last_good()
+            raise
+        finally:
+            if keeper is not None:
+                keeper.close()
 
 
 def progress_note(trainer: Trainer, epoch: Epoch) -> str:
@@ -70,14 +77,24 @@ class _Keeper:
                 hint="--resume continues it; or name another directory",
             )
         self._log = TrainingLog(directory, last_epoch=len(trainer.history.epochs))
-        self._saved = time.monotonic()
+        self._saved, self._saved_epoch = time.monotonic(), len(trainer.history.epochs)
 
     def keep(self, epoch: Epoch, seconds: float) -> None:
         self._log.write(epoch, seconds)
         looked = epoch.hits_at_10 is not None
         if looked or self._trainer.finished or time.monotonic() - self._saved > SECONDS_BETWEEN:
             save_checkpoint(self._trainer, self._path)
-            self._saved = time.monotonic()
+            self._saved, self._saved_epoch = time.monotonic(), epoch.number
+
+    def tell_last_good(self) -> None:
+        """After a divergence: what is left of the training, and what can be done with it."""
+        if not self._saved_epoch:
+            self._trainer.notes("there is no checkpoint yet; a new training can start in the same directory")
+            return
+        self._trainer.notes(
+            f"{self._path} holds epoch {self._saved_epoch}, the last good one that was saved: --resume with "
+            f"max_epochs={self._saved_epoch} makes a model of it; other settings need another directory"
+        )
 
     def close(self) -> None:
         self._log.close()

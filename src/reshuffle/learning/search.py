@@ -6,14 +6,16 @@ that was cut off goes on with the very trial it was at.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import MissingPackageError, ReshuffleError
+from reshuffle.errors import InputError, MissingPackageError, Place, ReshuffleError
 from reshuffle.kg.files import written_whole
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.storage import made_directory, to_toml
+from reshuffle.learning.training import DivergedError
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ class Search:
         study = optuna.create_study(
             study_name="reshuffle", storage=storage, direction="maximize", load_if_exists=True
         )
+        self._check_same(study)
         # A seed that moves on with the search: one that starts anew would propose the same again.
         study.sampler = optuna.samplers.TPESampler(seed=self.settings.training.seed + len(study.trials))
         for trial in study.trials:
@@ -91,13 +94,37 @@ class Search:
                 study.enqueue_trial(trial.params)
         return study
 
+    def _check_same(self, study: Any) -> None:
+        """Scores of trials with other settings cannot be compared."""
+        mine = {name: value for name, value in self.settings.to_dict().items() if name not in RANGES}
+        mine = json.loads(json.dumps(mine))
+        theirs = study.user_attrs.get("settings")
+        if theirs is None:
+            study.set_user_attr("settings", mine)
+            return
+        other = [
+            f"{name} = {theirs[name]!r} (now {mine[name]!r})"
+            for name in mine
+            if theirs.get(name, mine[name]) != mine[name]
+        ]
+        if other:
+            raise InputError(
+                f"this search was started with other settings: {', '.join(other)}",
+                place=Place(str(self.directory)),
+                hint="use the settings it was started with, or start anew in another directory",
+            )
+
     def _objective(self, trial: Any) -> float:
         values = {name: trial.suggest_categorical(name, choices) for name, choices in RANGES.items()}
         known = {_name(done.values): done.score for done in _finished(trial.study)}
         if _name(values) in known:  # the same training would give the same
             return known[_name(values)]
         model = Reshuffle(self.settings.changed(**values), device=self.device)
-        model.fit(self.facts, directory=self.directory / _name(values), resume=True, notes=self.notes)
+        try:
+            model.fit(self.facts, directory=self.directory / _name(values), resume=True, notes=self.notes)
+        except DivergedError as error:  # one bad setting must not end a night's search
+            self.notes(f"{_name(values)}: counted as 0, since {error}")
+            return 0.0
         score = model.summary().get(METRIC)
         if score is None:
             raise ReshuffleError("there are no validation triples to choose by\n  hint: give more facts")
