@@ -1,0 +1,93 @@
+"""The inner loops of soft extraction."""
+
+from __future__ import annotations
+
+# Types would say "array" over and over, and numba infers them.
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # nowhere to keep the machine code (no writable home): compile in every process
+        return njit(nogil=True)(function)
+
+
+@_compiled
+def best_products(left, right):
+    """[i, j]: the largest left[i, m] * right[m, j] over all m."""
+    rows, columns = left.shape[0], right.shape[1]
+    result = np.zeros((rows, columns))
+    for i in range(rows):
+        for m in range(left.shape[1]):
+            factor = left[i, m]
+            if factor > 0:
+                for j in range(columns):
+                    value = factor * right[m, j]
+                    result[i, j] = max(result[i, j], value)
+    return result
+
+
+@_compiled
+def best_walks(moves):
+    """[i, j]: the largest product of entries along any walk from j to i; no walk at all counts 1.
+
+    Entries are at most 1, so a best walk visits no slot twice, and one pass per middle slot finds all
+    (Floyd and Warshall).
+    """
+    result = moves.copy()
+    slots = len(result)
+    for i in range(slots):
+        result[i, i] = 1.0
+    for middle in range(slots):
+        for i in range(slots):
+            factor = result[i, middle]
+            if factor > 0:
+                for j in range(slots):
+                    value = factor * result[middle, j]
+                    result[i, j] = max(result[i, j], value)
+    return result
+
+
+@_compiled
+def _excess(head, flow, allowed):
+    """How far the worst row of `head` exceeds that of `flow`; above `allowed` any number above it."""
+    worst = 0.0
+    for row in range(len(head)):
+        total = 0.0
+        for slot in range(len(head)):
+            if head[row, slot] > flow[row, slot]:
+                total += head[row, slot] - flow[row, slot]
+        worst = max(worst, total)
+        if worst > allowed:
+            break
+    return worst
+
+
+@_compiled
+def degrees(heads, flow, floor):
+    """Per head 1 - excess over the flow; -1 where that is below the floor."""
+    result = np.full(len(heads), -1.0)
+    for head in range(len(heads)):
+        degree = 1.0 - _excess(heads[head], flow, 1.0 - floor)
+        if degree >= floor:
+            result[head] = degree
+    return result
+
+
+@_compiled
+def degree_bounds(heads, highest, shares, floor):
+    """The same for the flow highest[s] * shares[x], which no continuation exceeds."""
+    slots = len(shares)
+    flow = np.empty((slots, slots))
+    for row in range(slots):
+        for slot in range(slots):
+            flow[row, slot] = shares[row] * highest[slot]
+    return degrees(heads, flow, floor)
