@@ -119,8 +119,10 @@ def test_the_bound_knows_that_identities_fill_slots_that_no_letter_fills() -> No
     halved, kept = [[0.5, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]
     head, down = [[0.0, 0.0], [0.5, 0.0]], [[0.0, 0.0], [1.0, 0.0]]
     soft = SoftMatrices(("a", "b", "r", "eq"), np.array([halved, kept, head, down]), frozenset({"eq"}))
-    found = graded_by_degree(soft, max_length=2, min_degree=1.0)
-    assert PathRule(("a", "b"), "r") in found.grades
+    flows = Flows(soft)
+    highest = flows.of(("a",)).arrived.max(axis=0)
+    assert degree(soft, PathRule(("a", "b"), "r")) == 1.0
+    assert degree_bounds(soft.values[[2]], highest, flows.shares(), 0.0)[0] == 1.0
 
 
 @given(soft_matrices(), st.integers(0, 4))

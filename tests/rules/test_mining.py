@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from reshuffle.rules.entailment import Fact
 
 from reshuffle.kg import KnowledgeGraph, inverse_name
-from reshuffle.rules.mining import mine, mine_rules
+from reshuffle.rules import PathRule
+from reshuffle.rules.mining import Measures, measure, mine, mine_rules
 
 
 def pairs_of(facts: set[Fact], relation: str) -> set[tuple[str, str]]:
@@ -112,3 +113,39 @@ def test_an_empty_graph_has_no_rules():
 def test_bodies_are_no_longer_than_asked(max_length: int):
     lengths = {len(rule.body) for rule in mine_rules(FAMILY, max_length=max_length, min_support=1)}
     assert max(lengths) == max_length
+
+
+names = st.sampled_from(["r1", "r2", "r3", "r1^-1", "r2^-1", "strange"])
+path_rules = st.builds(PathRule, st.lists(names, min_size=1, max_size=3).map(tuple), names)
+
+
+@settings(max_examples=100, deadline=None)
+@given(facts=fact_lists(relations=3, most=15), rules=st.lists(path_rules, max_size=6))
+def test_given_rules_are_measured_by_brute_force(facts: list[Fact], rules: list[PathRule]):
+    """Without support too, and with relations that the graph lacks."""
+    measured = measure(KnowledgeGraph(facts), rules)
+    known = set(facts)
+    assert set(measured) == set(rules)
+    for rule, found in measured.items():
+        read = rule.reversed() if rule.head.endswith("^-1") else rule
+        pairs, true = predicted(known, read.body), pairs_of(known, read.head)
+        starts = {start for start, _ in true}
+        from_known = sum(start in starts for start, _ in pairs)
+        assert found == Measures(len(pairs & true), len(pairs), from_known, len(true))
+
+
+def test_a_rule_that_joins_too_much_is_not_measured():
+    graph = KnowledgeGraph([(f"e{i}", "r", "hub") for i in range(5)])
+    fan, atom = PathRule(("r", "r^-1"), "r"), PathRule(("r^-1",), "r")
+    longer = PathRule(("r", "r^-1", "r"), "r")
+    assert set(measure(graph, [fan, atom, longer], most_joined=10)) == {atom}
+
+
+def test_what_predicts_nothing_has_no_confidence():
+    none = Measures(0, 0, 0, 0)
+    assert (none.confidence, none.standard_confidence, none.pca_confidence, none.head_coverage) == (
+        0,
+        0,
+        0,
+        0,
+    )

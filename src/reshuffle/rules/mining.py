@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.kg import CompletedGraph
+from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
 from reshuffle.rules.base import RuleBase
 from reshuffle.rules.mining_kernels import Rows, composed, supports
 from reshuffle.rules.rule import PathRule, Quality
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -39,6 +40,9 @@ CAUTION = 5
 
 MOST_JOINED = 20_000_000
 """A body that joins more pairs than this (distinct or not) is passed over and counted as skipped."""
+
+
+_NO_ROWS = Rows(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
 @dataclass(frozen=True)
@@ -59,17 +63,17 @@ class Measures:
     @property
     def standard_confidence(self) -> float:
         """Support over predictions."""
-        return self.support / self.predictions
+        return self.support / max(1, self.predictions)
 
     @property
     def pca_confidence(self) -> float:
         """Under the partial completeness assumption: what is unknown of a known subject is false."""
-        return self.support / self.predictions_known
+        return self.support / max(1, self.predictions_known)
 
     @property
     def head_coverage(self) -> float:
         """The share of the head relation that the rule predicts."""
-        return self.support / self.head_size
+        return self.support / max(1, self.head_size)
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,30 @@ def mine(
     return Mined(RuleBase(rules), measures, counting.skipped)
 
 
+def measure(
+    graph: KnowledgeGraph,
+    rules: Iterable[PathRule],
+    *,
+    most_joined: int = MOST_JOINED,
+    progress: Progress = SILENT,
+) -> dict[PathRule, Measures]:
+    """What given rules do on a graph; those whose bodies join more than `most_joined` pairs are left out.
+
+    Relations that the graph lacks hold for no pair. A rule about an inverse is measured as its reversal.
+    """
+    counting = _Counting(graph, most_joined)
+    by_body: dict[tuple[str, ...], list[PathRule]] = {}
+    for rule in dict.fromkeys(rules):
+        read = rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
+        by_body.setdefault(read.body, []).append(rule)
+    measures: dict[PathRule, Measures] = {}
+    with progress("measuring rules", total=len(by_body), unit="bodies") as report:
+        for body, pairs in counting.pairs_of(sorted(by_body)):
+            measures.update(counting.measures_of(pairs, by_body[body]))
+            report(1)
+    return measures
+
+
 def _with_quality(rule: PathRule, measured: Measures) -> PathRule:
     quality = Quality(measured.predictions, measured.support, measured.confidence)
     return PathRule(rule.body, rule.head, quality)
@@ -163,6 +191,40 @@ class _Counting:
             yield from self._rules_of(*word)
             if len(word[0]) < max_length:
                 open_prefixes.append(self._continuations(*word))
+
+    def pairs_of(self, bodies: Iterable[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], Rows]]:
+        """The pairs of sorted bodies, walking what two neighbours share once; bodies that are too large left out."""
+        codes = {name: code for code, name in enumerate(self._names)}
+        walked: list[tuple[str, Rows | None]] = []
+        for body in bodies:
+            shared = 0
+            while shared < min(len(walked), len(body)) and walked[shared][0] == body[shared]:
+                shared += 1
+            del walked[shared:]
+            for name in body[shared:]:
+                atom = self._rows[codes[name]] if name in codes else _NO_ROWS
+                walked.append((name, self._longer(walked[-1][1], atom) if walked else atom))
+            pairs = walked[-1][1]
+            if pairs is not None:
+                yield body, pairs
+
+    def _longer(self, pairs: Rows | None, atom: Rows) -> Rows | None:
+        if pairs is None:
+            return None
+        size, joined = composed(pairs, atom, self._place, self._most_joined)
+        return joined if size <= self._most_joined else None
+
+    def measures_of(self, pairs: Rows, rules: Iterable[PathRule]) -> dict[PathRule, Measures]:
+        """The measures of rules with one body."""
+        out, places = self._graph.by_head, {name: place for place, name in enumerate(self._graph.relations)}
+        support, known = supports(pairs, out.starts, out.relations, out.neighbours, len(self._sizes))
+        found = {}
+        for rule in rules:
+            head = places.get(rule.head.removesuffix(INVERSE_SUFFIX))
+            counts = (0, 0, 0) if head is None else (support[head], known[head], self._sizes[head])
+            right, from_known, size = (int(count) for count in counts)
+            found[rule] = Measures(right, len(pairs.ends), from_known, size)
+        return found
 
     def _continuations(self, body: tuple[int, ...], pairs: Rows) -> Iterator[Word]:
         for code, rows in enumerate(self._rows):
