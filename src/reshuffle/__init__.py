@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reshuffle.errors import NotExpressibleError, ReshuffleError
     from reshuffle.evaluation import evaluate
+    from reshuffle.extraction import extract_rules
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks import InductiveBenchmark
     from reshuffle.learning.estimator import Reshuffle
@@ -29,6 +30,7 @@ _HOME = {
     "ReshuffleError": "reshuffle.errors",
     "RuleBase": "reshuffle.rules",
     "evaluate": "reshuffle.evaluation",
+    "extract_rules": "reshuffle.extraction",
     "load_benchmark": "reshuffle.rules.benchmarks",
     "parse_rules": "reshuffle.rules",
 }
@@ -43,6 +45,7 @@ __all__ = [
     "RuleBase",
     "__version__",
     "evaluate",
+    "extract_rules",
     "load_benchmark",
     "parse_rules",
 ]

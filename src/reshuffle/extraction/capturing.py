@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
     from reshuffle.rules import Rule
 
-MOST_RULES = 100_000
-"""Recursive rules capture exponentially many bodies; no more than this are listed unless told."""
+MOST_PER_RELATION = 10_000
+"""Recursive rules capture exponentially many bodies; no more than this are listed per head unless told."""
 
 
 @dataclass(frozen=True)
 class Captured:
-    """Rules, shortest first. `complete` is False where more than `most` were there.
+    """Rules, shortest first. `complete` is False where a head had more than was asked for.
 
     `unconstrained` are relations without any constraint: every body captures them, which no list of rules says.
     """
@@ -54,7 +54,7 @@ def captured_rules(
     constraints: OrderingConstraints,
     *,
     max_length: int = 3,
-    most: int = MOST_RULES,
+    most_per_relation: int = MOST_PER_RELATION,
     progress: Progress = SILENT,
 ) -> Captured:
     """All rules of up to `max_length` atoms that the constraints capture, `r -> r` left out.
@@ -85,11 +85,11 @@ def captured_rules(
     complete = True
     with progress("extracting rules", total=len(heads), unit="relations") as report:
         for head in heads:
-            rules = _Search(walks, constraints.decisive_slots(head), longest).bodies()
-            room = most - len(found)
-            listed = [forward(PathRule(body, head)) for body in islice(rules, room + 1)]
-            complete &= len(listed) <= room
-            found.update((rule, None) for rule in listed[:room] if not rule.is_tautology)
+            bodies = _Search(walks, constraints.decisive_slots(head), longest).bodies()
+            telling = (forward(PathRule(body, head)) for body in bodies if body != (head,))
+            listed = list(islice(telling, most_per_relation + 1))
+            complete &= len(listed) <= most_per_relation
+            found.update(dict.fromkeys(listed[:most_per_relation]))
             report(1)
     found.update(dict.fromkeys(captured_intersections(constraints, most_conjuncts=longest)))
     ordered = sorted(found, key=lambda rule: (len(rule.body), rule.head, rule.body))

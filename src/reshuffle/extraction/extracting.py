@@ -1,0 +1,151 @@
+"""`extract_rules`: from a model to the rules it has captured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from reshuffle.constraints import OrderingConstraints
+from reshuffle.errors import InputError
+from reshuffle.extraction.capturing import captured_rules
+from reshuffle.extraction.degrees import graded_by_degree
+from reshuffle.extraction.evidence import graded_by_evidence
+from reshuffle.extraction.extracted import ExtractedRule, ExtractedRules
+from reshuffle.extraction.matrices import Hardenable, HasSoftMatrices, SoftMatrices
+from reshuffle.extraction.measuring import measured
+from reshuffle.extraction.redundancy import redundant_rules
+from reshuffle.extraction.types import type_rules
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
+
+Model: TypeAlias = "OrderingConstraints | SoftMatrices | HasSoftMatrices | Hardenable"
+
+_FEWEST_PER_RELATION = 20
+
+
+def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
+    model: Model,
+    *,
+    on: KnowledgeGraph | None = None,
+    max_length: int = 3,
+    min_confidence: float = 0.0,
+    min_degree: float = 0.0,
+    most: int = 2000,
+    budget: int = 2000,
+    types: bool = False,
+    progress: Progress = SILENT,
+) -> ExtractedRules:
+    """The rules of up to `max_length` atoms that a model has captured, best first.
+
+    Hard constraints (compiled, or a model's `harden()`) capture a rule or not; a soft model does so to a degree, or,
+    if it has starts and weights, gives each path some evidence. With a graph `on`, the rules are measured there and
+    come by falling confidence, those below `min_confidence` left out; `types` adds the rules about single entities.
+    No more than `most` rules are kept, and no more than `budget` prefixes of bodies are grown in soft matrices (per
+    relation, where there is evidence); the result says whether anything was left out for that.
+
+    >>> from reshuffle.kg import KnowledgeGraph
+    >>> from reshuffle.rulegraphs import constraints_for
+    >>> from reshuffle.rules import parse_rules
+    >>> constraints = constraints_for(parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"))
+    >>> facts = KnowledgeGraph(
+    ...     [("ada", "bornIn", "london"), ("london", "cityIn", "uk"), ("ada", "citizenOf", "uk")]
+    ... )
+    >>> print(extract_rules(constraints, on=facts))
+    1 rule
+    confidence  support    pca  head coverage  degree  rule
+         0.167        1  1.000          1.000   1.000  bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)
+    """
+    _check(min_confidence, on, types=types)
+    source = _source_of(model)
+    if isinstance(source, OrderingConstraints):
+        found = _from_constraints(source, max_length, most, progress)
+    else:
+        found = _from_matrices(source, max_length, min_degree, most, budget, progress)
+    if on is not None:
+        found = _measured(found, on, min_confidence, progress)
+    found = _kept(found, most)
+    if types and on is not None:
+        found = replace(found, types=tuple(type_rules(on, min_confidence=max(min_confidence, 0.5))))
+    return found
+
+
+def _check(min_confidence: float, on: KnowledgeGraph | None, *, types: bool) -> None:
+    if on is None and (min_confidence > 0 or types):
+        raise InputError(
+            "confidences and type rules are counted on a graph, and none was given", hint="pass on=graph"
+        )
+
+
+def _source_of(model: Model) -> OrderingConstraints | SoftMatrices:
+    if isinstance(model, OrderingConstraints | SoftMatrices):
+        return model
+    if isinstance(model, HasSoftMatrices):
+        return model.soft_matrices()
+    if isinstance(model, Hardenable):
+        return model.harden()
+    raise InputError(
+        f"found {type(model).__name__}, expected constraints, soft matrices or a model that has one of them",
+        hint="a model needs a method soft_matrices() or harden()",
+    )
+
+
+def _from_constraints(
+    constraints: OrderingConstraints, max_length: int, most: int, progress: Progress
+) -> ExtractedRules:
+    found = captured_rules(constraints, max_length=max_length, most_per_relation=most, progress=progress)
+    rules = tuple(ExtractedRule(rule, degree=1.0) for rule in found.rules)
+    return ExtractedRules(rules, unconstrained=found.unconstrained, complete=found.complete)
+
+
+def _from_matrices(
+    matrices: SoftMatrices, max_length: int, min_degree: float, most: int, budget: int, progress: Progress
+) -> ExtractedRules:
+    rules: tuple[ExtractedRule, ...]
+    if matrices.starts is None:
+        found = graded_by_degree(
+            matrices,
+            max_length=max_length,
+            min_degree=min_degree,
+            most=most,
+            budget=budget,
+            progress=progress,
+        )
+        rules = tuple(ExtractedRule(rule, degree=grade) for rule, grade in found.grades.items())
+    else:
+        each = max(_FEWEST_PER_RELATION, most // max(1, len(matrices.letters)))
+        found = graded_by_evidence(
+            matrices, max_length=max_length, most_per_relation=each, budget=budget, progress=progress
+        )
+        rules = tuple(ExtractedRule(rule, evidence=grade) for rule, grade in found.grades.items())
+    return ExtractedRules(rules, unconstrained=_zero(matrices), complete=found.cut is None, cut=found.cut)
+
+
+def _zero(matrices: SoftMatrices) -> tuple[str, ...]:
+    """Relations that nothing constrains."""
+    return tuple(matrices.relations[place] for place in matrices.letters if not matrices.values[place].any())
+
+
+def _measured(
+    found: ExtractedRules, graph: KnowledgeGraph, min_confidence: float, progress: Progress
+) -> ExtractedRules:
+    """With measures; a rule whose body joins too much to be counted is left out, and `complete` says so."""
+    counts = measured((one.rule for one in found), graph, progress=progress)
+    rules = tuple(replace(one, measures=counts[one.rule]) for one in found if one.rule in counts)
+    sure = tuple(one for one in rules if (one.quality.confidence or 0.0) >= min_confidence)
+    return replace(found, rules=sure, complete=found.complete and len(rules) == len(found))
+
+
+def _kept(found: ExtractedRules, most: int) -> ExtractedRules:
+    """The best, in order, with what follows from others marked."""
+    ordered = sorted(found, key=_place)[:most]
+    redundant = redundant_rules([one.rule for one in ordered])
+    rules = tuple(replace(one, redundant=one.rule in redundant) for one in ordered)
+    return replace(found, rules=rules, complete=found.complete and len(found) <= most)
+
+
+def _place(one: ExtractedRule) -> tuple[float, float, int, str]:
+    confidence = 0.0 if one.measures is None else one.measures.confidence
+    return (-confidence, -one.grade, len(one.rule.body), str(one.rule))

@@ -1,0 +1,89 @@
+"""Which rules of a list say nothing that others of the list do not say.
+
+A rule follows from others iff its head holds on its frozen body: entities 0, ..., n, one fact per atom, and the
+consequences of the others. Bodies have few entities, so the consequences of even thousands of rules are few.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reshuffle.kg import inverse_name
+from reshuffle.rules import IntersectionRule, PathRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from reshuffle.rules import Rule
+
+    Pairs = set[tuple[int, int]]
+
+
+def redundant_rules(rules: Sequence[Rule]) -> set[Rule]:
+    """Those that follow from shorter rules of the list, or from equally long ones before them.
+
+    What is left entails all of them, and nothing is dropped because of something that is itself dropped for it.
+
+    >>> a_b, b_c, a_c = (PathRule((x,), y) for x, y in ("ab", "bc", "ac"))
+    >>> redundant_rules([a_b, b_c, a_c]) == {a_c}
+    True
+    """
+    known = _Consequences()
+    redundant: set[Rule] = set()
+    for rule in sorted(rules, key=lambda rule: len(rule.body)):
+        if known.entail(rule):
+            redundant.add(rule)
+        else:
+            known.add(rule)
+    return redundant
+
+
+class _Consequences:
+    """Rules by the relations that can start them, each also read from its second variable."""
+
+    def __init__(self) -> None:
+        self._by_atom: dict[str, list[Rule]] = {}
+
+    def add(self, rule: Rule) -> None:
+        """From now on it may be used."""
+        for read in (rule, rule.reversed()):
+            self._by_atom.setdefault(read.body[0], []).append(read)
+
+    def entail(self, rule: Rule) -> bool:
+        """Does the head hold on the frozen body?"""
+        facts: dict[str, Pairs] = {}
+        goal = (0, len(rule.body) if isinstance(rule, PathRule) else 1)
+        for place, relation in enumerate(rule.body):
+            start, end = (place, place + 1) if isinstance(rule, PathRule) else goal
+            _put(facts, relation, {(start, end)})
+        while goal not in facts.get(rule.head, ()):
+            new = [
+                (head, pairs) for head, pairs in self._derived(facts) if not pairs <= facts.get(head, set())
+            ]
+            if not new:
+                return False
+            for head, pairs in new:
+                _put(facts, head, pairs)
+        return True
+
+    def _derived(self, facts: dict[str, Pairs]) -> Iterator[tuple[str, Pairs]]:
+        for relation in facts:
+            for rule in self._by_atom.get(relation, ()):
+                if all(name in facts for name in rule.body):
+                    yield rule.head, _matches(rule, facts)
+
+
+def _put(facts: dict[str, Pairs], relation: str, pairs: Iterable[tuple[int, int]]) -> None:
+    """A fact holds in both directions."""
+    for start, end in list(pairs):  # perhaps the set that is added to
+        facts.setdefault(relation, set()).add((start, end))
+        facts.setdefault(inverse_name(relation), set()).add((end, start))
+
+
+def _matches(rule: Rule, facts: dict[str, Pairs]) -> Pairs:
+    if isinstance(rule, IntersectionRule):
+        return set.intersection(*(facts[name] for name in rule.body))
+    pairs = facts[rule.body[0]]
+    for name in rule.body[1:]:
+        pairs = {(e, g) for e, f in pairs for f2, g in facts[name] if f == f2}
+    return pairs
