@@ -123,6 +123,23 @@ def test_queries_of_relations_never_seen_in_training(
     assert "1 triples" in capsys.readouterr().out
 
 
+def test_facts_of_relations_never_seen_in_training_are_named_and_counted(
+    facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(tmp_path / "model")
+    assert main(["-q", "train", facts, "-o", model, *settings()]) == 0
+    strange = [("p1", "worksIn", "c2"), ("p2", "worksIn", "c3"), ("p1", "likes", "p2")]
+    graph = write(tmp_path / "graph.tsv", [*FACTS, *strange])
+    queries = write(tmp_path / "queries.tsv", [("p1", "livesIn", "c2")])
+    for scorer in ([model], ["types", "--train", facts]):
+        assert main(["evaluate", *scorer, "--facts", graph, "--queries", queries]) == 0
+        assert capsys.readouterr().err == (
+            "3 of 63 facts are passed over, of relations never seen in training: 'worksIn' (2), 'likes' (1)\n"
+        )
+    assert main(["evaluate", model, "--facts", facts, "--queries", queries]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_search(facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "search")
     command = ["search", facts, "-o", out, "--trials", "1", "--json", "--set", "max_epochs=1"]

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from reshuffle.cli.console import common_options
 
 if TYPE_CHECKING:
     import argparse
@@ -23,11 +26,12 @@ HELP = "run and report the paper's experiments and the timings"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True)
-    paper = kinds.add_parser("paper", help="train and evaluate cells of the paper's tables")
+    common = common_options()
+    paper = kinds.add_parser("paper", parents=[common], help="train and evaluate cells of the paper's tables")
     paper.add_argument(
         "--dataset", action="append", metavar="NAME", help="may be repeated; all twelve unless told"
     )
-    paper.add_argument("--seeds", default="1,2,3", help="comma-separated (default 1,2,3)")
+    paper.add_argument("--seeds", type=_seeds, default=[1, 2, 3], help="comma-separated (default 1,2,3)")
     paper.add_argument("--recipe", default="paper", choices=["paper"], help="which recipe")
     paper.add_argument(
         "--variant",
@@ -37,14 +41,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     paper.add_argument("--minutes", type=float, help="stop after this long and leave checkpoints")
     paper.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="cells at a time (several fill one GPU)"
+        "--jobs", type=_at_least_one, default=1, metavar="N", help="cells at a time (several fill one GPU)"
     )
     paper.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
     _add_folders(paper)
-    report = kinds.add_parser("report", help="print the stored results")
+    report = kinds.add_parser("report", parents=[common], help="print the stored results")
     _add_folders(report)
-    speed = kinds.add_parser("speed", help="the side-by-side timings, as ratios")
+    speed = kinds.add_parser("speed", parents=[common], help="the side-by-side timings, as ratios")
     speed.add_argument("name", nargs="?", help="one of them; all unless told")
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError as error:
+        raise ArgumentTypeError(f"'{text}' is not a list of seeds, such as 1,2,3") from error
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"'{text}' is not a number of cells, 1 or more")
+    return int(text)
 
 
 def _add_folders(parser: argparse.ArgumentParser) -> None:
@@ -70,9 +87,9 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
 
     bench = Bench(arguments.settings, arguments.results)
     cells = [
-        Cell(dataset, arguments.recipe, arguments.variant, int(seed))
+        Cell(dataset, arguments.recipe, arguments.variant, seed)
         for dataset in arguments.dataset or inductive_names()
-        for seed in arguments.seeds.split(",")
+        for seed in arguments.seeds
     ]
     if arguments.jobs > 1:
         with ThreadPoolExecutor(arguments.jobs) as pool:

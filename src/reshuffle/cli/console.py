@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from contextlib import contextmanager
@@ -12,6 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reshuffle.progress import Report
+
+
+def common_options() -> argparse.ArgumentParser:
+    """Options that work before and after the verb: SUPPRESS keeps one from undoing the other."""
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--json", action="store_true", help="print the result as JSON")
+    common.add_argument(
+        "-q", "--quiet", action="store_true", help="no messages and no progress, only results"
+    )
+    common.add_argument("-v", "--verbose", action="store_true", help="more messages")
+    return common
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ class Task:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Fit, rank, report."""
     from reshuffle.evaluation import TypeBaseline, evaluate, protocol_of  # noqa: PLC0415 - verbs import late
+    from reshuffle.evaluation.unknown import unseen_facts  # noqa: PLC0415
 
     _check_usage(arguments)
     protocol = protocol_of(arguments.protocol)
@@ -84,6 +85,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     else:
         types = TypeBaseline.fit(task.train)
         scorer = _scorer_of(arguments, task, types, console)
+    if (passed_over := unseen_facts(scorer)) is not None:
+        console.message(passed_over)
     report = evaluate(
         scorer,
         task.queries,

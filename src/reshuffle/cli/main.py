@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from reshuffle import __version__
-from reshuffle.cli.console import Console
+from reshuffle.cli.console import Console, common_options
 from reshuffle.errors import ReshuffleError
 
 if TYPE_CHECKING:
@@ -45,20 +45,9 @@ Exit status: 0 yes or done, 1 a negative answer, 2 bad usage or bad data, 130 in
 """
 
 
-def _common_options() -> argparse.ArgumentParser:
-    """Options that work before and after the verb: SUPPRESS keeps one from undoing the other."""
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    common.add_argument("--json", action="store_true", help="print the result as JSON")
-    common.add_argument(
-        "-q", "--quiet", action="store_true", help="no messages and no progress, only results"
-    )
-    common.add_argument("-v", "--verbose", action="store_true", help="more messages")
-    return common
-
-
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all verbs; every verb gets the common options."""
-    common = _common_options()
+    common = common_options()
     parser = argparse.ArgumentParser(
         prog="reshuffle",
         description=DESCRIPTION,

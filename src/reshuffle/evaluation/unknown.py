@@ -57,6 +57,22 @@ def answerable(scorer: Scorer, queries: KnowledgeGraph, policy: UnknownPolicy) -
     return Answerable(scorer, kept, {reason: count for reason, count in skipped.items() if count})
 
 
+def unseen_facts(scorer: Scorer) -> str | None:
+    """Names and counts the facts of the scorer's graph that tell it nothing, or None where there are none.
+
+    Queries of such relations are refused; facts are passed over, and whoever shows results should say so.
+    """
+    graph = scorer.graph
+    strange = ~_learned(scorer, graph.relation_ids)
+    if not strange.any():
+        return None
+    counts = Counter(graph.relations[graph.relation_ids[strange]])
+    return (
+        f"{int(strange.sum()):,} of {len(graph):,} facts are passed over, of relations never seen in training: "
+        f"{_listed(counts)}"
+    )
+
+
 def _nothing_left(total: int) -> str:
     if not total:
         return "found no queries, expected at least one triple to predict"

@@ -1,0 +1,75 @@
+"""`reshuffle bench paper` and `bench report`, through the front door, on embedded data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reshuffle.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TINY = "num_slots = 3\nnum_channels = 3\nnum_layers = 1\nnum_negatives = 2\nmax_epochs = 2\nlook_every = 1\n"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[str]:
+    (tmp_path / "families.default.toml").write_text(TINY)
+    return ["--settings", str(tmp_path), "--results", str(tmp_path / "results")]
+
+
+def report(folders: list[str], capsys: pytest.CaptureFixture[str]) -> list[dict]:
+    assert main(["bench", "report", "--json", *folders]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_cells_in_pieces_are_stored_and_reported(
+    folders: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["bench", "paper", "--dataset", "families", "--seeds", "4,5", "--device", "cpu", *folders]
+    assert main([*command, "--minutes", "0"]) == 0
+    assert capsys.readouterr().err == "".join(
+        f"families.paper.default.{seed}: not finished; run again to go on\n" for seed in (4, 5)
+    )
+    assert report(folders, capsys) == []
+    assert main(command) == 0
+    assert capsys.readouterr().err.count("sampled-50 hits@10 0.") == 2
+    rows = report(folders, capsys)
+    assert [(row["seed"], row["protocol"]) for row in rows] == [
+        (seed, protocol) for seed in (4, 5) for protocol in ("sampled-50", "sampled-50-official-code", "full")
+    ]
+    assert all(0 < row["metrics"]["mrr"] < 1 for row in rows)
+    assert main(["bench", "report", *folders]) == 0
+    assert "type hits@10" in capsys.readouterr().out.splitlines()[0]
+
+
+def test_several_cells_at_a_time(folders: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "paper", "--dataset", "families", "--seeds", "1,2", "--jobs", "2", "--device", "cpu"]
+    assert main([*command, *folders]) == 0
+    assert {row["seed"] for row in report(folders, capsys)} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seeds", "1;2"], "'1;2' is not a list of seeds, such as 1,2,3"),
+        (["--jobs", "0"], "'0' is not a number of cells, 1 or more"),
+    ],
+)
+def test_bad_usage(
+    arguments: list[str], message: str, folders: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["bench", "paper", "--dataset", "families", *folders, *arguments])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_bad_data_sets(folders: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "paper", "--dataset", "familiez", *folders]) == 2
+    assert "unknown data set 'familiez'; did you mean 'families'" in capsys.readouterr().err
+    assert main(["bench", "paper", "--dataset", "families", "--variant", "squared", *folders]) == 2
+    assert "there are no settings for this cell" in capsys.readouterr().err
