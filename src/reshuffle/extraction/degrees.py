@@ -123,7 +123,7 @@ def graded_by_degree(
     max_length: int = 2,
     min_degree: float = 0.0,
     most: int = 1000,
-    budget: int = 20_000,
+    budget: int = 1000,
     progress: Progress = SILENT,
 ) -> Graded:
     """The `most` rules of highest degree, at least `min_degree`, from at most `budget` grown prefixes.

@@ -25,6 +25,7 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.extraction.capturing import check_length, forward
 from reshuffle.extraction.degrees import Flows, Graded
+from reshuffle.extraction.kernels import best_products
 from reshuffle.progress import SILENT
 from reshuffle.rules import PathRule
 
@@ -37,17 +38,21 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
 
     Vector = NDArray[np.float64]
+    Vectors = NDArray[np.float64]
 
 _ROUNDING = 1 + 1e-9
+_NOTHING = 1e-12
+"""Less evidence than this is none."""
 
 
 def evidence(matrices: SoftMatrices, rule: PathRule) -> float:
     """What one path with the rule's body says for its head."""
     paths = _Paths(matrices)
-    vector = paths.start(matrices.id_of(rule.head))
+    head = matrices.id_of(rule.head)
+    vector = paths.start(head)
     for relation in rule.body:
-        vector = paths.after(vector, matrices.id_of(relation))
-    return paths.read(matrices.id_of(rule.head), vector)
+        vector = paths.moved(matrices.values[matrices.id_of(relation)] @ vector)
+    return float(paths.weights[head] @ vector)
 
 
 def graded_by_evidence(
@@ -56,7 +61,7 @@ def graded_by_evidence(
     max_length: int = 2,
     min_evidence: float = 0.0,
     most_per_relation: int = 20,
-    budget: int = 2_000,
+    budget: int = 100,
     progress: Progress = SILENT,
 ) -> Graded:
     """For each relation and inverse the rules of highest evidence, from at most `budget` grown prefixes each.
@@ -70,8 +75,8 @@ def graded_by_evidence(
     cuts: list[float] = []
     with progress("extracting rules", total=len(matrices.letters), unit="relations") as report:
         for head in matrices.letters.tolist():
-            search = _Search(paths, head, max_length, min_evidence)
-            for rule, grade in search.rules(budget, most_per_relation):
+            search = _Search(paths, head, max_length, min_evidence, most_per_relation)
+            for rule, grade in search.rules(budget):
                 grades[rule] = max(grade, grades.get(rule, 0.0))
             cuts += [] if search.cut is None else [search.cut]
             report(1)
@@ -91,72 +96,85 @@ class _Paths:
         self.matrices, self._starts, self.weights = matrices, matrices.starts, matrices.weights
         self._free = Flows(matrices).empty.free
         self._still = bool((self._free == np.eye(matrices.num_slots)).all())
-        letters = matrices.values[matrices.letters]
-        self.steps = letters if self._still else np.einsum("xy,ryj->rxj", self._free, letters)
+        self._steps = matrices.values[matrices.letters]  # letter slot slot
+        self._bounding = self._steps if self._still else self._free @ self._steps
 
     def start(self, head: int) -> Vector:
         """F p_r."""
-        return self._moved(self._starts[head])
+        return self.moved(self._starts[head])
 
-    def after(self, vector: Vector, letter: int) -> Vector:
-        """F B v."""
-        return self._moved(self.matrices.values[letter] @ vector)
+    def after(self, vector: Vector) -> Vectors:  # letter slot
+        """F B v for every letter."""
+        return self.moved(self._steps @ vector)
 
-    def _moved(self, vector: Vector) -> Vector:
-        return vector if self._still else (self._free * vector[None, :]).max(axis=1, initial=0.0)
+    def moved(self, vectors: Vectors) -> Vectors:  # ... slot
+        """F v: each slot takes the best that identity walks bring."""
+        if self._still:
+            return vectors
+        best: Vectors = best_products(np.atleast_2d(vectors), self._free.T)
+        return best.reshape(vectors.shape)
 
-    def read(self, head: int, vector: Vector) -> float:
-        """w_r · v."""
-        return float(self.weights[head] @ vector)
-
-    def bounds(self, head: int, steps: int) -> NDArray[np.float64]:  # steps slot
+    def bounds(self, head: int, steps: int) -> Vectors:  # steps slot
         """y_1, ..., y_steps."""
         rows, row = [], self.weights[head]
         for _ in range(steps):
-            row = np.einsum("x,rxj->rj", row, self.steps).max(axis=0, initial=0.0)
+            row = (row @ self._bounding).max(axis=0, initial=0.0)
             rows.append(row)
         return np.array(rows).reshape(steps, self.matrices.num_slots) * _ROUNDING
 
 
 class _Search:
-    def __init__(self, paths: _Paths, head: int, max_length: int, floor: float) -> None:
-        self._paths, self._head, self._max_length, self._floor = paths, head, max_length, floor
+    """Prefixes and rules of one head in one queue. The floor rises as soon as enough rules are known."""
+
+    def __init__(self, paths: _Paths, head: int, max_length: int, floor: float, most: int) -> None:
+        self._paths, self._head, self._max_length = paths, head, max_length
+        self._floor, self._most = max(floor, _NOTHING), most
+        self._letters = paths.matrices.letters.tolist()
         self._bounds = paths.bounds(head, max_length)
         self._total = float(paths.weights[head].sum()) * _ROUNDING
+        self._best: list[float] = []
         self._tie = count()
         self._waiting: list[tuple[float, int, int, tuple[int, ...], Vector | None]] = []
         self.cut: float | None = None
 
-    def rules(self, budget: int, most: int) -> Iterator[tuple[PathRule, float]]:
-        """By falling evidence."""
-        names = self._paths.matrices.relations
-        self._push(np.inf, (), self._paths.start(self._head))
-        while self._waiting and most > 0:
+    def rules(self, budget: int) -> Iterator[tuple[PathRule, float]]:
+        """By falling evidence. Once the budget is spent, what has been found so far."""
+        names, given = self._paths.matrices.relations, 0
+        self._grow((), self._paths.start(self._head))
+        while self._waiting and given < self._most:
             negative, _, _, body, vector = heapq.heappop(self._waiting)
             if vector is None:
-                most -= 1
+                given += 1
                 yield forward(PathRule(tuple(names[letter] for letter in body), names[self._head])), -negative
             elif budget <= 0:
                 self.cut = max(self.cut or 0.0, -negative)
-            else:
+            elif -negative >= self._floor:
                 budget -= 1
                 self._grow(body, vector)
 
     def _grow(self, body: tuple[int, ...], vector: Vector) -> None:
-        for letter in self._paths.matrices.letters.tolist():
-            grown, further = (*body, letter), self._paths.after(vector, letter)
-            value = self._paths.read(self._head, further)
-            if value > 0 and value >= self._floor and grown != (self._head,):
-                self._push(value, grown, None)
-            bound = self._bound(further, self._max_length - len(grown))
-            if bound > 0 and bound >= self._floor:
-                self._push(bound, grown, further)
+        further = self._paths.after(vector)
+        values = further @ self._paths.weights[self._head]
+        for place in np.flatnonzero(values >= self._floor).tolist():
+            if (*body, self._letters[place]) != (self._head,):
+                self._found(float(values[place]), (*body, self._letters[place]))
+        bounds = self._highest(further, self._max_length - len(body) - 1)
+        for place in np.flatnonzero(bounds >= self._floor).tolist():
+            self._push(float(bounds[place]), (*body, self._letters[place]), further[place])
 
-    def _bound(self, vector: Vector, letters_left: int) -> float:
+    def _highest(self, vectors: Vectors, letters_left: int) -> Vector:
+        """What no continuation of each prefix exceeds."""
         if letters_left == 0:
-            return 0.0
-        ahead = float((self._bounds[:letters_left] @ vector).max())
-        return min(ahead, self._total * float(vector.max(initial=0.0)))
+            return np.zeros(len(vectors))
+        ahead = (vectors @ self._bounds[:letters_left].T).max(axis=1)
+        smaller: Vector = np.minimum(ahead, self._total * vectors.max(axis=1, initial=0.0))
+        return smaller
+
+    def _found(self, value: float, body: tuple[int, ...]) -> None:
+        self._push(value, body, None)
+        heapq.heappush(self._best, value)
+        if len(self._best) > self._most:
+            self._floor = max(self._floor, heapq.heappop(self._best))
 
     def _push(self, number: float, body: tuple[int, ...], vector: Vector | None) -> None:
         heapq.heappush(self._waiting, (-number, len(body), next(self._tie), body, vector))

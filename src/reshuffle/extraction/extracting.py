@@ -34,7 +34,7 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     min_confidence: float = 0.0,
     min_degree: float = 0.0,
     most: int = 2000,
-    budget: int = 2000,
+    budget: int | None = None,
     types: bool = False,
     progress: Progress = SILENT,
 ) -> ExtractedRules:
@@ -43,8 +43,8 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     Hard constraints (compiled, or a model's `harden()`) capture a rule or not; a soft model does so to a degree, or,
     if it has starts and weights, gives each path some evidence. With a graph `on`, the rules are measured there and
     come by falling confidence, those below `min_confidence` left out; `types` adds the rules about single entities.
-    No more than `most` rules are kept, and no more than `budget` prefixes of bodies are grown in soft matrices (per
-    relation, where there is evidence); the result says whether anything was left out for that.
+    No more than `most` rules are kept, and in soft matrices no more than `budget` prefixes of bodies are grown (1,000,
+    or where there is evidence 100 per relation); the result says whether anything was left out for that.
 
     >>> from reshuffle.kg import KnowledgeGraph
     >>> from reshuffle.rulegraphs import constraints_for
@@ -101,7 +101,12 @@ def _from_constraints(
 
 
 def _from_matrices(
-    matrices: SoftMatrices, max_length: int, min_degree: float, most: int, budget: int, progress: Progress
+    matrices: SoftMatrices,
+    max_length: int,
+    min_degree: float,
+    most: int,
+    budget: int | None,
+    progress: Progress,
 ) -> ExtractedRules:
     rules: tuple[ExtractedRule, ...]
     if matrices.starts is None:
@@ -110,14 +115,18 @@ def _from_matrices(
             max_length=max_length,
             min_degree=min_degree,
             most=most,
-            budget=budget,
+            budget=1000 if budget is None else budget,
             progress=progress,
         )
         rules = tuple(ExtractedRule(rule, degree=grade) for rule, grade in found.grades.items())
     else:
         each = max(_FEWEST_PER_RELATION, most // max(1, len(matrices.letters)))
         found = graded_by_evidence(
-            matrices, max_length=max_length, most_per_relation=each, budget=budget, progress=progress
+            matrices,
+            max_length=max_length,
+            most_per_relation=each,
+            budget=100 if budget is None else budget,
+            progress=progress,
         )
         rules = tuple(ExtractedRule(rule, evidence=grade) for rule, grade in found.grades.items())
     return ExtractedRules(rules, unconstrained=_zero(matrices), complete=found.cut is None, cut=found.cut)
