@@ -39,15 +39,14 @@ def redundant_rules(rules: Sequence[Rule]) -> set[Rule]:
 
 
 class _Consequences:
-    """Rules by the relations that can start them, each also read from its second variable."""
+    """Rules by their first relation. Facts hold in both directions, so no rule need be read backwards."""
 
     def __init__(self) -> None:
         self._by_atom: dict[str, list[Rule]] = {}
 
     def add(self, rule: Rule) -> None:
         """From now on it may be used."""
-        for read in (rule, rule.reversed()):
-            self._by_atom.setdefault(read.body[0], []).append(read)
+        self._by_atom.setdefault(rule.body[0], []).append(rule)
 
     def entail(self, rule: Rule) -> bool:
         """Does the head hold on the frozen body?"""
