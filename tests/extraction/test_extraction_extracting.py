@@ -254,7 +254,8 @@ def test_confidence_needs_a_graph() -> None:
     with pytest.raises(InputError) as caught:
         extract_rules(family(), min_confidence=0.1)
     assert str(caught.value) == (
-        "confidences and type rules are counted on a graph, and none was given\n  hint: pass on=graph"
+        "confidences and type rules are counted on a graph, and none was given\n"
+        "  hint: pass on=graph, or --on FACTS"
     )
 
 

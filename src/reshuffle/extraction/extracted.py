@@ -158,18 +158,28 @@ class ExtractedRules:
         return pl.DataFrame(self.to_arrow())
 
     def __str__(self) -> str:
-        lines = [_counted(len(self.rules), "rule"), *_table(self.rules[:_SHOWN])]
-        lines += [f"... and {len(self.rules) - _SHOWN:,} more"] if len(self.rules) > _SHOWN else []
-        if any(rule.redundant for rule in self.rules[:_SHOWN]):
+        return self.table()
+
+    def table(self, most: int | None = None) -> str:
+        """The first rules (20, or as many as told) with their numbers, and what else is to be said."""
+        shown = _SHOWN if most is None else most
+        lines = [_counted(len(self.rules), "rule"), *_table(self.rules[:shown])]
+        lines += [f"... and {len(self.rules) - shown:,} more"] if len(self.rules) > shown else []
+        if any(rule.redundant for rule in self.rules[:shown]):
             lines.append("* follows from other rules of the list")
         if self.types:
-            shown = [f"{rule.confidence:.3f}  {rule}" for rule in self.types[:_SHOWN]]
-            lines += ["", _counted(len(self.types), "type rule"), *shown]
+            types = [f"{rule.confidence:.3f}  {rule}" for rule in self.types[:shown]]
+            lines += ["", _counted(len(self.types), "type rule"), *types]
+        return "\n".join([*lines, *self.remarks()])
+
+    def remarks(self) -> list[str]:
+        """What the list does not say."""
+        remarks = []
         if self.unconstrained:
-            lines.append(f"unconstrained, so that any body captures them: {', '.join(self.unconstrained)}")
+            remarks.append(f"unconstrained, so that any body captures them: {', '.join(self.unconstrained)}")
         if not self.complete:
-            lines.append("not all: a limit was reached" + _up_to(self.cut))
-        return "\n".join(lines)
+            remarks.append("not all: a limit was reached" + _up_to(self.cut))
+        return remarks
 
 
 def _up_to(cut: float | None) -> str:

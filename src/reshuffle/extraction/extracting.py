@@ -75,7 +75,8 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
 def _check(min_confidence: float, on: KnowledgeGraph | None, *, types: bool) -> None:
     if on is None and (min_confidence > 0 or types):
         raise InputError(
-            "confidences and type rules are counted on a graph, and none was given", hint="pass on=graph"
+            "confidences and type rules are counted on a graph, and none was given",
+            hint="pass on=graph, or --on FACTS",
         )
 
 

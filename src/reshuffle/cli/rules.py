@@ -1,0 +1,102 @@
+"""Print the rules that a model has captured, best first.
+
+reshuffle rules model --on facts.tsv --min-confidence 0.5 --top 20
+reshuffle rules family.json --max-length 2 --format anyburl
+
+MODEL is a directory that `reshuffle train` wrote, or constraints that `reshuffle compile` wrote. With --on, each rule
+is measured on a graph; without, the order is by how far the model captures it. A rule marked * follows from others.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError, Place
+
+if TYPE_CHECKING:
+    import argparse
+
+    from reshuffle.cli.console import Console
+    from reshuffle.extraction import ExtractedRules
+    from reshuffle.extraction.extracting import Model
+
+HELP = "the rules a model has captured"
+FORMATS = ("text", "anyburl", "amie", "datalog", "json")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL", help="a model directory, or compiled constraints")
+    parser.add_argument("--on", metavar="FACTS", help="measure the rules on these triples")
+    parser.add_argument(
+        "--min-confidence", type=float, default=0.0, metavar="C", help="leave out less sure rules; needs --on"
+    )
+    parser.add_argument("--max-length", type=int, default=3, metavar="N", help="atoms in a body (default 3)")
+    parser.add_argument("--top", type=int, metavar="N", help="only the N best")
+    parser.add_argument("--hard", action="store_true", help="of a model: harden it first")
+    parser.add_argument("--types", action="store_true", help="also rules about single entities; needs --on")
+    parser.add_argument("--no-redundant", action="store_true", help="leave out what follows from other rules")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="lines for other programs instead of a table: text is what `check` reads; json is --json",
+    )
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Extract, print."""
+    from reshuffle.extraction import extract_rules  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+
+    if arguments.top is not None and arguments.top < 1:
+        raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
+    model = _model_of(arguments)
+    facts = None
+    if arguments.on is not None:
+        facts = read_graph(arguments.on, progress=console.progress, notes=console.message)
+    found = extract_rules(
+        model,
+        on=facts,
+        max_length=arguments.max_length,
+        min_confidence=arguments.min_confidence,
+        types=arguments.types,
+        progress=console.progress,
+    )
+    if arguments.no_redundant:
+        found = found.without_redundant()
+    _print(found if arguments.top is None else found.top(arguments.top), arguments, console)
+    return 0
+
+
+def _model_of(arguments: argparse.Namespace) -> Model:
+    """A model or constraints, from a directory or a file."""
+    from reshuffle.constraints import OrderingConstraints  # noqa: PLC0415
+
+    if not Path(arguments.model).exists():
+        raise InputError(
+            "there is no such file or directory",
+            place=Place(arguments.model),
+            hint="`reshuffle train` writes a model directory, `reshuffle compile` a file of constraints",
+        )
+    if not Path(arguments.model).is_dir():
+        return OrderingConstraints.load(arguments.model)
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
+    model = Reshuffle.load(arguments.model, device="cpu")
+    return model.harden() if arguments.hard else model
+
+
+def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Console) -> None:
+    import json  # noqa: PLC0415
+
+    if console.json or arguments.format == "json":
+        console.out.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
+    elif arguments.format is None:
+        console.out.write(found.table(arguments.top) + "\n")
+    else:
+        from reshuffle.rules.writing import format_rules  # noqa: PLC0415
+
+        console.out.write(format_rules(found.to_rule_base(), arguments.format))
+        for remark in found.remarks():
+            console.message(remark)

@@ -1,0 +1,131 @@
+"""`reshuffle rules`: from compiled constraints and from model directories, in every format."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reshuffle.cli.main import main
+from reshuffle.rules import parse_rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULES = "parent(X, Y) -> ancestor(X, Y)\nparent(X, Y) & ancestor(Y, Z) -> ancestor(X, Z)\n"
+FACTS = "ann\tparent\tbob\nbob\tparent\tcleo\nann\tancestor\tbob\nbob\tancestor\tcleo\nann\tancestor\tcleo\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    rules, facts, compiled = tmp_path / "family.rules", tmp_path / "facts.tsv", tmp_path / "family.json"
+    rules.write_text(RULES, encoding="utf-8")
+    facts.write_text(FACTS, encoding="utf-8")
+    assert main(["-q", "compile", str(rules), "-o", str(compiled)]) == 0
+    return [str(compiled), str(facts)]
+
+
+def test_a_table_of_what_compiled_constraints_capture(files, capsys):
+    capsys.readouterr()
+    assert main(["rules", files[0], "--max-length", "2"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "3 rules",
+        "degree  rule",
+        " 1.000  parent(X, Y) -> ancestor(X, Y)",
+        " 1.000  parent(X, Y) & ancestor(Y, Z) -> ancestor(X, Z)",
+        " 1.000  parent(X, Y) & parent(Y, Z) -> ancestor(X, Z) *",
+        "* follows from other rules of the list",
+    ]
+
+
+def test_measured_on_facts(files, capsys):
+    capsys.readouterr()
+    command = ["rules", files[0], "--on", files[1], "--min-confidence", "0.2", "--types", "--top", "1"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "1 rule",
+        "confidence  support    pca  head coverage  degree  rule",
+        "     0.286        2  1.000          0.667   1.000  parent(X, Y) -> ancestor(X, Y)",
+        "",
+        "1 type rule",
+        "1.000  ancestor(X, _) -> parent(X, _)",
+    ]
+
+
+@pytest.mark.parametrize("format", ["text", "anyburl", "amie"])
+@pytest.mark.parametrize("measured", [False, True])
+def test_formats_can_be_read_again(files, format, measured, capsys):
+    capsys.readouterr()
+    on = ["--on", files[1]] if measured else []
+    assert main(["rules", files[0], "--max-length", "2", "--no-redundant", "--format", format, *on]) == 0
+    read = parse_rules(capsys.readouterr().out)
+    assert set(read.rules) == set(parse_rules(RULES).rules)
+
+
+def test_datalog(files, capsys):
+    capsys.readouterr()
+    assert main(["rules", files[0], "--max-length", "1", "--format", "datalog"]) == 0
+    assert capsys.readouterr().out == "<ancestor>(?X, ?Y) :- <parent>(?X, ?Y) .\n"
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--format", "json"]])
+def test_json(files, option, capsys):
+    capsys.readouterr()
+    assert main(["rules", files[0], "--on", files[1], "--max-length", "1", *option]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [(rule["rule"], rule["support"]) for rule in data["rules"]] == [
+        ("parent(X, Y) -> ancestor(X, Y)", 2)
+    ]
+    assert data["complete"] is True
+
+
+def test_a_table_is_as_long_as_asked_for(tmp_path, capsys):
+    rules, compiled = tmp_path / "many.rules", tmp_path / "many.json"
+    rules.write_text("".join(f"r{n}(X, Y) -> r(X, Y)\n" for n in range(30)), encoding="utf-8")
+    assert main(["-q", "compile", str(rules), "-o", str(compiled)]) == 0
+    capsys.readouterr()
+    assert main(["rules", str(compiled)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "... and 10 more"
+    assert main(["rules", str(compiled), "--top", "25"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 27
+
+
+def test_a_model_directory(tmp_path, capsys):
+    pytest.importorskip("torch")
+    from reshuffle.learning.estimator import Reshuffle
+    from reshuffle.rulegraphs import constraints_for
+
+    Reshuffle.from_constraints(constraints_for(parse_rules(RULES)), device="cpu").save(tmp_path / "model")
+    for hard in ([], ["--hard"]):
+        assert main(["rules", str(tmp_path / "model"), "--max-length", "1", *hard]) == 0
+        assert "1.000  parent(X, Y) -> ancestor(X, Y)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--top", "0"], "--top 0 asks for no rule\n  hint: give 1 or more\n"),
+        (["--max-length", "0"], "max_length=0 leaves no rule\n  hint: a body has 1 atom or more\n"),
+        (
+            ["--min-confidence", "0.5"],
+            "confidences and type rules are counted on a graph, and none was given\n"
+            "  hint: pass on=graph, or --on FACTS\n",
+        ),
+    ],
+)
+def test_what_makes_no_sense(files, arguments, message, capsys):
+    capsys.readouterr()
+    assert main(["rules", files[0], *arguments]) == 2
+    assert capsys.readouterr().err == message
+
+
+def test_files_that_are_no_model(tmp_path, capsys):
+    assert main(["rules", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err == (
+        f"{tmp_path / 'none'}: there is no such file or directory\n"
+        "  hint: `reshuffle train` writes a model directory, `reshuffle compile` a file of constraints\n"
+    )
+    (tmp_path / "a.rules").write_text(RULES, encoding="utf-8")
+    assert main(["rules", str(tmp_path / "a.rules")]) == 2
+    assert "not a file of compiled constraints" in capsys.readouterr().err
