@@ -31,16 +31,24 @@ def test_the_tour_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert data["hits@10"] > data["type_baseline_hits@10"] + 0.2
     assert data["training"]["epochs"] == 10
     assert data["rules_total"] == data["rules"] == 28
+    assert 0 <= data["rules_recovered"] <= min(data["rules_captured"], data["rules_total"])
     sampled, full = data["evaluation"]
     assert (sampled["protocol"], full["protocol"]) == ("sampled-50", "full")
     assert sampled["queries"] == full["queries"] == data["queries"]
     assert full["metrics"]["mrr"] > full["type_baseline"]["metrics"]["mrr"]
 
 
-def test_the_tour_reads_as_five_chapters(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tour_reads_as_six_chapters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--epochs", "1"]) == 0
     text = capsys.readouterr().out
-    for chapter in ("1. RULES.", "2. ANSWERS.", "3. REASONS.", "4. UPDATES.", "5. LEARNING."):
+    for chapter in (
+        "1. RULES.",
+        "2. ANSWERS.",
+        "3. REASONS.",
+        "4. UPDATES.",
+        "5. LEARNING.",
+        "6. RULES AGAIN.",
+    ):
         assert chapter in text
     assert "parent(X, Y) & brother(Y, Z) -> uncle(X, Z)" in text
     for scorer in ("reshuffle", "type baseline"):
@@ -56,6 +64,7 @@ def test_the_whole_tour_ends_in_two_minutes_and_beats_the_type_baseline(
     assert data["seconds"] < 120
     assert data["hits@10"] > 0.9
     assert data["type_baseline_hits@10"] < 0.4
+    assert data["rules_recovered"] >= 5
     assert data["training"]["epochs"] <= SETTINGS["max_epochs"]
 
 
