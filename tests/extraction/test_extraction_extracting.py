@@ -268,3 +268,11 @@ def test_the_rules_of_families_come_back() -> None:
     for rule in demo.rules:
         if len(rule.body) <= 2:
             assert entails_rule(extracted, rule), str(rule)
+
+
+def test_going_forth_and_back_around_the_head_is_no_rule() -> None:
+    """One slot that every relation takes from itself: every body of every head is captured."""
+    everything = OrderingConstraints(("r", "s", "s^-1"), np.zeros((3, 1), dtype=np.int32))
+    found = {one.rule.body for one in extract_rules(everything, max_length=3) if one.rule.head == "r"}
+    assert ("s", "s^-1", "s") in found and ("r", "s", "s") in found
+    assert not found & {("r", "s", "s^-1"), ("s^-1", "s", "r")}

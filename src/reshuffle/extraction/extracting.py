@@ -13,7 +13,7 @@ from reshuffle.extraction.evidence import graded_by_evidence
 from reshuffle.extraction.extracted import ExtractedRule, ExtractedRules
 from reshuffle.extraction.matrices import Hardenable, HasSoftMatrices, SoftMatrices
 from reshuffle.extraction.measuring import measured
-from reshuffle.extraction.redundancy import redundant_rules
+from reshuffle.extraction.redundancy import goes_nowhere, redundant_rules
 from reshuffle.extraction.types import type_rules
 from reshuffle.progress import SILENT
 
@@ -43,6 +43,7 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     Hard constraints (compiled, or a model's `harden()`) capture a rule or not; a soft model does so to a degree, or,
     if it has starts and weights, gives each path some evidence. With a graph `on`, the rules are measured there and
     come by falling confidence, those below `min_confidence` left out; `types` adds the rules about single entities.
+    Rules that go forth and back around their own head (`r ; s ; s^-1 -> r`) tell nothing and are never listed.
     No more than `most` rules are kept, and in soft matrices no more than `budget` prefixes of bodies are grown (1,000,
     or where there is evidence 100 per relation); the result says whether anything was left out for that.
 
@@ -150,10 +151,11 @@ def _measured(
 
 def _kept(found: ExtractedRules, most: int) -> ExtractedRules:
     """The best, in order, with what follows from others marked."""
-    ordered = sorted(found, key=_place)[:most]
+    telling = [one for one in found if not goes_nowhere(one.rule)]
+    ordered = sorted(telling, key=_place)[:most]
     redundant = redundant_rules([one.rule for one in ordered])
     rules = tuple(replace(one, redundant=one.rule in redundant) for one in ordered)
-    return replace(found, rules=rules, complete=found.complete and len(found) <= most)
+    return replace(found, rules=rules, complete=found.complete and len(telling) <= most)
 
 
 def _place(one: ExtractedRule) -> tuple[float, float, int, str]:

@@ -38,6 +38,26 @@ def redundant_rules(rules: Sequence[Rule]) -> set[Rule]:
     return redundant
 
 
+def goes_nowhere(rule: Rule) -> bool:
+    """Does the body go forth and back around the head relation itself, as in `r ; s ; s^-1 -> r`?
+
+    Such rules are often captured and nearly always confident, since coming back to the same entity makes the head the
+    fact that the body already has.
+
+    >>> goes_nowhere(PathRule(("s^-1", "s", "r"), "r")), goes_nowhere(PathRule(("s", "s^-1"), "r"))
+    (True, False)
+    """
+    if not isinstance(rule, PathRule):
+        return False
+    left: list[str] = []
+    for relation in rule.body:
+        if left and left[-1] == inverse_name(relation):
+            left.pop()
+        else:
+            left.append(relation)
+    return left == [rule.head]
+
+
 class _Consequences:
     """Rules by their first relation. Facts hold in both directions, so no rule need be read backwards."""
 
