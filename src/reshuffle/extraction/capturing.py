@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 MOST_PER_RELATION = 10_000
 """Recursive rules capture exponentially many bodies; no more than this are listed per head unless told."""
 
+_AT_ONCE = 1 << 24  # bytes of what prefixes reach
+
 
 @dataclass(frozen=True)
 class Captured:
@@ -142,30 +144,37 @@ class _Search:
         reached: list[NDArray[np.bool_]] = []
         trips: list[int] = []
         origins: list[list[tuple[int, int]]] = []
-        for letter in range(len(self._walks.names)):
-            for parent, arrived, number in self._continued(level, letter, letters_left):
-                key = arrived.tobytes(), number
-                if key not in places:
-                    places[key] = len(reached)
-                    reached.append(arrived)
-                    trips.append(number)
-                    origins.append([])
-                origins[places[key]].append((parent, letter))
+        for parent, letter, arrived, number in self._continued(level, letters_left):
+            key = arrived.tobytes(), number
+            if key not in places:
+                places[key] = len(reached)
+                reached.append(arrived)
+                trips.append(number)
+                origins.append([])
+            origins[places[key]].append((parent, letter))
         shape = (0, *level.reached.shape[1:])
         stacked = np.stack(reached) if reached else np.zeros(shape, dtype=np.bool_)
         return _Level(stacked, np.array(trips, dtype=np.int64), origins)
 
     def _continued(
-        self, level: _Level, letter: int, letters_left: int
-    ) -> Iterator[tuple[int, NDArray[np.bool_], int]]:
+        self, level: _Level, letters_left: int
+    ) -> Iterator[tuple[int, int, NDArray[np.bool_], int]]:
         """Each prefix one letter further, those that cannot arrive in time left out."""
-        for before in np.unique(level.trips).tolist():
-            rows = np.flatnonzero(level.trips == before)
-            number = self._walks.trips_after(before, letter)
-            arrived = self._walks.step(level.reached[rows], letter, number)
-            alive = (arrived[:, self._rows] & self._in_time[letters_left]).any(axis=2).all(axis=1)
-            for row in np.flatnonzero(alive).tolist():
-                yield int(rows[row]), arrived[row], number
+        in_time = self._in_time[letters_left]
+        for rows in self._alike(level):
+            steps, numbers = self._walks.steps(level.reached[rows], int(level.trips[rows[0]]))
+            # letter prefix: for every pair some slot from which its exit may still be reached
+            alive = (steps[:, :, self._rows] & in_time).any(axis=3).all(axis=2)
+            for letter, row in np.argwhere(alive).tolist():
+                yield int(rows[row]), letter, steps[letter, row].copy(), numbers[letter]
+
+    def _alike(self, level: _Level) -> Iterator[NDArray[np.int64]]:
+        """Prefixes with equal round trips, a few at a time, so that all letters fit beside them."""
+        per_prefix = max(1, len(self._walks.names) * len(self._exits) * self._walks.num_slots)
+        for number in np.unique(level.trips):
+            rows = np.flatnonzero(level.trips == number)
+            step = max(1, _AT_ONCE // per_prefix)
+            yield from (rows[start : start + step] for start in range(0, len(rows), step))
 
     def _words(self, length: int, place: int) -> Iterator[tuple[str, ...]]:
         if length == 0:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from reshuffle.constraints import OrderingConstraints
 
-NO_INVERSE = -1
-
 
 class Walks:
     """The moves of hard constraints. Letters are the relations that rules may mention, by place in `names`."""
@@ -42,7 +40,7 @@ class Walks:
         self.two_way = any(back is not None for back in self._back)
         self._trips = [self._free]
         self._numbers = {self._free.tobytes(): 0}
-        self._after: dict[tuple[int, int], int] = {}
+        self._after: dict[int, list[int]] = {}
 
     @cached_property
     def _free(self) -> NDArray[np.bool_]:  # slot slot: [i, j] says that j flows to i
@@ -60,51 +58,70 @@ class Walks:
         """The round trips of a prefix, by the number that `trips_after` gave; 0 is the empty prefix."""
         return self._trips[number]
 
-    def trips_after(self, number: int, letter: int) -> int:
-        """The round trips once a prefix is continued by a letter; equal ones have equal numbers."""
-        key = number, letter
-        if key not in self._after:
-            trips = self._extended(self._trips[number], letter)
-            self._after[key] = self._numbers.setdefault(trips.tobytes(), len(self._trips))
-            if self._after[key] == len(self._trips):
-                self._trips.append(trips)
-        return self._after[key]
+    def trips_after(self, number: int) -> list[int]:
+        """Per letter the round trips once a prefix is continued by it; equal ones have equal numbers."""
+        if not self.two_way:
+            return [0] * len(self.names)
+        if number not in self._after:
+            extended = self._extended(self._trips[number])
+            self._after[number] = [self._numbered(trips) for trips in extended]
+        return self._after[number]
 
-    def _extended(self, trips: NDArray[np.bool_], letter: int) -> NDArray[np.bool_]:
-        back = self._back[letter]
-        if back is None:
-            return self._free
-        there, here = _moves(self.constraints.source_of(back)), _moves(self.sources[letter])
+    def _numbered(self, trips: NDArray[np.bool_]) -> int:
+        number = self._numbers.setdefault(trips.tobytes(), len(self._trips))
+        if number == len(self._trips):
+            self._trips.append(trips)
+        return number
+
+    def _extended(self, trips: NDArray[np.bool_]) -> NDArray[np.bool_]:  # letter slot slot
+        """Forth by the letter, round, and back by its inverse; all letters at once, since there may be hundreds."""
+        here, there = self._both_ways
         return _closed(self._free | _product(_product(here, trips), there))
 
-    def step(self, reached: NDArray[np.bool_], letter: int, number: int) -> NDArray[np.bool_]:
-        """Where values arrive one letter further, `number` being the round trips after it."""
-        source = self.sources[letter]
-        arrived: NDArray[np.bool_] = reached[..., source] & (source != UNCONSTRAINED)
-        return _product(arrived, self._trips[number].T) if self.moves_free else arrived
+    @cached_property
+    def _both_ways(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        nowhere = np.full(self.num_slots, UNCONSTRAINED, dtype=np.int32)
+        back = [nowhere if name is None else self.constraints.source_of(name) for name in self._back]
+        return np.stack([_moves(source) for source in self.sources]), np.stack(
+            [_moves(source) for source in back]
+        )
+
+    def steps(
+        self, reached: NDArray[np.bool_], number: int
+    ) -> tuple[NDArray[np.bool_], list[int]]:  # letter prefix start slot, and per letter the round trips
+        """Where values arrive one letter further, for prefixes [prefix, start, slot] of equal round trips."""
+        numbers = self.trips_after(number)
+        arrived = np.moveaxis(reached[:, :, self.sources] & (self.sources != UNCONSTRAINED), 2, 0)
+        if not self.moves_free or not numbers:
+            return arrived, numbers
+        flat = arrived.reshape(len(numbers), -1, self.num_slots)
+        onward = np.stack([self._trips[after].T for after in numbers]) if self.two_way else self._free.T
+        return _product(flat, onward).reshape(arrived.shape), numbers
 
     @cached_property
     def any_trip(self) -> NDArray[np.bool_]:
         """What some round trip could do after some prefix: at least all of `trips`."""
         trips = self._free
-        while True:
-            grown = trips.copy()
-            for letter in range(len(self.names)):
-                grown |= self._extended(trips, letter)
-            grown = _closed(grown)
+        while self.two_way:
+            grown = _closed(trips | self._extended(trips).any(axis=0))
             if np.array_equal(grown, trips):
-                return trips
+                break
             trips = grown
+        return trips
+
+    @cached_property
+    def _some_step(self) -> NDArray[np.bool_]:
+        step = np.zeros((self.num_slots, self.num_slots), dtype=np.bool_)
+        for source in self.sources:
+            step |= _moves(source)
+        return step
 
     def within(self, steps: int) -> list[NDArray[np.bool_]]:  # each: slot slot
         """[d][i, j]: could a value in slot j still arrive in slot i in at most d letters?"""
-        some_step = np.zeros((self.num_slots, self.num_slots), dtype=np.bool_)
-        for source in self.sources:
-            some_step |= _moves(source)
         exactly = np.eye(self.num_slots, dtype=np.bool_)
         at_most = [exactly]
         for _ in range(steps):
-            exactly = _product(_product(exactly, self.any_trip), some_step)
+            exactly = _product(_product(exactly, self.any_trip), self._some_step)
             at_most.append(at_most[-1] | exactly)
         return at_most
 
