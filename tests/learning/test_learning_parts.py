@@ -13,7 +13,8 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.learning.loss import margin_ranking
 from reshuffle.learning.memory import memory_in_use, run_in_pieces
 from reshuffle.learning.negatives import random_others
-from reshuffle.learning.settings import Settings, read_settings, setting_from_text
+from reshuffle.learning.ranges import LEAST, MOST, POSITIVE
+from reshuffle.learning.settings import Settings, read_settings, setting_from_text, setting_names
 from reshuffle.learning.stopping import Patience
 from reshuffle.learning.storage import to_toml
 from reshuffle.learning.validation import ValidationQueries, realistic_ranks
@@ -138,6 +139,29 @@ def test_bad_settings_files(text: str, message: str, tmp_path: Path) -> None:
         read_settings(file)
     assert str(caught.value).startswith(f"{file}: {message}")
     assert "\n  hint: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        *((name, 0, "at least 1") for name in ("batch_size", "num_negatives", "look_every", "patience")),
+        ("num_channels", 0, "at least 1"),
+        *((name, -1, "at least 0") for name in ("num_slots", "num_layers", "max_epochs", "seed")),
+        *((name, -0.5, "at least 0") for name in ("margin", "relative_delta", "probability")),
+        ("probability", 1.5, "at most 1"),
+        ("learning_rate", 0.0, "more than 0"),
+        ("learning_rate", float("nan"), "a finite number"),
+        ("margin", float("inf"), "a finite number"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(name: str, value: float, wanted: str) -> None:
+    with pytest.raises(ReshuffleError) as caught:
+        Settings().changed(**{name: value})
+    assert str(caught.value) == f"setting '{name}' is {value!r}; it must be {wanted}"
+
+
+def test_ranges_are_of_settings_that_exist() -> None:
+    assert {*LEAST, *MOST, *POSITIVE} <= set(setting_names())
 
 
 def test_a_missing_settings_file(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from reshuffle.errors import InputError, Place
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.logs import TrainingLog
 from reshuffle.learning.memory import keep_freed_memory, memory_in_use
+from reshuffle.learning.ranges import check_trainable
 from reshuffle.learning.storage import made_directory
 from reshuffle.learning.training import DivergedError
 from reshuffle.progress import SILENT
@@ -33,6 +34,7 @@ def run_training(
     after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
 ) -> None:
     """Train to the end. With a directory, what happens is logged there and can be taken up again."""
+    check_trainable(trainer.model.architecture.num_slots)
     if trainer.device.type == "cpu":
         keep_freed_memory()
     keeper = None if directory is None else _Keeper(trainer, directory, resume=resume)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
+from reshuffle.learning.ranges import check_range
 from reshuffle.learning.training import TrainingSettings
 from reshuffle.model.reshuffle import Architecture
 
@@ -74,6 +75,7 @@ def _checked(part: type, name: str, value: Any) -> Any:
             raise ReshuffleError(f"setting '{name}' is {value!r}; it must be one of {', '.join(choices)}")
     elif type(value) is not (tuple if choices else expected):
         raise ReshuffleError(f"setting '{name}' is {value!r}; it must be of type {expected.__name__}")
+    check_range(name, value)
     return value
 
 
