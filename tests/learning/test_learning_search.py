@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning import search
-from reshuffle.learning.search import RANGES, Search
+from reshuffle.learning.search import RANGES, Search, Trial
 from reshuffle.learning.settings import Settings, read_settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FACTS = KnowledgeGraph([(f"p{n}", "r", f"p{n + 1}") for n in range(20)])
 QUICK = Settings().changed(max_epochs=1, num_negatives=2)
@@ -52,6 +53,35 @@ def test_a_trial_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
     wanted = {name: waiting.suggest_categorical(name, choices) for name, choices in search.RANGES.items()}
     found = Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
     assert found[0].values == wanted
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import test_learning_search
+test_learning_search.one_long_trial(sys.argv[1])
+"""
+
+
+def one_long_trial(directory: str | Path) -> list[Trial]:
+    search.RANGES = {"num_slots": (2, 3), "margin": (0.5, 1.0, 2.0)}
+    settings = QUICK.changed(max_epochs=100, look_every=5, patience=1000)
+    return Search(FACTS, settings, Path(directory), device="cpu").run(1)
+
+
+def test_after_a_kill_the_search_goes_on_with_the_trial_it_was_at(tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+    running = subprocess.Popen([sys.executable, "-c", KILLED, str(killed), str(Path(__file__).parent)])
+    while running.poll() is None and not list(killed.glob("*/checkpoint.safetensors")):
+        time.sleep(0.01)
+    running.kill()
+    assert running.wait() == -signal.SIGKILL
+    (log,) = killed.glob("*/log.csv")
+    started = log.read_text(encoding="utf-8").splitlines()
+    assert 5 <= len(started) - 1 < 100
+    assert one_long_trial(killed) == one_long_trial(tmp_path / "whole")
+    assert log.read_text(encoding="utf-8").splitlines()[:5] == started[:5]  # times too: it went on
+    assert len(list(killed.glob("*/log.csv"))) == 1
 
 
 def test_a_trial_that_diverges_counts_as_0_and_the_search_goes_on(tmp_path: Path) -> None:
