@@ -131,13 +131,17 @@ class _Search:
         self._levels = [_Level(empty[None], np.zeros(1, dtype=np.int64), [[]])]
 
     def bodies(self) -> Iterator[tuple[str, ...]]:
-        """Shortest first."""
-        for length in range(1, self._max_length + 1):
+        """Shortest first. Longer prefixes are grown only for who asks on."""
+        for length in range(1, self._max_length):
             level = self._next_level(self._levels[-1], self._max_length - length)
             self._levels.append(level)
             accepted = level.reached[:, self._rows, self._exits].all(axis=1)
             for place in np.flatnonzero(accepted).tolist():
                 yield from self._words(length, place)
+        # The last letter has no future to merge prefixes for: what is alive now has arrived.
+        for parent, letter, _, _ in self._continued(self._levels[-1], 0):
+            for word in self._words(self._max_length - 1, parent):
+                yield (*word, self._walks.names[letter])
 
     def _next_level(self, level: _Level, letters_left: int) -> _Level:
         places: dict[tuple[bytes, int], int] = {}
