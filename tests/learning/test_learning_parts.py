@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +24,6 @@ from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 
 # --- negatives and loss ---------------------------------------------------------------------------------------
@@ -162,6 +163,15 @@ def test_settings_that_make_no_sense_are_refused(name: str, value: float, wanted
 
 def test_ranges_are_of_settings_that_exist() -> None:
     assert {*LEAST, *MOST, *POSITIVE} <= set(setting_names())
+
+
+def test_the_page_says_what_the_defaults_are() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "train.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", page, flags=re.MULTILINE)
+    shown = dict(setting_from_text(f"{name}={default}") for name, default in rows)
+    assert len(shown) == len(rows) >= 20
+    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in Settings().to_dict().items()}
+    assert shown.items() <= plain.items()
 
 
 def test_a_missing_settings_file(tmp_path: Path) -> None:
