@@ -276,3 +276,20 @@ def test_going_forth_and_back_around_the_head_is_no_rule() -> None:
     found = {one.rule.body for one in extract_rules(everything, max_length=3) if one.rule.head == "r"}
     assert ("s", "s^-1", "s") in found and ("r", "s", "s") in found
     assert not found & {("r", "s", "s^-1"), ("s^-1", "s", "r")}
+
+
+@given(soft_matrices())
+@settings(max_examples=30)
+def test_without_a_graph_the_order_is_by_degree(soft):
+    degrees = [one.degree for one in extract_rules(soft, max_length=2)]
+    assert degrees == sorted(degrees, reverse=True)
+
+
+def test_what_joins_too_much_to_be_counted_is_missing_and_said() -> None:
+    """5,000 spokes of a hub make 25 million pairs."""
+    everything = OrderingConstraints(("r", "s", "r^-1"), np.zeros((3, 1), dtype=np.int32))
+    graph = KnowledgeGraph([*((f"e{number}", "r", "hub") for number in range(5000)), ("e0", "s", "e1")])
+    found = extract_rules(everything, on=graph, max_length=2)
+    bodies = {one.rule.body for one in found if one.rule.head == "s"}
+    assert ("r", "r") in bodies and ("r", "r^-1") not in bodies
+    assert not found.complete
