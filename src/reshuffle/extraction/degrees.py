@@ -9,11 +9,13 @@ A_k[i, s] is what surely arrives of slot s in slot i of entity k:
 where ∘ is the product with max in place of the sum (a value takes one of several free ways) and round trips exist for
 relations whose inverse is known. Without identities and inverses A_n is B_rn ... B_r1. The *degree* of the rule is
 
-    1 - max over slots x of  sum over s of  max(0, B_r[x, s] - A_n[x, s])
+    1 - (max over slots x of  sum over s of  max(0, B_r[x, s] - A_n[x, s])) / b_r
+    b_r = max over slots x of  sum over s of  B_r[x, s]
 
-Without identities and inverses it means: whatever the embeddings are, B_r Z_0 exceeds Z_n in no slot by more than
-(1 - degree) times the largest value of Z_0. It is 1 iff B_r ⪯ A_n. On 0/1 matrices it is 1 iff the
-rule is captured, else 0.
+that is, 1 less the largest unmet demand of a row, as a share of the largest demand: a head that demands little is not
+captured by any body just for that. Without identities and inverses it means: whatever the embeddings are, B_r Z_0
+exceeds Z_n in no slot by more than (1 - degree) b_r times the largest value of Z_0. It is 1 iff B_r ⪯ A_n. On 0/1
+matrices it is 1 iff the rule is captured, else 0.
 
 **The bound.** Rows sum to at most 1 and free ways multiply by at most 1, so no continuation of a prefix raises the
 highest value of a column: A_n[x, s] <= m_x * max_i A_k[i, s], where m_x is the largest sum that a row of some B_r

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 # Types would say "array" over and over, and numba infers them.
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
-from numba import njit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from reshuffle.kg.kernels.compiling import compiled
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # nowhere to keep the machine code (no writable home): compile in every process
-        return njit(nogil=True)(function)
-
-
-@_compiled
+@compiled
 def best_products(left, right):
     """[i, j]: the largest left[i, m] * right[m, j] over all m."""
     rows, columns = left.shape[0], right.shape[1]
@@ -35,7 +24,7 @@ def best_products(left, right):
     return result
 
 
-@_compiled
+@compiled
 def best_walks(moves):
     """[i, j]: the largest product of entries along any walk from j to i; no walk at all counts 1.
 
@@ -56,7 +45,7 @@ def best_walks(moves):
     return result
 
 
-@_compiled
+@compiled
 def _excess(head, flow, allowed):
     """How far the worst row of `head` exceeds that of `flow`; above `allowed` any number above it."""
     worst = 0.0
@@ -71,18 +60,22 @@ def _excess(head, flow, allowed):
     return worst
 
 
-@_compiled
+@compiled
 def degrees(heads, flow, floor):
-    """Per head 1 - excess over the flow; -1 where that is below the floor."""
+    """Per head 1 - excess over the flow / largest row sum; -1 where that is below the floor."""
     result = np.full(len(heads), -1.0)
     for head in range(len(heads)):
-        degree = 1.0 - _excess(heads[head], flow, 1.0 - floor)
+        asked = 0.0
+        for row in range(len(flow)):
+            asked = max(asked, heads[head, row].sum())
+        excess = _excess(heads[head], flow, (1.0 - floor) * asked)
+        degree = 1.0 - excess / asked if asked > 0 else 1.0
         if degree >= floor:
             result[head] = degree
     return result
 
 
-@_compiled
+@compiled
 def degree_bounds(heads, highest, shares, floor):
     """The same for the flow highest[s] * shares[x], which no continuation exceeds."""
     slots = len(shares)
