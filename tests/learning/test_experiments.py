@@ -19,7 +19,7 @@ from tests.datasets import benchmark
 
 from reshuffle.errors import InputError
 from reshuffle.learning.experiments import VARIANTS, Bench, Cell, report_rows, run_cell
-from reshuffle.learning.settings import read_settings, read_toml
+from reshuffle.learning.settings import Settings, read_settings, read_toml
 from reshuffle.rules.benchmarks import inductive_names
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ BENCH = Bench(reproduction.SETTINGS, reproduction.RESULTS)
 TINY = "num_slots = 3\nnum_channels = 3\nnum_layers = 1\nnum_negatives = 2\nmax_epochs = 4\nlook_every = 2\n"
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", VARIANTS["paper"])
 def test_every_data_set_has_settings_for_every_variant(variant: str) -> None:
     for dataset in inductive_names():
         settings = BENCH.settings_of(Cell(dataset, "paper", variant, 1))
@@ -39,6 +39,13 @@ def test_every_data_set_has_settings_for_every_variant(variant: str) -> None:
         assert settings.training.max_epochs == 1000
         assert settings.architecture.identity is (variant != "no-loop")
         assert settings.architecture.row_function == ("square" if variant == "squared" else "softmax")
+
+
+@pytest.mark.parametrize("variant", VARIANTS["best"])
+def test_the_best_recipe_has_one_setting_for_all_data_sets(variant: str) -> None:
+    found = {BENCH.settings_of(Cell(dataset, "best", variant, 1)) for dataset in inductive_names()}
+    assert len(found) == 1
+    assert (found == {Settings.of("best", seed=1)}) == (variant == "default")
 
 
 def test_settings_are_those_of_the_papers_table() -> None:

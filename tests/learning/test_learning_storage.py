@@ -24,7 +24,7 @@ FACTS = KnowledgeGraph([(f"p{n}", '/odd/name "x"', f"p{n + 1}") for n in range(9
 
 def fitted(**changes: Any) -> Reshuffle:
     settings = {"num_slots": 3, "num_channels": 4, "num_layers": 2, "max_epochs": 2, "look_every": 1}
-    return Reshuffle(device="cpu", **settings, **changes).fit(
+    return Reshuffle(recipe="paper", device="cpu", **settings, **changes).fit(
         FACTS, valid=KnowledgeGraph([("p0", "s", "p2")])
     )
 

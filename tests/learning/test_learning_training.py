@@ -48,7 +48,7 @@ def families() -> InductiveBenchmark:
 
 
 def model(**changes: Any) -> Reshuffle:
-    return Reshuffle(device="cpu", **{**TINY, **changes})
+    return Reshuffle(recipe="paper", device="cpu", **{**TINY, **changes})
 
 
 def trainer(facts: KnowledgeGraph = FACTS, **changes: Any) -> Trainer:
@@ -66,7 +66,9 @@ def losses(one: Trainer) -> list[float]:
 
 def test_it_learns_families_better_than_chance_and_than_types() -> None:
     settings = {"num_slots": 6, "num_channels": 8, "num_layers": 2, "num_negatives": 20, "redraw": "call"}
-    fitted = Reshuffle(device="cpu", max_epochs=15, look_every=5, **settings).fit(families().train)
+    fitted = Reshuffle(recipe="paper", device="cpu", max_epochs=15, look_every=5, **settings).fit(
+        families().train
+    )
     report = evaluate(
         fitted.on(families().test.facts),
         families().test.queries,
@@ -97,7 +99,7 @@ def test_redraw_says_how_often_initial_values_are_drawn() -> None:
     for redraw, changes in (("once", False), ("step", True)):
         one = trainer(redraw=redraw)
         matrices = one.model.matrices()
-        assert bool((one.states(matrices) != one.states(matrices)).any()) == changes
+        assert bool((one.objective.states(matrices) != one.objective.states(matrices)).any()) == changes
 
 
 @pytest.mark.parametrize(("redraw", "draws"), [("once", 1), ("step", 1), ("call", 2)])
@@ -105,8 +107,8 @@ def test_redraw_says_whether_positives_and_negatives_share_a_draw(
     redraw: str, draws: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, seen = trainer(redraw=redraw), []
-    real = one.states
-    monkeypatch.setattr(one, "states", lambda *arguments: seen.append(real(*arguments)) or seen[-1])
+    real = one.objective.states
+    monkeypatch.setattr(one.objective, "states", lambda *arguments: seen.append(real(*arguments)) or seen[-1])
     one.loss(torch.arange(8))
     assert len(seen) == draws
     if draws == 2:
@@ -129,7 +131,8 @@ def test_hidden_targets_send_no_message_in_their_step() -> None:
     facts = KnowledgeGraph([("a", "r", "b"), *((f"x{n}", "r", f"y{n}") for n in range(3))])
     shown, hidden = trainer(facts, redraw="once"), trainer(facts, redraw="once", hide_targets=True)
     everything = torch.arange(len(shown.examples))
-    assert hidden.graph.hiding(everything % len(facts)).unique().max() == hidden.graph.num_messages
+    graph = hidden.model.graph_of(hidden.data.triples, num_entities=hidden.data.num_entities)
+    assert graph.hiding(everything % len(facts)).unique().max() == graph.num_messages
     assert shown.loss(everything).item() != hidden.loss(everything).item()
 
 

@@ -142,9 +142,8 @@ def test_a_finite_strength_leaves_the_rows_soft_and_hardens_to_the_same() -> Non
 
 def learned(**changes: object) -> Reshuffle:
     facts = KnowledgeGraph([("a", "r", "b"), ("b", "s", "c"), ("c", "r", "a")])
-    return Reshuffle(**{"num_slots": 3, "num_channels": 4, "max_epochs": 1, "device": "cpu", **changes}).fit(
-        facts
-    )
+    settings = {"num_slots": 3, "num_channels": 4, "max_epochs": 1, "device": "cpu", **changes}
+    return Reshuffle(recipe="paper", **settings).fit(facts)
 
 
 def test_hardening_takes_the_largest_logit_and_the_last_is_no_constraint() -> None:
@@ -163,7 +162,9 @@ def test_hardening_takes_the_largest_logit_and_the_last_is_no_constraint() -> No
 
 
 def test_a_relation_named_eq_does_not_clash_with_the_identity() -> None:
-    model = Reshuffle(num_slots=2, max_epochs=1, device="cpu").fit(KnowledgeGraph([("a", "eq", "b")]))
+    model = Reshuffle(recipe="paper", num_slots=2, max_epochs=1, device="cpu").fit(
+        KnowledgeGraph([("a", "eq", "b")])
+    )
     assert model.harden().identities == {"eq1"}
 
 
@@ -188,6 +189,6 @@ def test_the_squared_variant_is_refused() -> None:
 
 def test_clashing_names_are_refused() -> None:
     facts = KnowledgeGraph([("a", "r", "b"), ("b", "r^-1", "c")])
-    model = Reshuffle(num_slots=2, max_epochs=1, device="cpu").fit(facts)
+    model = Reshuffle(recipe="paper", num_slots=2, max_epochs=1, device="cpu").fit(facts)
     with pytest.raises(ReshuffleError, match=r"one name: r, r\^-1"):
         model.harden()

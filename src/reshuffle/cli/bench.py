@@ -32,12 +32,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--dataset", action="append", metavar="NAME", help="may be repeated; all twelve unless told"
     )
     paper.add_argument("--seeds", type=_seeds, default=[1, 2, 3], help="comma-separated (default 1,2,3)")
-    paper.add_argument("--recipe", default="paper", choices=["paper"], help="which recipe")
+    paper.add_argument(
+        "--recipe", default="paper", choices=["paper", "best"], help="which recipe (default paper)"
+    )
     paper.add_argument(
         "--variant",
         default="default",
-        choices=["default", "no-loop", "squared", "official-code", "paper-text"],
-        help="which model; docs/explanation/reproduction.md tells the readings apart",
+        help="which model: of the paper's recipe default, no-loop, squared, official-code or paper-text "
+        "(docs/explanation/reproduction.md); of the best one default or an ablation (docs/explanation/accuracy.md)",
     )
     paper.add_argument("--minutes", type=float, help="stop after this long and leave checkpoints")
     paper.add_argument(

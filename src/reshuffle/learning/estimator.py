@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks.splits import GraphSplit
+    from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training import Epoch, History
     from reshuffle.model.initial import Kind
     from reshuffle.progress import Progress
@@ -40,14 +41,25 @@ class Reshuffle:
 
     >>> from reshuffle import load_benchmark
     >>> bench = load_benchmark("families")
-    >>> model = Reshuffle(num_slots=4, num_channels=4, num_layers=2, max_epochs=1).fit(bench.train)
-    >>> model.on(bench.test.facts).states.shape[1:]
-    torch.Size([4, 4])
+    >>> model = Reshuffle(num_slots=4, num_layers=2, epoch_steps=2, max_epochs=1).fit(bench.train)
+    >>> sorted(model.on(bench.test.facts).judge(*next(iter(bench.test.queries))).evidence)
+    ['negative', 'proximity', 'unary']
     """
 
-    def __init__(self, settings: Settings | None = None, *, device: str = "auto", **changes: Any) -> None:
-        """`changes` are settings by name: num_slots, num_channels, num_layers, learning_rate, margin, seed, ..."""
-        self.settings = (settings or Settings()).changed(**changes)
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        recipe: Recipe = "best",
+        device: str = "auto",
+        **changes: Any,
+    ) -> None:
+        """`recipe` says where to start from, unless settings are given: "best", or "paper" for the paper's own model.
+
+        `changes` are single settings by name: num_slots, num_layers, learning_rate, seed, ... The channels of the best
+        recipe belong to queries, so that `num_channels` matters to the paper's alone.
+        """
+        self.settings = (settings or Settings.of(recipe)).changed(**changes)
         self.device = chosen_device(device)
         self.relations: tuple[str, ...] = ()
         self.identities: tuple[str, ...] = ()
@@ -147,7 +159,7 @@ class Reshuffle:
         relations = _base_relations(constraints)
         identities = tuple(sorted(constraints.identities))
         fitting: dict[str, Any] = {"num_slots": constraints.num_slots, "identity": bool(identities)}
-        self = cls(device=device, **{"initial": "private", **changes, **fitting})
+        self = cls(recipe="paper", device=device, **{"initial": "private", **changes, **fitting})
         model = ReshuffleModel(len(relations), self.settings.architecture, num_identities=len(identities))
         logits = hard_logits(constraints, all_names(relations, identities), strength=strength)
         model.matrices.logits.data.copy_(logits)

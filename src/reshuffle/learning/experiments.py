@@ -39,7 +39,24 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
 
 PROTOCOLS = ("sampled-50", "sampled-50-official-code", "full")
-VARIANTS = ("default", "no-loop", "squared", "official-code", "paper-text")
+VARIANTS = {
+    "paper": ("default", "no-loop", "squared", "official-code", "paper-text"),
+    "best": (
+        "default",
+        "no-hiding",
+        "no-weights",
+        "no-unary",
+        "no-proximity",
+        "no-negative",
+        "no-evidence",
+        "no-constraints",
+        "margin-loss",
+        "three-layers",
+        "sixteen-slots",
+        "random-channels",
+    ),
+}
+"""By recipe; those of `best` leave an ingredient out or replace it."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +82,15 @@ class Bench:
     results: Path
 
     def settings_of(self, cell: Cell) -> Settings:
-        """The settings of a cell: one file per data set and variant."""
-        path = self.settings / f"{cell.dataset}.{cell.variant}.toml"
+        """The settings of a cell: the paper's differ by data set, the best recipe's do not."""
+        owner = cell.dataset if cell.recipe == "paper" else cell.recipe
+        path = self.settings / f"{owner}.{cell.variant}.toml"
         if not path.exists():
             raise InputError(
                 "there are no settings for this cell",
                 place=Place(str(path)),
-                hint=f"the variants are {', '.join(VARIANTS)}; run from a checkout, or name the folder with --settings",
+                hint=f"the variants of recipe '{cell.recipe}' are {', '.join(VARIANTS[cell.recipe])}; "
+                "run from a checkout, or name the folder with --settings",
             )
         return read_settings(path).changed(seed=cell.seed)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -14,3 +16,30 @@ def random_others(
         max(num_entities - 1, 1), (len(entities), num_negatives), generator=generator, device=entities.device
     )
     return (drawn + (drawn >= entities[:, None])).clamp(max=num_entities - 1)
+
+
+@dataclass(frozen=True)
+class KnownTails:
+    """The true tails of every (head, relation) of some triples, so that none of them counts as a corruption."""
+
+    keys: Tensor  # triple: relation x entities + head, sorted
+    tails: Tensor  # triple
+    num_entities: int
+
+    @classmethod
+    def of(cls, triples: Tensor, *, num_entities: int) -> KnownTails:
+        """From triples of ids [triple, (head relation tail)]."""
+        keys, order = torch.sort(triples[:, 1] * num_entities + triples[:, 0], stable=True)
+        return cls(keys, triples[order, 2].contiguous(), num_entities)
+
+    def cleared(self, scores: Tensor, heads: Tensor, relations: Tensor) -> Tensor:
+        """Scores [query, entity] with -infinity for every known tail of the query."""
+        wanted = relations * self.num_entities + heads
+        first = torch.searchsorted(self.keys, wanted)
+        number = torch.searchsorted(self.keys, wanted, right=True) - first
+        queries = torch.repeat_interleave(torch.arange(len(heads), device=heads.device), number)
+        begins = torch.repeat_interleave(first - (number.cumsum(0) - number), number)
+        tails = self.tails[torch.arange(len(queries), device=heads.device) + begins]
+        known = torch.zeros_like(scores, dtype=torch.bool)
+        known[queries, tails] = True
+        return scores.masked_fill(known, -torch.inf)

@@ -24,10 +24,15 @@ LEAST: Mapping[str, int] = MappingProxyType(
         "look_every": 1,
         "patience": 1,
         "relative_delta": 0,
+        "num_hops": 0,
+        "drop_facts": 0,
+        "epoch_steps": 0,
+        "max_gradient": 0,
+        "evidence_decay": 0,
         "seed": 0,
     }
 )
-MOST: Mapping[str, int] = MappingProxyType({"probability": 1, "seed": 2**63 - 1})
+MOST: Mapping[str, int] = MappingProxyType({"probability": 1, "drop_facts": 1, "seed": 2**63 - 1})
 POSITIVE = frozenset({"learning_rate"})
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
 from reshuffle.learning.ranges import check_range
+from reshuffle.learning.recipes import recipe_changes
 from reshuffle.learning.training import TrainingSettings
 from reshuffle.model.reshuffle import Architecture
 
@@ -25,8 +26,19 @@ class Settings:
     architecture: Architecture = field(default_factory=Architecture)
     training: TrainingSettings = field(default_factory=TrainingSettings)
 
+    @classmethod
+    def of(cls, recipe: str, **changes: Any) -> Settings:
+        """Those of a recipe, with some changed.
+
+        >>> Settings.of("best", num_slots=16).training.hide_targets
+        True
+        """
+        return cls().changed(**{**recipe_changes(recipe), **changes})
+
     def changed(self, **changes: Any) -> Settings:
         """With some settings changed, by name; an unknown name or a value of the wrong kind is refused.
+
+        `recipe` is a name, too: it sets all that belongs to the recipe, and what else is given is changed on top.
 
         >>> Settings().changed(num_slots=25, margin=2.0).architecture.num_slots
         25
@@ -35,6 +47,8 @@ class Settings:
           ...
         reshuffle.errors.ReshuffleError: unknown setting 'num_slot'; did you mean 'num_slots'?
         """
+        if "recipe" in changes:
+            return Settings.of(changes.pop("recipe"), **changes)
         architecture, training = self.architecture, self.training
         for name, value in changes.items():
             if name in _names(Architecture):
@@ -42,7 +56,9 @@ class Settings:
             elif name in _names(TrainingSettings):
                 training = replace(training, **{name: _checked(TrainingSettings, name, value)})
             else:
-                raise ReshuffleError(f"unknown setting '{name}'{did_you_mean(name, setting_names())}")
+                raise ReshuffleError(
+                    f"unknown setting '{name}'{did_you_mean(name, ['recipe', *setting_names()])}"
+                )
         return Settings(architecture, training)
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,7 +102,7 @@ def read_settings(path: str | Path, base: Settings | None = None) -> Settings:
         return (base or Settings()).changed(**values)
     except ReshuffleError as error:
         raise InputError(
-            str(error), place=Place(str(path)), hint=f"the settings are {', '.join(setting_names())}"
+            str(error), place=Place(str(path)), hint=f"the settings are recipe, {', '.join(setting_names())}"
         ) from error
 
 

@@ -10,14 +10,13 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.learning.loss import margin_ranking
+from reshuffle.learning.loss import LossKind  # noqa: TC001 - settings are checked by their types when they are read
 from reshuffle.learning.memory import run_in_pieces
-from reshuffle.learning.negatives import random_others
+from reshuffle.learning.objective import objective_of
 from reshuffle.learning.stopping import Patience
 from reshuffle.learning.validation import ValidationQueries, realistic_ranks
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
-from reshuffle.model.scoring import tail_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,11 +25,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Redraw = Literal["once", "step", "call"]
+Schedule = Literal["constant", "linear"]
+Metric = Literal["hits@10", "mrr"]
+
+_WARM_UP = 20  # steps in which a scheduled learning rate rises to its height
+_LAST_SHARE = 0.1  # of it that is left in the end
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How to train. The defaults are the paper's where it says; `redraw` and `hide_targets` it does not say."""
+    """How to train. The defaults are the paper's where it says; `redraw` and `hide_targets` it does not say.
+
+    `recipes.py` has the better ones.
+    """
 
     learning_rate: float = 0.01
     margin: float = 1.0
@@ -42,6 +49,13 @@ class TrainingSettings:
     relative_delta: float = 0.01
     redraw: Redraw = "step"
     hide_targets: bool = False
+    drop_facts: float = 0.0  # with a channel per query: at most this share of the other facts is hidden, too
+    loss: LossKind = "margin"
+    epoch_steps: int = 0  # steps that make an epoch; 0: as many as a pass over all triples needs
+    schedule: Schedule = "constant"  # "linear": the learning rate falls to a tenth over max_epochs
+    max_gradient: float = 0.0  # longer gradients are shortened to this; 0: never
+    evidence_decay: float = 0.001  # how strongly free weights of evidence are pulled to 0
+    select_by: Metric = "hits@10"  # of the validation triples: what the best epoch is best in
     seed: int = 1
 
 
@@ -97,6 +111,10 @@ def _check(architecture: Architecture, settings: TrainingSettings) -> None:
             "private initial states cannot be trained with: in one step only few entities would have a channel\n"
             "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
         )
+    if architecture.initial != "head" and (architecture.slot_weights or architecture.evidence):
+        raise ReshuffleError(
+            "slot_weights and evidence need a channel per query\n  hint: train with initial = 'head' as well"
+        )
     for name in ("batch_size", "num_negatives", "look_every"):
         if getattr(settings, name) < 1:
             raise ReshuffleError(f"setting '{name}' is {getattr(settings, name)}; it must be at least 1")
@@ -120,7 +138,6 @@ class Trainer:
         self.model = ReshuffleModel(
             data.num_relations, architecture, seed=settings.seed, symmetric=data.symmetric
         ).to(device)
-        self.graph = self.model.graph_of(data.triples, num_entities=data.num_entities)
         self.queries = ValidationQueries.build(
             data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
         ).to(device)
@@ -136,6 +153,13 @@ class Trainer:
         self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.history = History()
         self.pieces = 1  # how many a batch is cut into
+        self.after_step: Callable[[], None] = lambda: None
+        self.objective = objective_of(self)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """A pass over all examples, or as many as the settings say."""
+        return self.settings.epoch_steps or -(-len(self.examples) // self.settings.batch_size)
 
     @property
     def finished(self) -> bool:
@@ -157,27 +181,49 @@ class Trainer:
         self.history.best_epoch = self.patience.best_epoch or len(self.history.epochs)
 
     def _epoch(self, number: int) -> float:
-        order = torch.randperm(len(self.examples), generator=self.generator, device=self.device)
         total = torch.zeros((), device=self.device)
-        batches = order.split(self.settings.batch_size)
-        for batch in batches:
+        batches = self._batches()
+        for place, batch in enumerate(batches):
+            self._set_learning_rate((number - 1) * self.steps_per_epoch + place)
             with all_threads_for(self._numbers_per_step):
                 total += self._step(batch)
+            self.after_step()
         loss = float(total / len(batches))
         # Parameters too: comparisons with NaN are false, so a maximum can hide it from the loss.
         if not (math.isfinite(loss) and all(bool(p.isfinite().all()) for p in self.model.parameters())):
             raise DivergedError(number, loss, self.settings.learning_rate)
         return loss
 
+    def _batches(self) -> tuple[Tensor, ...]:
+        """Of one epoch: each example once, or where the settings give the number of steps, as often as those need."""
+        size, count = self.settings.batch_size, len(self.examples)
+        rounds = -(-self.settings.epoch_steps * size // count) if self.settings.epoch_steps else 1
+        orders = [torch.randperm(count, generator=self.generator, device=self.device) for _ in range(rounds)]
+        # Batches do not reach over the end of a round: in one batch every example is there once.
+        batches = [batch for order in orders for batch in order.split(size)]
+        return tuple(batches[: self.settings.epoch_steps or None])
+
+    def _set_learning_rate(self, step: int) -> None:
+        if self.settings.schedule == "constant":
+            return
+        done = step / (self.settings.max_epochs * self.steps_per_epoch)
+        factor = min(1.0, (step + 1) / _WARM_UP) * (1 - (1 - _LAST_SHARE) * done)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.learning_rate * factor
+
     @property
     def _numbers_per_step(self) -> int:
         """How many differences the negatives of a batch make."""
         examples = min(self.settings.batch_size, len(self.examples))
         architecture = self.model.architecture
+        if architecture.initial == "head":
+            return examples * self.data.num_entities * architecture.num_slots
         return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
 
     def _step(self, batch: Tensor) -> Tensor:
         loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
+        if self.settings.max_gradient:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_gradient)
         self.optimizer.step()
         return loss
 
@@ -192,50 +238,15 @@ class Trainer:
             total += loss.detach()
         return total
 
-    def states(self, matrices: Tensor, edge_messages: Tensor | None = None) -> Tensor:
-        """The states for one scoring call; with redraw "once" every call sees the same initial values."""
-        if self.settings.redraw == "once":
-            generator = torch.Generator(self.device)
-            generator.set_state(self.draw_state)
-        else:
-            generator = self.generator
-        return self.model.states(self.graph, matrices, generator, edge_messages=edge_messages)
-
     def loss(self, batch: Tensor) -> Tensor:
-        """The margin ranking loss of a batch: half of it corrupted at the head, half at the tail."""
-        settings, model = self.settings, self.model
-        heads, relations, tails = self.examples[batch].T.contiguous()
-        matrices = model.matrices()
-        hidden = self.graph.hiding(batch % len(self.data.triples)) if settings.hide_targets else None
-        states = self.states(matrices, hidden)
-        bodies = model.bodies(matrices, states, heads, relations)
-        positives = tail_scores(bodies, states, tails[:, None])
-        half = len(batch) // 2
-        if settings.redraw == "call":
-            states = self.states(matrices, hidden)
-            bodies = model.bodies(matrices, states, heads[half:], relations[half:])
-        else:
-            bodies = bodies[half:]
-        others = [
-            random_others(
-                entities,
-                settings.num_negatives,
-                num_entities=self.data.num_entities,
-                generator=self.generator,
-            )
-            for entities in (heads[:half], tails[half:])
-        ]
-        negatives = [
-            model.head_scores(matrices, states, others[0], relations[:half], tails[:half]),
-            tail_scores(bodies, states, others[1]),
-        ]
-        return margin_ranking(positives, torch.cat(negatives), margin=settings.margin)
+        """The loss of examples, by position."""
+        return self.objective.loss(batch)
 
     @torch.no_grad()
     def _look(self, epoch: Epoch) -> None:
-        matrices = self.model.matrices()
-        ranks = realistic_ranks(self.model, matrices, self.states(matrices), self.queries)
+        ranks = realistic_ranks(self.objective.look(), self.queries, at_once=self.objective.at_once)
         epoch.hits_at_10 = float((ranks <= 10).float().mean())
         epoch.mrr = float((1 / ranks).mean())
-        if self.patience.look(epoch.hits_at_10, epoch.number):
+        watched = epoch.mrr if self.settings.select_by == "mrr" else epoch.hits_at_10
+        if self.patience.look(watched, epoch.number):
             self.best = {name: value.clone() for name, value in self.model.state_dict().items()}

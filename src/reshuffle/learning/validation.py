@@ -9,14 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.model.scoring import all_tail_scores
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
-
-    from reshuffle.model.reshuffle import ReshuffleModel
-
-_MOST_SCORES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -60,15 +56,17 @@ def _both_directions(triples: NDArray[np.int64], num_relations: int) -> NDArray[
 
 @torch.no_grad()
 def realistic_ranks(
-    model: ReshuffleModel, matrices: Tensor, states: Tensor, queries: ValidationQueries
+    scores_of: Callable[[Tensor, Tensor], Tensor], queries: ValidationQueries, *, at_once: int
 ) -> Tensor:  # query
-    """Mean of the optimistic and the pessimistic rank among all entities that are not known answers."""
+    """Mean of the optimistic and the pessimistic rank among all entities that are not known answers.
+
+    `scores_of` gets heads and relations, and returns the scores [query, entity] of all tails.
+    """
     ranks = []
-    step = max(1, _MOST_SCORES // len(states))
+    step = max(1, at_once)
     for start in range(0, len(queries.anchors), step):
         piece = slice(start, start + step)
-        bodies = model.bodies(matrices, states, queries.anchors[piece], queries.relations[piece])
-        scores = all_tail_scores(bodies, states)
+        scores = scores_of(queries.anchors[piece], queries.relations[piece])
         inside = (queries.known_queries >= start) & (queries.known_queries < start + step)
         scores[queries.known_queries[inside] - start, queries.known_entities[inside]] = -torch.inf
         true = scores.gather(1, queries.answers[piece, None])

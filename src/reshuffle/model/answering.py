@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.model.exact import ExactScores
 from reshuffle.model.scoring import all_tail_scores, tail_scores
@@ -22,9 +24,48 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.initial import Kind
     from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.reaching import HeadChannels
     from reshuffle.model.reshuffle import ReshuffleModel
 
 _MOST_NUMBERS = 1 << 26  # of bodies held at a time
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A triple's score and what it is made of.
+
+    The guarantees speak of `constraint_score` alone: it is 0 iff the model's constraints capture the triple, and
+    negative otherwise. Evidence only decides the order.
+    """
+
+    triple: tuple[str, str, str]
+    constraint_score: float
+    evidence: dict[str, float]
+
+    @property
+    def score(self) -> float:
+        """What is ranked by."""
+        return self.constraint_score + sum(self.evidence.values())
+
+    @property
+    def captured(self) -> bool:
+        """Do the constraints hold for it?"""
+        return self.constraint_score == 0
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "triple": list(self.triple),
+            "score": self.score,
+            "constraint_score": self.constraint_score,
+            "captured": self.captured,
+            "evidence": dict(self.evidence),
+        }
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{kind} {value:+.3f}" for kind, value in self.evidence.items())
+        state = "captured" if self.captured else f"constraint score {self.constraint_score:.4f}"
+        return f"{' '.join(self.triple)}: {state}{'; evidence: ' + told if told else ''}"
 
 
 class ModelAnswers:
@@ -88,10 +129,18 @@ class ModelAnswers:
         return matrices
 
     @cached_property
-    def _messages(self) -> MessageGraph:
+    def _triples(self) -> NDArray[np.int64]:  # triple (head relation tail), of the model's relations
         relations = self._numbers[self.graph.relation_ids]
         triples = np.stack([self.graph.heads, relations, self.graph.tails], axis=1).astype(np.int64)
-        return self._model.graph_of(triples[relations >= 0], num_entities=self.graph.num_entities)
+        return triples[relations >= 0]
+
+    @cached_property
+    def _messages(self) -> MessageGraph:
+        return self._model.graph_of(self._triples, num_entities=self.graph.num_entities)
+
+    @cached_property
+    def _channels(self) -> HeadChannels:
+        return self._model.head_channels(self._triples, num_entities=self.graph.num_entities)
 
     @cached_property
     def states(self) -> Tensor:  # entity slot channel
@@ -113,14 +162,12 @@ class ModelAnswers:
         side: Side,
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:  # query candidate
-        """-||ReLU(B_r Z_e - Z_f)||_2 for every candidate; 0 iff captured."""
+        """The constraint score of every candidate, 0 iff captured, and the evidence of a model that has it added."""
         if not len(anchors):
             width = self.graph.num_entities if candidates is None else candidates.shape[1]
             return np.empty((0, width), dtype=np.float32)
         forward = side == "tail" or self._through_inverse
-        numbers = self._numbers[relations]
-        if side == "head" and forward:
-            numbers = numbers + self._model.num_relations
+        numbers = self._query_numbers(relations, side="tail" if not forward else side)
         score = self._tail_piece if forward else self._head_piece
         step = max(1, _MOST_NUMBERS // max(1, self._numbers_per_query(candidates, forward=forward)))
         pieces = [
@@ -129,8 +176,41 @@ class ModelAnswers:
         ]
         return np.concatenate(pieces)
 
+    def _query_numbers(self, relations: NDArray[np.int32], *, side: Side) -> NDArray[np.int64]:
+        """The relations of the queries as the model numbers them: head queries go through the inverse."""
+        numbers = self._numbers[relations]
+        return numbers + self._model.num_relations if side == "head" else numbers
+
+    @torch.no_grad()
+    def judge(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> Judgement:
+        """What a triple's score is made of, as an answer to (head, relation, ?), or to (?, relation, tail).
+
+        The two questions have their own matrices, r and r^-1, and so their own scores.
+        """
+        if self._initial != "head":
+            raise ReshuffleError(
+                f"only models with a channel per query (initial = 'head') have parts to tell apart; this has "
+                f"'{self._initial}'\n  hint: ask for scores instead"
+            )
+        graph = self.graph
+        ends = np.array([graph.entities.id(name) for name in (head, tail)])
+        if relation not in self._relations:
+            raise UnknownNameError("relation", relation, self._relations)
+        number = self._query_numbers(np.array([graph.relations.id(relation)], dtype=np.int32), side=side)
+        anchor, answer = ends if side == "tail" else ends[::-1]
+        parts = self._channels.parts(
+            self._matrices, self._on_device(np.array([anchor])), self._on_device(number)
+        )
+        return Judgement(
+            (head, relation, tail),
+            float(parts.constraint[0, answer]),
+            {kind: float(values[0, answer]) for kind, values in parts.evidence.items()},
+        )
+
     def _numbers_per_query(self, candidates: NDArray[np.int32] | None, *, forward: bool) -> int:
         architecture = self._model.architecture
+        if self._initial == "head":
+            return self.graph.num_entities * architecture.num_slots
         bodies = 1 if forward else self.graph.num_entities if candidates is None else candidates.shape[1]
         return bodies * architecture.num_slots * architecture.num_channels
 
@@ -142,6 +222,9 @@ class ModelAnswers:
         tails = None if candidates is None else self._on_device(candidates)
         if self._initial == "private":
             return _array(self._exact.scores(heads, relations, tails))
+        if self._initial == "head":
+            scores = self._channels.parts(self._matrices, heads, relations).total
+            return _array(scores if tails is None else scores.gather(1, tails))
         bodies = self._model.bodies(self._matrices, self.states, heads, relations)
         if tails is None:
             return _array(all_tail_scores(bodies, self.states))

@@ -9,6 +9,7 @@ The theory asks for independent, non-negative coordinates with at least two poss
 | continuous | uniform in [0, 1): all values differ | allowed by its conditions |
 | shared | one random bit pattern for all entities: a channel then tells types, not entities | not in the paper |
 | private | 1 at one (entity, slot) per channel, 0 elsewhere: nothing can be confused | not in the paper |
+| head | 1 in all slots of the query's head, 0 elsewhere: one channel per query (`reaching.py`) | not in the paper |
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from reshuffle.errors import ReshuffleError, did_you_mean
 
-Kind = Literal["bits", "official", "continuous", "shared", "private"]
+Kind = Literal["bits", "official", "continuous", "shared", "private", "head"]
 KINDS = get_args(Kind)
 
 _OFFICIAL_PROBABILITY = 0.5 * math.erfc(0.5 / math.sqrt(2))  # P(normal > 1/2) = 0.3085
@@ -42,6 +43,11 @@ def initial_states(
     """
     if kind not in KINDS:
         raise ReshuffleError(f"unknown kind of initial states '{kind}'{did_you_mean(kind, KINDS)}")
+    if kind == "head":
+        raise ReshuffleError(
+            "with initial = 'head' there are no states before a question: every query has a channel of its own\n"
+            "  hint: ask for scores, or for the states of given heads; or choose another kind, such as 'bits'"
+        )
     if kind == "private":
         return _private(shape, generator, owners)
     entities, slots, channels = shape

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
+from reshuffle.errors import ReshuffleError
+from reshuffle.model.evidence import Evidence, EvidenceGraph, EvidenceKind
 from reshuffle.model.initial import Kind, initial_states
 from reshuffle.model.matrices import RelationMatrices, RowFunction
 from reshuffle.model.messages import MessageGraph
 from reshuffle.model.products import products
 from reshuffle.model.propagation import propagate
+from reshuffle.model.reaching import HeadChannels
 from reshuffle.model.scoring import head_scores
 
 if TYPE_CHECKING:
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+_LIGHT = -2.0  # softplus(-2) = 0.13: where slot weights start
+_LIGHTEST = 1e-4
 
 
 @dataclass(frozen=True)
@@ -35,12 +42,16 @@ class Architecture:
     probability: float = 0.5
     bias: bool = False  # the paper's c_r, one value per slot; it enters the score only
     symmetric: tuple[str, ...] = ()  # relations that share one matrix with their inverse
+    slot_weights: bool = False  # the score is a sum over slots with learned positive weights, not a 2-norm
+    evidence: tuple[EvidenceKind, ...] = ()  # added for ranking, and reported apart from the constraints
+    num_hops: int = 6  # how far proximity looks
 
 
 class ReshuffleModel(nn.Module):
     """Relations are numbered r, r + R for the inverse, 2R for eq."""
 
     bias: Tensor | None
+    slot_logits: Tensor | None
 
     def __init__(
         self,
@@ -67,6 +78,21 @@ class ReshuffleModel(nn.Module):
             self.bias = nn.Parameter(torch.zeros(2 * num_relations, architecture.num_slots))
         else:
             self.register_parameter("bias", None)
+        if architecture.slot_weights:
+            self.slot_logits = nn.Parameter(torch.full((2 * num_relations, architecture.num_slots), _LIGHT))
+        else:
+            self.register_parameter("slot_logits", None)
+        self.evidence = (
+            Evidence(num_relations, architecture.evidence, num_hops=architecture.num_hops)
+            if architecture.evidence
+            else None
+        )
+
+    def slot_weights(self) -> Tensor:  # relation slot
+        """How much a slot counts in the score of a relation: strictly positive, so that 0 still means captured."""
+        if self.slot_logits is None:
+            raise ReshuffleError("this model has no slot weights\n  hint: train with slot_weights = true")
+        return softplus(self.slot_logits) + _LIGHTEST
 
     @property
     def device(self) -> torch.device:
@@ -81,6 +107,13 @@ class ReshuffleModel(nn.Module):
             num_relations=self.num_relations,
             num_identities=self.num_identities,
         ).to(self.device)
+
+    def head_channels(self, triples: NDArray[np.int64], *, num_entities: int) -> HeadChannels:
+        """A graph as questions about given heads need it, from triples of ids."""
+        graph = EvidenceGraph.build(
+            triples, num_entities=num_entities, num_relations=self.num_relations, device=self.device
+        )
+        return HeadChannels(self, self.graph_of(triples, num_entities=num_entities), graph)
 
     def states(
         self,

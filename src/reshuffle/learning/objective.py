@@ -1,0 +1,155 @@
+"""What a training step minimises and what a look at the validation triples ranks by.
+
+There are two ways to score: the paper's, where all entities have states from one draw and a batch is compared with
+sampled corruptions; and with a channel per query, where each true tail is compared with all other entities.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+from torch import Tensor
+
+from reshuffle.learning.loss import margin_ranking, softmax
+from reshuffle.learning.negatives import KnownTails, random_others
+from reshuffle.model.scoring import all_tail_scores, tail_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reshuffle.learning.training import Trainer
+
+_MOST_SCORES = 1 << 24
+_MOST_NUMBERS = 1 << 26  # of the states of the queries of one look
+
+
+class Objective(Protocol):
+    """One way to score."""
+
+    at_once: int  # queries of a look
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """Of examples, by position."""
+        ...
+
+    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """The function from heads and relations to the scores [query, entity] of all tails."""
+        ...
+
+
+def objective_of(trainer: Trainer) -> Objective:
+    """The one that the model's initial states ask for."""
+    return AllTails(trainer) if trainer.model.architecture.initial == "head" else SampledCorruptions(trainer)
+
+
+def compared(trainer: Trainer, positives: Tensor, negatives: Tensor) -> Tensor:
+    """The loss that the settings name."""
+    if trainer.settings.loss == "softmax":
+        return softmax(positives, negatives)
+    return margin_ranking(positives, negatives, margin=trainer.settings.margin)
+
+
+class SampledCorruptions:
+    """The paper's way."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+        self._graph = trainer.model.graph_of(trainer.data.triples, num_entities=trainer.data.num_entities)
+        self.at_once = _MOST_SCORES // max(1, trainer.data.num_entities)
+
+    def states(self, matrices: Tensor, edge_messages: Tensor | None = None) -> Tensor:
+        """The states for one scoring call; with redraw "once" every call sees the same initial values."""
+        trainer = self._trainer
+        if trainer.settings.redraw == "once":
+            generator = torch.Generator(trainer.device)
+            generator.set_state(trainer.draw_state)
+        else:
+            generator = trainer.generator
+        return trainer.model.states(self._graph, matrices, generator, edge_messages=edge_messages)
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """Half of the batch corrupted at the head, half at the tail."""
+        settings, model, data = self._trainer.settings, self._trainer.model, self._trainer.data
+        heads, relations, tails = self._trainer.examples[batch].T.contiguous()
+        matrices = model.matrices()
+        hidden = self._graph.hiding(batch % len(data.triples)) if settings.hide_targets else None
+        states = self.states(matrices, hidden)
+        bodies = model.bodies(matrices, states, heads, relations)
+        positives = tail_scores(bodies, states, tails[:, None])
+        half = len(batch) // 2
+        if settings.redraw == "call":
+            states = self.states(matrices, hidden)
+            bodies = model.bodies(matrices, states, heads[half:], relations[half:])
+        else:
+            bodies = bodies[half:]
+        others = [
+            random_others(
+                entities,
+                settings.num_negatives,
+                num_entities=data.num_entities,
+                generator=self._trainer.generator,
+            )
+            for entities in (heads[:half], tails[half:])
+        ]
+        negatives = [
+            model.head_scores(matrices, states, others[0], relations[:half], tails[:half]),
+            tail_scores(bodies, states, others[1]),
+        ]
+        return compared(self._trainer, positives, torch.cat(negatives))
+
+    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """All queries of a look see one draw."""
+        model, matrices = self._trainer.model, self._trainer.model.matrices()
+        states = self.states(matrices)
+        return lambda heads, relations: all_tail_scores(
+            model.bodies(matrices, states, heads, relations), states
+        )
+
+
+class AllTails:
+    """A channel per query, and every entity that is not known to be true as a corruption."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+        data = trainer.data
+        self._channels = trainer.model.head_channels(data.triples, num_entities=data.num_entities)
+        self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
+        numbers = data.num_entities * trainer.model.architecture.num_slots
+        self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
+        if trainer.model.evidence is not None:
+            trainer.model.evidence.fit_types(self._channels.graph)
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """The examples of a batch are all hidden from it, where the settings say so."""
+        trainer = self._trainer
+        heads, relations, tails = trainer.examples[batch].T.contiguous()
+        hidden = self._hidden(batch % len(trainer.data.triples))
+        matrices = trainer.model.matrices()
+        scores = self._channels.parts(matrices, heads, relations, hidden=hidden).total
+        positives = scores.gather(1, tails[:, None])
+        loss = compared(trainer, positives, self._known.cleared(scores, heads, relations))
+        if trainer.model.evidence is None:
+            return loss
+        return (
+            loss
+            + trainer.settings.evidence_decay / trainer.settings.batch_size * trainer.model.evidence.penalty()
+        )
+
+    def _hidden(self, targets: Tensor) -> Tensor | None:
+        """The targets, and up to a share of all other facts: other graphs may be less complete than this one."""
+        trainer, count = self._trainer, len(self._trainer.data.triples)
+        gone = torch.zeros(count, dtype=torch.bool, device=trainer.device)
+        if trainer.settings.drop_facts:
+            share, *chances = torch.rand(count + 1, generator=trainer.generator, device=trainer.device).split(
+                [1, count]
+            )
+            gone = chances[0] < share * trainer.settings.drop_facts
+        if trainer.settings.hide_targets:
+            gone[targets] = True
+        return gone.nonzero().flatten() if bool(gone.any()) else None
+
+    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """With all facts in sight."""
+        matrices = self._trainer.model.matrices()
+        return lambda heads, relations: self._channels.parts(matrices, heads, relations).total

@@ -1,0 +1,232 @@
+"""Evidence beside the constraints: what speaks for or against a triple without being a rule.
+
+| kind | looks at | sign |
+| --- | --- | --- |
+| unary | the candidate alone: its roles, how often it has the one that is asked for, how connected it is | either |
+| proximity | in how many steps the candidate is reached from the query's head, by any relations | either |
+| negative | facts that hold between the two already, as most pairs are related in one way only | never positive |
+
+Each kind is a number per query and candidate, added to the constraint score for ranking and reported beside it; none
+enters the messages or the constraints, so what the rules guarantee is untouched. A *role* is numbered like a relation:
+who is a tail of r has role r, and who is a head of r, that is a tail of r^-1, has role r + R.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from reshuffle.evaluation.baselines.types import Roles
+from reshuffle.model.propagation import propagate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from reshuffle.model.messages import MessageGraph
+
+EvidenceKind = Literal["unary", "proximity", "negative"]
+EVIDENCE = get_args(EvidenceKind)
+
+_SMOOTHING = 2.0  # added to the number of entities that a confidence is a share of: rare roles prove little
+_FLOOR = 1e-3  # the confidence of having no role that is known to go with the one asked for
+_WEAK = -3.0  # softplus(-3) = 0.05: negative evidence starts near 0
+
+
+@dataclass(frozen=True)
+class EvidenceGraph:
+    """A graph as evidence sees it; edge numbers are those of the triples, then those of their inverses."""
+
+    num_entities: int
+    entities: Tensor  # entry: whose role it is; an entry is a distinct (entity, role), sorted
+    roles: Tensor  # entry
+    counts: Tensor  # entry: how many edges give the role
+    entry_of_edge: Tensor  # edge
+    starts: Tensor  # entity + 1: where the edges that leave it begin
+    edges: Tensor  # place: the edges, by head
+    relations: Tensor  # place
+    tails: Tensor  # place
+
+    @classmethod
+    def build(
+        cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, device: torch.device
+    ) -> EvidenceGraph:
+        """From triples of ids [triple, (head relation tail)]."""
+        head, relation, tail = triples.reshape(-1, 3).T
+        heads, tails = np.concatenate([head, tail]), np.concatenate([tail, head])
+        relations = np.concatenate([relation, relation + num_relations])
+        keys, entry, counts = np.unique(
+            tails * np.int64(2 * num_relations) + relations, return_inverse=True, return_counts=True
+        )
+        owners, roles = np.divmod(keys, max(1, 2 * num_relations))
+        order = np.argsort(heads, kind="stable")
+        starts = np.searchsorted(heads[order], np.arange(num_entities + 1))
+        columns = (
+            owners,
+            roles,
+            counts,
+            entry.reshape(-1),
+            starts,
+            order,
+            relations[order],
+            tails[order],
+        )
+        return cls(
+            num_entities,
+            *(
+                torch.from_numpy(np.ascontiguousarray(column, dtype=np.int64)).to(device)
+                for column in columns
+            ),
+        )
+
+    def counts_without(self, hidden: Tensor | None) -> Tensor:
+        """How many edges give each role when some triples (by position, each at most once) are not there."""
+        if hidden is None:
+            return self.counts
+        lost = self.entry_of_edge.view(2, -1)[:, hidden].flatten()
+        return self.counts.index_add(0, lost, torch.full_like(lost, -1))
+
+    def role_pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
+        """How many entities have both of two roles."""
+        starts = torch.searchsorted(
+            self.entities, torch.arange(self.num_entities + 1, device=self.entities.device)
+        )
+        return Roles(starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)
+
+
+class Evidence(nn.Module):
+    """The weights of each kind of evidence, per relation that is asked for (r, then r^-1)."""
+
+    confidences: Tensor  # role role: the share of those with the second that have the first, too
+
+    def __init__(self, num_relations: int, kinds: Sequence[EvidenceKind], *, num_hops: int) -> None:
+        super().__init__()
+        self.kinds, self.num_hops = tuple(kinds), num_hops
+        roles = 2 * num_relations
+        if "unary" in kinds:
+            self.register_buffer("confidences", torch.zeros(roles, roles))
+            self.of_type = nn.Parameter(torch.tensor([1.0, -1.0]))  # from other roles; from any role
+            self.of_role = nn.Parameter(torch.zeros(roles, roles))
+            self.of_count = nn.Parameter(torch.zeros(roles + 1))  # the last one is shared by all relations
+            self.of_degree = nn.Parameter(torch.zeros(roles + 1))
+        if "proximity" in kinds:
+            # Columns: 0 to num_hops steps, and further away.
+            self.of_distance = nn.Parameter(torch.zeros(roles + 1, num_hops + 2))
+        if "negative" in kinds:
+            # Columns: the relation that holds already; the last one is being the same entity.
+            self.of_fact = nn.Parameter(torch.zeros(roles, roles + 1))
+
+    def fit_types(self, graph: EvidenceGraph) -> None:
+        """Count which roles go together on the training graph."""
+        if "unary" not in self.kinds:
+            return
+        both = torch.from_numpy(graph.role_pair_counts(len(self.confidences))).to(self.confidences)
+        confidences = both / (both.diagonal() + _SMOOTHING)
+        self.confidences.copy_(confidences.fill_diagonal_(0))  # having the role already is counted on its own
+
+    def penalty(self) -> Tensor:
+        """The squares of what is free per relation: few facts should not teach much about one of them."""
+        free = [getattr(self, name) for name in ("of_role", "of_fact") if hasattr(self, name)]
+        shared = [
+            getattr(self, name)[:-1]
+            for name in ("of_count", "of_degree", "of_distance")
+            if hasattr(self, name)
+        ]
+        return torch.stack([weights.square().sum() for weights in free + shared]).sum()
+
+    def parts(
+        self,
+        heads: Tensor,
+        relations: Tensor,
+        *,
+        graph: EvidenceGraph,
+        messages: MessageGraph,
+        hidden: Tensor | None = None,
+    ) -> dict[str, Tensor]:  # query entity, by kind
+        """The evidence for every entity as the tail of each query, when some triples are not there."""
+        parts = {}
+        if "unary" in self.kinds:
+            parts["unary"] = self._unary(relations, graph, graph.counts_without(hidden))
+        if "proximity" in self.kinds:
+            parts["proximity"] = self._proximity(heads, relations, messages, hidden)
+        if "negative" in self.kinds:
+            parts["negative"] = self._negative(heads, relations, graph, hidden)
+        return parts
+
+    def _unary(self, relations: Tensor, graph: EvidenceGraph, counts: Tensor) -> Tensor:
+        wanted, place = torch.unique(relations, return_inverse=True)
+        nothing = torch.zeros(len(wanted), graph.num_entities, device=relations.device)
+        present = (counts > 0).float()
+        owners = graph.entities.expand(len(wanted), -1)
+        confidences = self.confidences[wanted][:, graph.roles] * present
+        best = nothing.scatter_reduce(1, owners, confidences, "amax")
+        asked = (graph.roles == wanted[:, None]) * counts
+        number = nothing.scatter_add(1, owners, asked.float())
+        degree = nothing[0].scatter_add(0, graph.entities, counts.float())
+        roles = nothing.index_add(1, graph.entities, self.of_role[wanted][:, graph.roles] * present)
+        other, any_role = softplus(self.of_type)
+        result: Tensor = (
+            other * torch.log(best + _FLOOR)
+            + any_role * torch.log(torch.where(number > 0, 1.0, best) + _FLOOR)
+            + roles
+            + _with_shared(self.of_count, wanted) * torch.log1p(number)
+            + _with_shared(self.of_degree, wanted) * torch.log1p(degree)
+        )
+        return result.index_select(0, place)
+
+    def _proximity(
+        self, heads: Tensor, relations: Tensor, messages: MessageGraph, hidden: Tensor | None
+    ) -> Tensor:
+        distances = hops(heads, messages, most=self.num_hops, hidden=hidden)
+        table = self.of_distance[:-1].index_select(0, relations) + self.of_distance[-1]
+        return table.gather(1, distances)
+
+    def _negative(
+        self, heads: Tensor, relations: Tensor, graph: EvidenceGraph, hidden: Tensor | None
+    ) -> Tensor:
+        weights = -softplus(self.of_fact + _WEAK)
+        first = graph.starts[heads]
+        number = graph.starts[heads + 1] - first
+        queries = torch.repeat_interleave(torch.arange(len(heads), device=heads.device), number)
+        begins = torch.repeat_interleave(first - (number.cumsum(0) - number), number)
+        places = torch.arange(len(queries), device=heads.device) + begins
+        values = weights[relations[queries], graph.relations[places]]
+        if hidden is not None:
+            there = torch.ones(len(graph.edges) // 2, device=heads.device)
+            there[hidden] = 0.0
+            values = values * there[graph.edges[places] % len(there)]
+        everyone = torch.arange(len(heads), device=heads.device)
+        rows, columns = torch.cat([queries, everyone]), torch.cat([graph.tails[places], heads])
+        flat = torch.zeros(len(heads) * graph.num_entities, device=heads.device)
+        values = torch.cat([values, weights[relations, -1]])
+        return flat.index_add(0, rows * graph.num_entities + columns, values).view(len(heads), -1)
+
+
+def _with_shared(weights: Tensor, relations: Tensor) -> Tensor:  # relation 1
+    return (weights[:-1].index_select(0, relations) + weights[-1])[:, None]
+
+
+@torch.no_grad()
+def hops(
+    heads: Tensor, messages: MessageGraph, *, most: int, hidden: Tensor | None = None
+) -> Tensor:  # query entity
+    """In how many steps each entity is reached, either way along any relation; most + 1 where it takes more.
+
+    It is a layer like any other, with one slot that every relation halves: 2^-steps is exact in floating point.
+    """
+    queries = torch.arange(len(heads), device=heads.device)
+    reached = torch.zeros(messages.num_entities, 1, len(heads), device=heads.device)
+    reached[heads, 0, queries] = 1.0
+    halves = torch.full((int(messages.relations.max()) + 1 if messages.num_messages else 1, 1, 1), 0.5)
+    edges = None if hidden is None else messages.hiding(hidden)
+    reached = propagate(
+        reached, halves.to(heads.device), messages, num_layers=most, edge_messages=edges
+    ).squeeze(1)
+    steps = -torch.log2(reached.clamp(min=2.0 ** -(most + 1)))
+    return steps.round().long().T

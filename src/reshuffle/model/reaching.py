@@ -1,0 +1,95 @@
+"""Scores from a channel that belongs to the query: 1 in all slots of its head, 0 for everyone else.
+
+Z_t then says how well t is reached from the head through each slot, and s(h, r, t) asks for what B_r asks for: the
+slots of t must be at least B_r Z_h. One propagation scores all entities as tails of one query, so training can compare
+the true tail with all others at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from reshuffle.model.propagation import propagate
+from reshuffle.model.scoring import pair_scores
+
+if TYPE_CHECKING:
+    from reshuffle.model.evidence import EvidenceGraph
+    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.reshuffle import ReshuffleModel
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a score is made of, each [query, entity]."""
+
+    constraint: Tensor
+    evidence: dict[str, Tensor]
+
+    @property
+    def total(self) -> Tensor:
+        """What is ranked by."""
+        return self.constraint + sum(self.evidence.values())
+
+
+@dataclass(frozen=True)
+class HeadChannels:
+    """A model on a graph, for questions about the tails of given heads."""
+
+    model: ReshuffleModel
+    messages: MessageGraph
+    graph: EvidenceGraph
+
+    def parts(
+        self, matrices: Tensor, heads: Tensor, relations: Tensor, *, hidden: Tensor | None = None
+    ) -> Parts:
+        """Constraint score and evidence of every entity as the tail, when some triples (by position) are not there."""
+        states = self.states(matrices, heads, hidden=hidden)
+        evidence = self.model.evidence
+        return Parts(
+            self._constraint_scores(matrices, states, heads, relations),
+            {}
+            if evidence is None
+            else evidence.parts(heads, relations, graph=self.graph, messages=self.messages, hidden=hidden),
+        )
+
+    def states(
+        self, matrices: Tensor, heads: Tensor, *, hidden: Tensor | None = None
+    ) -> Tensor:  # entity slot head
+        """Z^(m), a channel per head."""
+        architecture = self.model.architecture
+        states = lit_heads(heads, self.messages.num_entities, architecture.num_slots)
+        edges = None if hidden is None else self.messages.hiding(hidden)
+        return propagate(
+            states, matrices, self.messages, num_layers=architecture.num_layers, edge_messages=edges
+        )
+
+    def _constraint_scores(
+        self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor
+    ) -> Tensor:  # query entity
+        own = states[heads, :, torch.arange(len(heads), device=heads.device)]  # query slot
+        bodies = torch.bmm(matrices.index_select(0, relations), own[..., None])[..., 0]
+        if self.model.bias is not None:
+            bodies = bodies + self.model.bias.index_select(0, relations)
+        if self.model.slot_logits is None:
+            return pair_scores(bodies[:, None, :, None], states.permute(2, 0, 1)[..., None])
+        return weighted_scores(bodies, states, self.model.slot_weights().index_select(0, relations))
+
+
+def lit_heads(heads: Tensor, num_entities: int, num_slots: int) -> Tensor:  # entity slot head
+    """Z^(0): channel q is 1 in all slots of head q."""
+    states = torch.zeros(num_entities, num_slots, len(heads), device=heads.device)
+    states[heads, :, torch.arange(len(heads), device=heads.device)] = 1.0
+    return states
+
+
+def weighted_scores(bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor:  # query entity
+    """-sum over slots of weight x ReLU(body - state): 0 iff every slot is met, as every weight is positive."""
+    missing = torch.relu(bodies.T - states)  # entity slot query
+    scores = -(missing * weights.T).sum(1)
+    if not torch.is_grad_enabled():  # a miss so small that its product with the weight is 0 is still a miss
+        scores = torch.where((scores == 0) & (missing.amax(1) > 0), -torch.finfo(scores.dtype).tiny, scores)
+    return scores.T

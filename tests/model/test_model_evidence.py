@@ -1,0 +1,299 @@
+"""A channel per query, slot weights and evidence: against slow, obvious versions, and what they may not touch."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reshuffle.errors import ReshuffleError, UnknownNameError
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.learning.estimator import Reshuffle
+from reshuffle.model.evidence import EVIDENCE, Evidence, EvidenceGraph, hops
+from reshuffle.model.messages import MessageGraph
+from reshuffle.model.reaching import lit_heads, weighted_scores
+from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.rulegraphs import constraints_for
+from reshuffle.rules import parse_rules
+from reshuffle.rules.entailment import closure
+
+CPU = torch.device("cpu")
+ENTITIES, RELATIONS = 7, 2
+
+
+def random_triples(seed: int, count: int = 12) -> np.ndarray:
+    chance = np.random.default_rng(seed)
+    return np.unique(chance.integers([ENTITIES, RELATIONS, ENTITIES], size=(count, 3)), axis=0).astype(
+        np.int64
+    )
+
+
+def both(triples: np.ndarray) -> list[tuple[int, int, int]]:
+    forward = [tuple(map(int, triple)) for triple in triples]
+    return forward + [(t, r + RELATIONS, h) for h, r, t in forward]
+
+
+def without(triples: np.ndarray, hidden: list[int]) -> np.ndarray:
+    return np.delete(triples, hidden, axis=0)
+
+
+def graphs(triples: np.ndarray) -> tuple[EvidenceGraph, MessageGraph]:
+    return (
+        EvidenceGraph.build(triples, num_entities=ENTITIES, num_relations=RELATIONS, device=CPU),
+        MessageGraph.build(triples, num_entities=ENTITIES, num_relations=RELATIONS, num_identities=0),
+    )
+
+
+def random_evidence(triples: np.ndarray, seed: int) -> Evidence:
+    evidence = Evidence(RELATIONS, EVIDENCE, num_hops=3)
+    evidence.fit_types(graphs(triples)[0])
+    for parameter in evidence.parameters():
+        parameter.data.normal_(generator=torch.Generator().manual_seed(seed))
+    return evidence.requires_grad_(False)
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------
+
+
+def brute_steps(edges: list[tuple[int, int, int]], head: int, most: int) -> list[int]:
+    found, queue = {head: 0}, deque([head])
+    while queue:
+        here = queue.popleft()
+        for start, _, end in edges:
+            if start == here and end not in found and found[here] < most:
+                found[end] = found[here] + 1
+                queue.append(end)
+    return [found.get(entity, most + 1) for entity in range(ENTITIES)]
+
+
+@given(st.integers(0, 10**6), st.integers(0, 4))
+@settings(max_examples=30, deadline=None)
+def test_hops_are_the_shortest_paths(seed: int, most: int) -> None:
+    triples = random_triples(seed)
+    found = hops(torch.arange(ENTITIES), graphs(triples)[1], most=most)
+    assert found.tolist() == [brute_steps(both(triples), head, most) for head in range(ENTITIES)]
+
+
+def brute_unary(evidence: Evidence, edges: list[tuple[int, int, int]], relation: int, entity: int) -> float:
+    roles = [r for _, r, t in edges if t == entity]
+    best = max([float(evidence.confidences[relation, role]) for role in roles], default=0.0)
+    other, any_role = torch.nn.functional.softplus(evidence.of_type).tolist()
+    return (
+        other * np.log(best + 1e-3)
+        + any_role * np.log((1.0 if relation in roles else best) + 1e-3)
+        + sum(float(evidence.of_role[relation, role]) for role in set(roles))
+        + float(evidence.of_count[relation] + evidence.of_count[-1]) * np.log1p(roles.count(relation))
+        + float(evidence.of_degree[relation] + evidence.of_degree[-1]) * np.log1p(len(roles))
+    )
+
+
+def brute_negative(
+    evidence: Evidence, edges: list[tuple[int, int, int]], head: int, relation: int, entity: int
+) -> float:
+    weights = -torch.nn.functional.softplus(evidence.of_fact - 3.0)
+    total = sum(float(weights[relation, r]) for h, r, t in edges if (h, t) == (head, entity))
+    return total + (float(weights[relation, -1]) if entity == head else 0.0)
+
+
+@given(st.integers(0, 10**6), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_every_kind_of_evidence_is_what_its_definition_says_with_facts_hidden_too(
+    seed: int, hiding: bool
+) -> None:
+    triples = random_triples(seed)
+    evidence = random_evidence(triples, seed)
+    graph, messages = graphs(triples)
+    hidden = [0, len(triples) - 1] if hiding else []
+    edges = both(without(triples, hidden))
+    heads, relations = torch.tensor([0, 3, 3]), torch.tensor([0, 3, 1])
+    parts = evidence.parts(
+        heads, relations, graph=graph, messages=messages, hidden=torch.tensor(hidden) if hiding else None
+    )
+    assert set(parts) == set(EVIDENCE)
+    for row, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
+        steps = brute_steps(edges, head, 3)
+        for entity in range(ENTITIES):
+            wanted = {
+                "unary": brute_unary(evidence, edges, relation, entity),
+                "proximity": float(
+                    evidence.of_distance[relation, steps[entity]] + evidence.of_distance[-1, steps[entity]]
+                ),
+                "negative": brute_negative(evidence, edges, head, relation, entity),
+            }
+            for kind, value in wanted.items():
+                assert float(parts[kind][row, entity]) == pytest.approx(value, abs=1e-4), kind
+
+
+def test_confidences_are_smoothed_shares_of_the_training_graph() -> None:
+    triples = random_triples(3)
+    evidence = random_evidence(triples, 0)
+    holders = [{t for _, r, t in both(triples) if r == role} for role in range(2 * RELATIONS)]
+    for first, own in enumerate(holders):
+        for second, given_role in enumerate(holders):
+            share = 0.0 if first == second else len(own & given_role) / (len(given_role) + 2)
+            assert float(evidence.confidences[first, second]) == pytest.approx(share)
+
+
+def test_negative_evidence_never_speaks_for_a_triple() -> None:
+    triples = random_triples(1)
+    graph, messages = graphs(triples)
+    parts = random_evidence(triples, 5).parts(
+        torch.arange(ENTITIES), torch.zeros(ENTITIES, dtype=torch.long), graph=graph, messages=messages
+    )
+    assert (parts["negative"] <= 0).all()
+    assert (parts["negative"] < 0).any()
+
+
+# --- constraint scores ------------------------------------------------------------------------------------------
+
+
+def model_of(seed: int, **changes: Any) -> ReshuffleModel:
+    shape = {"num_slots": 3, "num_layers": 2, "identity": False, "initial": "head", **changes}
+    return ReshuffleModel(RELATIONS, Architecture(**shape), seed=seed)
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_constraint_scores_are_those_of_the_definition(seed: int, weighted: bool, bias: bool) -> None:
+    triples = random_triples(seed)
+    model = model_of(seed, slot_weights=weighted, bias=bias)
+    for parameter in model.parameters():
+        parameter.data += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed))
+    channels = model.head_channels(triples, num_entities=ENTITIES)
+    heads, relations = torch.tensor([1, 4]), torch.tensor([0, 3])
+    with torch.no_grad():
+        matrices = model.matrices()
+        found = channels.parts(matrices, heads, relations)
+        for row, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
+            states = torch.zeros(ENTITIES, 3)
+            states[head] = 1
+            for _ in range(2):
+                before = states.clone()
+                for h, r, t in both(triples):
+                    states[t] = torch.maximum(states[t], matrices[r] @ before[h])
+            body = matrices[relation] @ states[head] + (model.bias[relation] if bias else 0)
+            missing = torch.relu(body - states)
+            wanted = (missing @ model.slot_weights()[relation]) if weighted else missing.norm(dim=1)
+            torch.testing.assert_close(found.constraint[row], -wanted, atol=1e-6, rtol=1e-5)
+    assert found.evidence == {}
+
+
+def test_a_miss_is_never_rounded_to_captured() -> None:
+    tiny = torch.tensor([[1e-44]])  # times a weight of 0.0001 it is 0 in floating point
+    with torch.no_grad():
+        scores = weighted_scores(tiny, torch.zeros(1, 1, 1), torch.tensor([[1e-4]]))
+    assert scores.item() < 0
+    with torch.no_grad():
+        assert weighted_scores(tiny, tiny[..., None], torch.tensor([[1e-4]])).item() == 0
+
+
+def test_slot_weights_stay_positive_whatever_is_learned() -> None:
+    model = model_of(0, slot_weights=True)
+    model.slot_logits.data.fill_(-1e4)
+    assert (model.slot_weights() > 0).all()
+
+
+RULES = [
+    "parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)",
+    "r(X, Y) & s(Y, Z) -> t(X, Z)\nt(X, Y) & s(Y, Z) -> t(X, Z)",
+    "r(X, Y) -> s(X, Y)\ns(X, Y) & t(Y, Z) -> u(X, Z)",
+]
+
+
+@pytest.mark.parametrize("text", RULES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("evidence", [(), EVIDENCE])
+@pytest.mark.parametrize("initial", ["head", "private"])
+def test_what_hard_matrices_entail_scores_0_under_every_option(
+    text: str, weighted: bool, evidence: tuple[str, ...], initial: str
+) -> None:
+    """Channels, weights and evidence differ in what they add; none may cost the guarantee."""
+    rules = parse_rules(text)
+    names = sorted(set(rules.relations))
+    chance = np.random.default_rng(len(text))
+    facts = [tuple(f"e{chance.integers(5)}" for _ in "ht") for _ in range(10)]
+    triples = [(head, names[chance.integers(len(names))], tail) for head, tail in facts]
+    entailed = closure(rules, triples) - set(triples)
+    assert entailed
+    options = {"slot_weights": weighted, "evidence": evidence, "initial": "head", "num_layers": 8}
+    model = Reshuffle.from_constraints(constraints_for(rules), device="cpu", **options)
+    # Every relation needs a fact for the graph to know it; these touch nobody else.
+    graph = KnowledgeGraph([*triples, *((f"x{name}", name, f"y{name}") for name in names)])
+    answers = model.on(graph, initial=initial)
+    for head, relation, tail in entailed:
+        if initial == "head":
+            judgement = answers.judge(head, relation, tail)
+            assert judgement.constraint_score == 0 and judgement.captured
+            assert set(judgement.evidence) == set(evidence)
+            continue
+        found = answers.scores(
+            np.array([graph.entities.id(head)]),
+            np.array([graph.relations.id(relation)]),
+            side="tail",
+            candidates=np.array([[graph.entities.id(tail)]]),
+        )
+        assert found.item() == 0
+
+
+# --- judgements -------------------------------------------------------------------------------------------------
+
+
+def fitted(**changes: Any) -> Reshuffle:
+    facts = KnowledgeGraph(
+        [(f"p{n}", "parent", f"p{n + 1}") for n in range(12)]
+        + [(f"p{n}", "grandparent", f"p{n + 2}") for n in range(11)]
+    )
+    small = {"num_slots": 4, "num_layers": 2, "epoch_steps": 3, "max_epochs": 2, "device": "cpu"}
+    return Reshuffle(**{**small, **changes}).fit(facts)
+
+
+def test_a_judgement_adds_up_to_the_score() -> None:
+    model = fitted()
+    facts = KnowledgeGraph([("a", "parent", "b"), ("b", "parent", "c"), ("a", "grandparent", "c")])
+    answers = model.on(facts)
+    for side, anchor, answer in (("tail", "a", "c"), ("head", "c", "a")):
+        judgement = answers.judge("a", "grandparent", "c", side=side)
+        scores = answers.scores(
+            np.array([facts.entities.id(anchor)]),
+            np.array([facts.relations.id("grandparent")]),
+            side=side,
+            candidates=None,
+        )
+        assert judgement.score == pytest.approx(scores[0, facts.entities.id(answer)].item(), abs=1e-5)
+        assert judgement.to_dict()["captured"] == (judgement.constraint_score == 0)
+        assert judgement.constraint_score <= 0
+    assert str(judgement).startswith("a grandparent c: captured; evidence: unary ")
+
+
+def test_judging_names_what_it_does_not_know() -> None:
+    answers = fitted().on(KnowledgeGraph([("a", "parent", "b"), ("b", "likes", "a")]))
+    with pytest.raises(UnknownNameError, match="unknown relation 'parents'; did you mean 'parent'"):
+        answers.judge("a", "parents", "b")
+    with pytest.raises(UnknownNameError, match="unknown relation 'likes'"):
+        answers.judge("b", "likes", "a")  # of the graph, but not learned
+    with pytest.raises(UnknownNameError, match="unknown entity 'z'"):
+        answers.judge("a", "parent", "z")
+    with pytest.raises(ReshuffleError, match="only models with a channel per query"):
+        fitted(recipe="paper").on(KnowledgeGraph([("a", "parent", "b")])).judge("a", "parent", "b")
+
+
+def test_states_before_a_question_are_refused() -> None:
+    with pytest.raises(ReshuffleError, match="every query has a channel of its own"):
+        _ = fitted().on(KnowledgeGraph([("a", "parent", "b")])).states
+
+
+def test_weights_and_evidence_need_a_channel_per_query() -> None:
+    for changes in ({"slot_weights": True}, {"evidence": ["unary"]}):
+        with pytest.raises(ReshuffleError, match=r"need a channel per query\n  hint: .*initial = 'head'"):
+            fitted(recipe="paper", **changes)
+
+
+def test_the_channel_of_a_head_is_lit_there_only() -> None:
+    states = lit_heads(torch.tensor([2, 0]), 3, 2)
+    assert states.sum() == 4
+    assert states[2, :, 0].tolist() == states[0, :, 1].tolist() == [1, 1]
