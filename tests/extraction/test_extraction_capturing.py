@@ -135,7 +135,8 @@ def test_intersections_are_those_that_trying_all_sets_finds(constraints):
         if len(body) >= 2
         for rule in [IntersectionRule(tuple(body), head)]
     }
-    found = captured_intersections(replace(constraints, roots=roots), most_conjuncts=3)
+    found = list(captured_intersections(replace(constraints, roots=roots), most_conjuncts=3))
+    assert len(set(found)) == len({(frozenset(rule.body), rule.head) for rule in found})
     assert {(frozenset(rule.body), rule.head) for rule in found} == {
         (frozenset(rule.body), rule.head) for rule in expected
     }

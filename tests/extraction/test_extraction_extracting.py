@@ -23,7 +23,7 @@ from reshuffle.extraction.redundancy import redundant_rules
 from reshuffle.extraction.types import type_rules
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.rulegraphs import constraints_for
-from reshuffle.rules import IntersectionRule, RuleBase, parse_rules
+from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
 from reshuffle.rules.entailment import entails_rule
 from reshuffle.rules.families import families
 from strategies import fact_lists, relation_names, rule_bases
@@ -90,6 +90,34 @@ def test_intersections_are_measured_by_brute_force(facts, rule):
         len(true),
     )
     assert counts.predictions_known == sum(start in {e for e, _ in true} for start, _ in predicted)
+
+
+names = relation_names(2, inverses=True)
+paths = st.builds(PathRule, st.lists(names, min_size=1, max_size=3).map(tuple), names)
+
+
+@given(fact_lists(entities=3, relations=2, most=10), paths)
+@settings(max_examples=300)
+def test_a_fact_does_not_predict_itself(facts, rule):
+    """Each true pair is looked for in the graph without its own fact."""
+
+    def joined(known: set[tuple[str, str, str]]) -> set[tuple[str, str]]:
+        pairs = {(entity, entity) for e, _, f in facts for entity in (e, f)}
+        for name in rule.body:
+            turned = name.endswith("^-1")
+            steps = {(f, e) if turned else (e, f) for e, r, f in known if r == name.removesuffix("^-1")}
+            pairs = {(e, g) for e, f in pairs for f2, g in steps if f == f2}
+        return pairs
+
+    graph, turned = set(facts), rule.head.endswith("^-1")
+    base = rule.head.removesuffix("^-1")
+    true = {(f, e) if turned else (e, f): (e, r, f) for e, r, f in graph if r == base}
+    everything = joined(graph)
+    support = {pair for pair, fact in true.items() if pair in joined(graph - {fact})}
+    itself = (everything & set(true)) - support
+    counts = measured([rule], KnowledgeGraph(facts))[rule]
+    assert (counts.support, counts.predictions) == (len(support), len(everything - itself))
+    assert counts.head_size == len(true)
 
 
 @given(fact_lists(entities=4, relations=3, most=12), st.sampled_from([0.0, 0.5, 1.0]), st.integers(1, 2))

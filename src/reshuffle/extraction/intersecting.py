@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.constraints import UNCONSTRAINED
+from reshuffle.kg import inverse_name
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.rules import IntersectionRule
 
@@ -37,14 +38,19 @@ def captured_intersections(
             )
         for names in sorted(sets, key=sorted):
             if len(names) >= 2 and head not in names:
-                yield _forward(IntersectionRule(tuple(sorted(names)), head))
+                rule = IntersectionRule(tuple(names), head)
+                yield _in_order(rule.reversed() if head.endswith(INVERSE_SUFFIX) else rule, constraints)
 
 
-def _forward(rule: IntersectionRule) -> IntersectionRule:
-    if not rule.head.endswith(INVERSE_SUFFIX):
-        return rule
-    turned = rule.reversed()
-    return IntersectionRule(tuple(sorted(turned.body)), turned.head)
+def _in_order(rule: IntersectionRule, constraints: OrderingConstraints) -> IntersectionRule:
+    """With its conjuncts in the order of the relations, whichever of its two directions it was found in."""
+    known = constraints.relation_ids
+
+    def place(name: str) -> tuple[int, str]:
+        both = (name, inverse_name(name))
+        return min(known.get(one, len(known)) for one in both), name
+
+    return IntersectionRule(tuple(sorted(rule.body, key=place)), rule.head)
 
 
 def least(sets: Iterable[Names]) -> list[Names]:

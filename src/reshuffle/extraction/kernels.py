@@ -6,6 +6,7 @@ from __future__ import annotations
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
 import numpy as np
 
+from reshuffle.evaluation.baselines.kernels import _first_at_least
 from reshuffle.kg.kernels.compiling import compiled
 
 
@@ -84,3 +85,52 @@ def degree_bounds(heads, highest, shares, floor):
         for slot in range(slots):
             flow[row, slot] = shares[row] * highest[slot]
     return degrees(heads, flow, floor)
+
+
+@compiled
+def _joined(pair, body, hidden, edges, buffers, stamp):
+    """Does the body lead from the one entity of the pair to the other?
+
+    `hidden` are two relations: the edge from the first to the second by the one is left out, and that from the second
+    to the first by the other. Marks what is reached in step k by `stamp` + k.
+    """
+    starts, relations, neighbours = edges
+    frontiers, stamps = buffers
+    frontiers[0, 0] = pair[0]
+    size = 1
+    for step in range(len(body)):
+        stamp += 1
+        count = 0
+        for place in range(size):
+            entity = frontiers[step % 2, place]
+            last = starts[entity + 1]
+            edge = _first_at_least(relations, starts[entity], last, body[step])
+            while edge < last and relations[edge] == body[step]:
+                other = neighbours[edge]
+                edge += 1
+                itself = (entity == pair[0] and other == pair[1] and body[step] == hidden[0]) or (
+                    entity == pair[1] and other == pair[0] and body[step] == hidden[1]
+                )
+                if not itself and stamps[other] != stamp:
+                    stamps[other] = stamp
+                    frontiers[(step + 1) % 2, count] = other
+                    count += 1
+        size = count
+    return stamps[pair[1]] == stamp
+
+
+@compiled
+def found_by_themselves(pairs, body, hidden, edges):
+    """How many of the pairs the body joins, but not once their own edge (`_joined`) is left out."""
+    num_entities = len(edges[0]) - 1
+    frontiers = np.empty((2, num_entities), dtype=np.int32)
+    stamps = np.zeros(num_entities, dtype=np.int64)
+    none = np.array([-1, -1])
+    stamp, count = 0, 0
+    for place in range(len(pairs)):
+        without = _joined(pairs[place], body, hidden, edges, (frontiers, stamps), stamp)
+        stamp += len(body)
+        if not without:
+            count += _joined(pairs[place], body, none, edges, (frontiers, stamps), stamp)
+            stamp += len(body)
+    return count

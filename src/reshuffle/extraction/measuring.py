@@ -1,12 +1,21 @@
-"""Rules on a graph: support, confidence, PCA confidence and head coverage, as mining counts them."""
+"""Rules on a graph: support, confidence, PCA confidence and head coverage, as mining counts them, with one difference.
+
+A body that mentions its own head may find a pair through the very fact that it is said to predict: whoever goes from a
+person to a spouse and on to that one's spouse is back, so `ancestor ; spouse ; spouse -> ancestor` would be right
+nearly always, and tell nothing. A pair that the body joins only by means of the pair's own fact counts neither as a
+prediction nor as support.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reshuffle.extraction.kernels import found_by_themselves
+from reshuffle.kg import CompletedGraph, inverse_name
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
 from reshuffle.rules import IntersectionRule, PathRule
@@ -27,12 +36,48 @@ def measured(
 ) -> dict[Rule, Measures]:
     """The measures of each rule; a path that joins too many pairs (`mining.MOST_JOINED`) has none."""
     listed = list(rules)
-    paths = [rule for rule in listed if isinstance(rule, PathRule)]
-    found: dict[Rule, Measures] = dict(measure(graph, paths, progress=progress).items())
-    for rule in listed:
-        if isinstance(rule, IntersectionRule):
-            found[rule] = _intersection(rule, graph)
+    paths = measure(graph, [rule for rule in listed if isinstance(rule, PathRule)], progress=progress)
+    itself = _ItsOwnFacts(graph)
+    found: dict[Rule, Measures] = {}
+    with progress("hiding facts", total=len(listed), unit="rules") as report:
+        for rule in listed:
+            if isinstance(rule, IntersectionRule):
+                found[rule] = _intersection(rule, graph)
+            elif rule in paths:
+                found[rule] = _without(paths[rule], itself.count(rule) if paths[rule].support else 0)
+            report(1)
     return found
+
+
+def _without(counts: Measures, number: int) -> Measures:
+    return replace(
+        counts,
+        support=counts.support - number,
+        predictions=counts.predictions - number,
+        predictions_known=counts.predictions_known - number,
+    )
+
+
+class _ItsOwnFacts:
+    """Counts the pairs that a body joins by their own fact alone."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        completed = CompletedGraph(graph, num_identities=0)
+        edges = completed.by_head
+        self._graph, self._edges = graph, (edges.starts, edges.relations, edges.neighbours)
+        names = [completed.relation_name(code) for code in range(completed.num_relations)]
+        self._codes = {name: code for code, name in enumerate(names)}
+
+    def count(self, rule: PathRule) -> int:
+        """For rules that have support."""
+        head, inverse = rule.head, inverse_name(rule.head)
+        if head not in rule.body and inverse not in rule.body:
+            return 0
+        read = rule.reversed() if head.endswith(INVERSE_SUFFIX) else rule
+        hidden = np.array([self._codes[read.head], self._codes[inverse_name(read.head)]])
+        pairs = np.stack(self._graph.edges(int(hidden[0])), axis=1)
+        body = np.array([self._codes[name] for name in read.body])
+        return int(found_by_themselves(pairs, body, hidden, self._edges))
 
 
 def _intersection(rule: IntersectionRule, graph: KnowledgeGraph) -> Measures:
