@@ -130,8 +130,8 @@ def graded_by_degree(
 ) -> Graded:
     """The `most` rules of highest degree, at least `min_degree`, from at most `budget` grown prefixes.
 
-    Heads without any constraint (zero matrices) are left out, since every body captures them. A rule about an inverse
-    is given as the same rule about the relation, with the higher degree of the two.
+    Heads without any constraint (no row sums to half or more) are left out, since every body captures them. A rule
+    about an inverse is given as the same rule about the relation, with the higher degree of the two.
     """
     check_length(max_length)
     search = _Search(matrices, max_length, min_degree, most)
@@ -150,8 +150,7 @@ class _Search:
     def __init__(self, matrices: SoftMatrices, max_length: int, floor: float, most: int) -> None:
         self._flows, self._matrices = Flows(matrices), matrices
         self._max_length, self._floor = max_length, max(floor, _NOTHING)
-        constrained = np.array([bool(matrix.any()) for matrix in matrices.values])
-        self._heads = matrices.letters[constrained[matrices.letters]]
+        self._heads = matrices.letters[matrices.constrained[matrices.letters]]
         self._shares = self._flows.shares()
         self._best: list[float] = []
         self._enough = 2 * most  # a rule and its reversal are one rule

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Model: TypeAlias = "OrderingConstraints | SoftMatrices | HasSoftMatrices | Hardenable"
 
-_FEWEST_PER_RELATION = 20
+_FEWEST_PER_RELATION = 50
 
 
 def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
@@ -136,7 +136,7 @@ def _from_matrices(
 
 def _zero(matrices: SoftMatrices) -> tuple[str, ...]:
     """Relations that nothing constrains."""
-    return tuple(matrices.relations[place] for place in matrices.letters if not matrices.values[place].any())
+    return tuple(matrices.relations[place] for place in matrices.letters if not matrices.constrained[place])
 
 
 def _measured(

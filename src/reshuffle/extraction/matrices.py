@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-4
 """Rows of single precision may sum to a little more than 1; they are scaled down."""
 
+_LEAST_DEMAND = 0.5
+
 
 @dataclass(frozen=True)
 class SoftMatrices:
@@ -79,6 +81,12 @@ class SoftMatrices:
         silent = self.identities | self.hidden
         places = [place for place, relation in enumerate(self.relations) if relation not in silent]
         return np.array(places, dtype=np.int64)
+
+    @cached_property
+    def constrained(self) -> NDArray[np.bool_]:  # relation
+        """Does some row give at least half of itself away? On hard matrices: is there any constraint?"""
+        most: NDArray[np.float64] = self.values.sum(axis=2).max(axis=1, initial=0.0)
+        return most >= _LEAST_DEMAND
 
     @cached_property
     def inverse_ids(self) -> NDArray[np.int64]:  # relation

@@ -6,10 +6,12 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.extraction.matrices import SoftMatrices
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.learning.examples import examples_of, numbers_of
@@ -142,6 +144,26 @@ class Reshuffle:
     def harden(self) -> OrderingConstraints:
         """The ordering constraints nearest to the learned matrices."""
         return harden(self.model, self.relations, self.identities)
+
+    @torch.no_grad()
+    def soft_matrices(self) -> SoftMatrices:
+        """The learned matrices as `extract_rules` takes them; with slot weights, also what one path adds to a score.
+
+        A query lights all slots of its head, and slot x of the tail is worth its weight as far as B_r asks for it.
+        """
+        values = self.model.matrices().double().cpu().numpy()
+        starts = weights = None
+        if self.model.slot_logits is not None:
+            starts, weights = np.ones(values.shape[:2]), np.zeros(values.shape[:2])
+            learned = self.model.slot_weights().double().cpu().numpy()
+            weights[: len(learned)] = learned * values.sum(axis=2)[: len(learned)]
+        return SoftMatrices(
+            all_names(self.relations, self.identities),
+            values,
+            frozenset(self.identities),
+            starts=starts,
+            weights=weights,
+        )
 
     @classmethod
     def from_constraints(
