@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         arguments.usage_error("--trials: at least one")
     search = Search(
         facts_of(arguments.facts, console),
-        settings_of(arguments),
+        settings_of(arguments, recipe="paper"),
         Path(arguments.output),
         device=arguments.device,
         notes=console.message,

@@ -41,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
     """What every verb that trains accepts."""
+    parser.add_argument(
+        "--recipe",
+        choices=["best", "paper"],
+        help="the settings to start from: the best ones known, or the paper's own model",
+    )
     parser.add_argument("--config", metavar="FILE.toml", help="settings, one `name = value` per line")
     parser.add_argument(
         "--set",
@@ -79,11 +84,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Defaults, then the file, then single settings."""
+def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Settings:
+    """A recipe, then the file, then single settings."""
     from reshuffle.learning.settings import Settings, read_settings, setting_from_text  # noqa: PLC0415
 
-    settings = read_settings(arguments.config) if arguments.config else Settings()
+    base = Settings.of(arguments.recipe or recipe)
+    settings = read_settings(arguments.config, base) if arguments.config else base
     return settings.changed(**dict(map(setting_from_text, arguments.changes)))
 
 
