@@ -157,6 +157,8 @@ class InjectedBlock(nn.Module):
         )
         for steps, pairs, asked in directions:
             chosen = asked[query].nonzero().flatten()
+            if not len(chosen):
+                continue
             for some in chosen.split(max(1, _MOST_NODES // max(1, len(steps.starts)))):
                 arrived = self._arrived(steps, heads[query[some]], pairs[pair[some]], gone)
                 scores.index_add_(0, query[some], arrived.float() - 1)
