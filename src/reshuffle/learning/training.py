@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reshuffle.model.injected import InjectedBlock
+
 Redraw = Literal["once", "step", "call"]
 Schedule = Literal["constant", "linear"]
 Metric = Literal["hits@10", "mrr"]
@@ -131,13 +133,25 @@ class Trainer:
         *,
         device: torch.device,
         notes: Callable[[str], None] = lambda _text: None,
+        injected: InjectedBlock | None = None,
+        start: Tensor | None = None,
     ) -> None:
-        """`notes` is told what a user should know, such as that memory ran out."""
+        """`notes` is told what a user should know, such as that memory ran out.
+
+        `injected` are rules that stay as they are; `start` is added to the first logits [relation, slot, slot + 1].
+        """
         _check(architecture, settings)
         self.data, self.settings, self.device, self.notes = data, settings, device, notes
         self.model = ReshuffleModel(
-            data.num_relations, architecture, seed=settings.seed, symmetric=data.symmetric
+            data.num_relations,
+            architecture,
+            seed=settings.seed,
+            symmetric=data.symmetric,
+            num_identities=1 if start is None else max(1, len(start) - 2 * data.num_relations),
+            injected=injected,
         ).to(device)
+        if start is not None:
+            self.model.matrices.logits.data[: len(start)] += start.to(device)
         self.queries = ValidationQueries.build(
             data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
         ).to(device)

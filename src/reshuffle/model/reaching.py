@@ -18,6 +18,7 @@ from reshuffle.model.scoring import pair_scores
 
 if TYPE_CHECKING:
     from reshuffle.model.evidence import EvidenceGraph
+    from reshuffle.model.injected import InjectedGraph
     from reshuffle.model.messages import MessageGraph
     from reshuffle.model.reshuffle import ReshuffleModel
 
@@ -28,11 +29,13 @@ class Parts:
 
     constraint: Tensor
     evidence: dict[str, Tensor]
+    injected: Tensor | None = None  # of the frozen block, with its weights
 
     @property
     def total(self) -> Tensor:
         """What is ranked by."""
-        return self.constraint + sum(self.evidence.values())
+        learned = self.constraint + sum(self.evidence.values())
+        return learned if self.injected is None else learned + self.injected
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class HeadChannels:
     model: ReshuffleModel
     messages: MessageGraph
     graph: EvidenceGraph
+    injected: InjectedGraph | None = None
 
     def parts(
         self, matrices: Tensor, heads: Tensor, relations: Tensor, *, hidden: Tensor | None = None
@@ -54,7 +58,14 @@ class HeadChannels:
             {}
             if evidence is None
             else evidence.parts(heads, relations, graph=self.graph, messages=self.messages, hidden=hidden),
+            self._injected_parts(heads, relations, hidden),
         )
+
+    def _injected_parts(self, heads: Tensor, relations: Tensor, hidden: Tensor | None) -> Tensor | None:
+        block = self.model.injected
+        if block is None or self.injected is None:
+            return None
+        return block.parts(heads, relations, self.injected, hidden=hidden)
 
     def states(
         self, matrices: Tensor, heads: Tensor, *, hidden: Tensor | None = None

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reshuffle.model.injected import InjectedBlock
+
 _LIGHT = -2.0  # softplus(-2) = 0.13: where slot weights start
 _LIGHTEST = 1e-4
 
@@ -61,9 +63,11 @@ class ReshuffleModel(nn.Module):
         seed: int = 0,
         symmetric: Sequence[int] = (),
         num_identities: int = 1,
+        injected: InjectedBlock | None = None,
     ) -> None:
         """`symmetric`: those of `architecture.symmetric` by number. Rule graphs may have several identities."""
         super().__init__()
+        self.injected = injected
         self.num_relations, self.architecture = num_relations, architecture
         self.num_identities = num_identities if architecture.identity else 0
         self.matrices = RelationMatrices(
@@ -113,7 +117,12 @@ class ReshuffleModel(nn.Module):
         graph = EvidenceGraph.build(
             triples, num_entities=num_entities, num_relations=self.num_relations, device=self.device
         )
-        return HeadChannels(self, self.graph_of(triples, num_entities=num_entities), graph)
+        injected = (
+            None
+            if self.injected is None
+            else self.injected.graph_of(triples, num_entities=num_entities, device=self.device)
+        )
+        return HeadChannels(self, self.graph_of(triples, num_entities=num_entities), graph, injected)
 
     def states(
         self,

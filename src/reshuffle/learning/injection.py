@@ -1,0 +1,218 @@
+"""Which of given rules a model can be given, and how they enter it.
+
+A rule base has exact geometry only as a whole, so mined rules cannot all be taken. They are tried by falling
+confidence (those without one come first: somebody wrote them), and each stays out that would leave the rules before it
+without exact geometry, or that would need more slots than there are. What stays out is named, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+
+from reshuffle.errors import BudgetError, ReshuffleError, did_you_mean
+from reshuffle.model.hardening import all_names
+from reshuffle.model.injected import InjectedBlock
+from reshuffle.rulegraphs import constraints_for
+from reshuffle.rules import RuleBase
+from reshuffle.rules.base import base_relation
+from reshuffle.rules.classes import classify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import Tensor
+
+    from reshuffle.constraints import OrderingConstraints
+    from reshuffle.learning.settings import Settings
+    from reshuffle.rules import Rule
+
+InjectMode = Literal["frozen", "refine"]
+MODES = get_args(InjectMode)
+DEFAULT_SLOTS = 256
+"""Of the frozen block. They cost little: most of its matrices are zero."""
+
+_STRENGTH = 6.0  # added to the logits that rules choose: with 32 slots, such a row starts near 0.9
+_NODES_PER_SLOT = 50  # rule graphs are built larger than they end up
+_MOST_BUILDS = 60  # rule graphs that are built to find out what fits into the slots
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A rule that was not taken, and why."""
+
+    rule: Rule
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class ChosenRules:
+    """What was taken, by falling confidence, its constraints, and what was left out."""
+
+    taken: RuleBase
+    constraints: OrderingConstraints
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations of the rules as facts use them."""
+        return tuple(dict.fromkeys(map(base_relation, self.taken.relations)))
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "taken": [str(rule) for rule in self.taken],
+            "slots": self.constraints.num_slots,
+            "left_out": [{"rule": str(one.rule), "reason": one.reason} for one in self.left_out],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.taken):,} rules injected, in {self.constraints.num_slots:,} slots"]
+        if self.left_out:
+            lines.append(f"{len(self.left_out):,} rules left out")
+            lines += [f"  {one}" for one in self.left_out[:_SHOWN]]
+        if len(self.left_out) > _SHOWN:
+            lines.append(f"  and {len(self.left_out) - _SHOWN:,} more")
+        return "\n".join(lines)
+
+
+def choose_rules(rules: RuleBase, *, slots: int = DEFAULT_SLOTS) -> ChosenRules:
+    """Those that can be injected together, best first.
+
+    >>> from reshuffle.rules import parse_rules
+    >>> print(choose_rules(parse_rules('''
+    ...     a(X, Y) & b(Y, Z) -> c(X, Z)
+    ...     a(X, Y) & c(Y, Z) & b(Z, Z1) -> c(X, Z1)
+    ... ''')))
+    1 rules injected, in 3 slots
+    1 rules left out
+      a(X, Y) & c(Y, Z) & b(Z, Z1) -> c(X, Z1): no exact geometry: `c` calls itself between other atoms: rule 2: ...
+    """
+    if slots < 1:
+        raise ReshuffleError(f"{slots} slots to inject into; there must be at least 1")
+    ordered = sorted(rules.rules, key=_confidence, reverse=True)
+    expressible, unfit = _greedy(ordered, _why_no_geometry)
+    taken, unpaid = _greedy(expressible, _Slots(slots))
+    places = {rule: place for place, rule in enumerate(ordered)}
+    left_out = sorted(unfit + unpaid, key=lambda one: places[one.rule])
+    base = RuleBase(tuple(taken))
+    return ChosenRules(base, constraints_for(base), tuple(left_out))
+
+
+def _confidence(rule: Rule) -> float:
+    known = None if rule.quality is None else rule.quality.confidence
+    return math.inf if known is None else known
+
+
+def _greedy(
+    rules: Sequence[Rule], why_not: Callable[[Sequence[Rule]], str | None]
+) -> tuple[list[Rule], list[LeftOut]]:
+    """Take each rule that `why_not` has nothing against, given those taken before.
+
+    As most neighbours share their fate, steps double while all goes well and are halved where it does not: far fewer
+    questions than one for each rule, and the same answer where leaving a rule out never makes others unfit.
+    """
+    taken: list[Rule] = []
+    left_out: list[LeftOut] = []
+    place, step = 0, 1
+    while place < len(rules):
+        some = rules[place : place + step]
+        reason = why_not([*taken, *some])
+        if reason is None:
+            taken += some
+            place, step = place + len(some), 2 * step
+        elif len(some) == 1:
+            left_out.append(LeftOut(some[0], reason))
+            place += 1
+        else:
+            step = max(1, len(some) // 2)
+    return taken, left_out
+
+
+def _why_no_geometry(rules: Sequence[Rule]) -> str | None:
+    reason = classify(RuleBase(tuple(rules))).reason
+    return None if reason is None else f"no exact geometry: {reason}"
+
+
+class _Slots:
+    """Says when rules need more slots than there are. It stops trying after a while, as building takes time."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._builds = most, 0
+
+    def __call__(self, rules: Sequence[Rule]) -> str | None:
+        if self._builds >= _MOST_BUILDS:
+            return f"not tried: the {self._most} slots were nearly full"
+        self._builds += 1
+        try:
+            built = constraints_for(RuleBase(tuple(rules)), node_budget=_NODES_PER_SLOT * self._most)
+        except BudgetError:
+            return f"too large: with it, far more than {self._most} slots would be needed"
+        if built.num_slots <= self._most:
+            return None
+        return f"{built.num_slots} slots would be needed with it, and there are {self._most}"
+
+
+# --- into a model -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Injection:
+    """Rules on their way into a model: a frozen block of their own, or the start of the learned matrices."""
+
+    rules: ChosenRules
+    mode: InjectMode = "frozen"
+
+    def block(self, relations: Sequence[str]) -> InjectedBlock | None:
+        """The frozen block, where the mode asks for one."""
+        return InjectedBlock(self.rules.constraints, relations) if self.mode == "frozen" else None
+
+    def start(self, relations: Sequence[str], num_slots: int) -> Tensor | None:  # relation slot slot+1
+        """What is added to the first logits, where the rules are to be refined."""
+        return None if self.mode == "frozen" else nudges(self.rules.constraints, relations, num_slots)
+
+
+def injection_of(
+    rules: RuleBase, settings: Settings, *, mode: InjectMode = "frozen", slots: int | None = None
+) -> Injection:
+    """The rules that a model with such settings can be given."""
+    architecture = settings.architecture
+    if mode not in MODES:
+        raise ReshuffleError(
+            f"unknown way to inject '{mode}'{did_you_mean(mode, MODES)}\n  hint: frozen or refine"
+        )
+    if mode == "frozen":
+        if architecture.initial != "head":
+            raise ReshuffleError(
+                "a frozen block needs a channel per query\n  hint: train with initial = 'head' (the recipe 'best'), "
+                "or inject with mode 'refine'"
+            )
+        return Injection(choose_rules(rules, slots=DEFAULT_SLOTS if slots is None else slots), mode)
+    if architecture.row_function != "softmax":
+        raise ReshuffleError(
+            "rules are refined from rows that choose a slot\n  hint: train with row_function = 'softmax'"
+        )
+    room = architecture.num_slots
+    if slots is not None and slots > room:
+        raise ReshuffleError(
+            f"{slots} slots to refine, and the model has {room}\n  hint: train with num_slots = {slots} or more"
+        )
+    return Injection(choose_rules(rules, slots=slots or room), mode)
+
+
+def nudges(constraints: OrderingConstraints, relations: Sequence[str], num_slots: int) -> Tensor:
+    """Logits that make the first slots choose what the constraints say; the other slots are left to chance."""
+    names = all_names(relations, sorted(constraints.identities))
+    logits = torch.zeros(len(names), num_slots, num_slots + 1)
+    for number, name in enumerate(names):
+        for slot in range(constraints.num_slots):
+            source = constraints.source_of(name)[slot] if name in constraints.relation_ids else -1
+            logits[number, slot, int(source)] = _STRENGTH  # -1, no constraint, is the last column
+    return logits
