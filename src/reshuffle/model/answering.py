@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,12 @@ from torch import Tensor
 
 from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.kg import Triple
+from reshuffle.model import questions
 from reshuffle.model.exact import ExactScores
+from reshuffle.model.judgement import Judgement
 from reshuffle.model.scoring import all_tail_scores, tail_scores
+from reshuffle.model.supporting import Supports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,50 +25,17 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.confidence import Calibration
     from reshuffle.model.initial import Kind
     from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.predicting import Known, Predictions
+    from reshuffle.model.questions import Question
     from reshuffle.model.reaching import HeadChannels
+    from reshuffle.model.reasons import Explanation, Reason
     from reshuffle.model.reshuffle import ReshuffleModel
+    from reshuffle.model.walking import Walks
 
 _MOST_NUMBERS = 1 << 26  # of bodies held at a time
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A triple's score and what it is made of.
-
-    The guarantees speak of `constraint_score` alone: it is 0 iff the model's constraints capture the triple, and
-    negative otherwise. Evidence only decides the order.
-    """
-
-    triple: tuple[str, str, str]
-    constraint_score: float
-    evidence: dict[str, float]
-
-    @property
-    def score(self) -> float:
-        """What is ranked by."""
-        return self.constraint_score + sum(self.evidence.values())
-
-    @property
-    def captured(self) -> bool:
-        """Do the constraints hold for it?"""
-        return self.constraint_score == 0
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain data."""
-        return {
-            "triple": list(self.triple),
-            "score": self.score,
-            "constraint_score": self.constraint_score,
-            "captured": self.captured,
-            "evidence": dict(self.evidence),
-        }
-
-    def __str__(self) -> str:
-        told = ", ".join(f"{kind} {value:+.3f}" for kind, value in self.evidence.items())
-        state = "captured" if self.captured else f"constraint score {self.constraint_score:.4f}"
-        return f"{' '.join(self.triple)}: {state}{'; evidence: ' + told if told else ''}"
 
 
 class ModelAnswers:
@@ -79,7 +49,7 @@ class ModelAnswers:
 
     name = "reshuffle"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a trained model brings along; `Reshuffle.on` fills it in
         self,
         model: ReshuffleModel,
         relations: Sequence[str],
@@ -89,8 +59,10 @@ class ModelAnswers:
         training_types: TypeBaseline | None = None,
         initial: Kind | None = None,
         heads_through_inverse: bool = True,
+        calibration: Calibration | None = None,
     ) -> None:
-        self._model, self._relations, self._seed, self._types = model, tuple(relations), seed, training_types
+        self._model, self._seed, self._types = model, seed, training_types
+        self.relations, self.calibration = tuple(relations), calibration
         self._initial = initial or model.architecture.initial
         self._through_inverse = heads_through_inverse
         self.graph = graph
@@ -99,12 +71,13 @@ class ModelAnswers:
         """The same model on another graph."""
         return ModelAnswers(
             self._model,
-            self._relations,
+            self.relations,
             graph,
             seed=self._seed,
             training_types=self._types,
             initial=self._initial,
             heads_through_inverse=self._through_inverse,
+            calibration=self.calibration,
         )
 
     @property
@@ -114,7 +87,7 @@ class ModelAnswers:
 
     @cached_property
     def _numbers(self) -> NDArray[np.int64]:  # relation of the graph -> relation of the model, or -1
-        known = {relation: number for number, relation in enumerate(self._relations)}
+        known = {relation: number for number, relation in enumerate(self.relations)}
         return np.array([known.get(relation, -1) for relation in self.graph.relations], dtype=np.int64)
 
     @property
@@ -194,8 +167,8 @@ class ModelAnswers:
             )
         graph = self.graph
         ends = np.array([graph.entities.id(name) for name in (head, tail)])
-        if relation not in self._relations:
-            raise UnknownNameError("relation", relation, self._relations)
+        if relation not in self.relations:
+            raise UnknownNameError("relation", relation, self.relations)
         number = self._query_numbers(np.array([graph.relations.id(relation)], dtype=np.int32), side=side)
         anchor, answer = ends if side == "tail" else ends[::-1]
         parts = self._channels.parts(
@@ -206,6 +179,73 @@ class ModelAnswers:
             float(parts.constraint[0, answer]),
             {kind: float(values[0, answer]) for kind, values in parts.evidence.items()},
         )
+
+    # --- predictions and reasons (details in `questions`) ----------------------------------------------------
+
+    def predict(
+        self,
+        *,
+        relation: str,
+        head: str | None = None,
+        tail: str | None = None,
+        top: int = 10,
+        known: Known = "exclude",
+    ) -> Predictions:
+        """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too."""
+        question = questions.question_of(self, relation, head=head, tail=tail)
+        return questions.predict(self, question, top=top, known=known)
+
+    def reasons(
+        self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
+    ) -> tuple[Reason, ...]:
+        """The facts that support a triple and the rule that they follow, best first."""
+        return questions.reasons(self, Triple(head, relation, tail), most=most, side=side)[0]
+
+    def explain(
+        self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
+    ) -> Explanation:
+        """What a triple's score is made of, the reasons for it, and what the evidence looked at."""
+        return questions.explain(self, Triple(head, relation, tail), most=most, side=side)
+
+    @property
+    def num_hops(self) -> int:
+        """How far proximity looks."""
+        return self._model.architecture.num_hops
+
+    def asks_inverse(self, question: Question) -> bool:
+        """Does the question go through the inverse relation?"""
+        return question.side == "head" and self._through_inverse
+
+    @torch.no_grad()
+    def scored(self, question: Question) -> questions.Scored:
+        """Every entity as the answer to one question; only a channel per query has evidence to tell apart."""
+        anchors, relations = (np.array([number]) for number in (question.anchor, question.relation))
+        if self._initial != "head" or (question.side == "head" and not self._through_inverse):
+            scores = self.scores(
+                anchors.astype(np.int32), relations.astype(np.int32), side=question.side, candidates=None
+            )
+            return questions.Scored(scores[0], {})
+        numbers = self._query_numbers(relations.astype(np.int32), side=question.side)
+        parts = self._channels.parts(self._matrices, self._on_device(anchors), self._on_device(numbers))
+        evidence = {kind: _array(values[0]) for kind, values in parts.evidence.items()}
+        return questions.Scored(_array(parts.constraint[0]), evidence)
+
+    @cached_property
+    def supports(self) -> Supports:
+        """What the search for reasons needs; as much of it as does not depend on the question."""
+        return Supports(
+            self._model,
+            self._matrices,
+            self._channels.graph,
+            self._triples,
+            by_slot=self._initial != "head",
+        )
+
+    def walks(self, question: Question, answer: int, *, most: int) -> Walks:
+        """How the answer is reached from the anchor, as if the fact itself were not there."""
+        ends = (question.anchor, answer) if question.side == "tail" else (answer, question.anchor)
+        number = int(self._numbers[question.relation])
+        return self.supports.walks(ends, number, backwards=self.asks_inverse(question), most=most)
 
     def _numbers_per_query(self, candidates: NDArray[np.int32] | None, *, forward: bool) -> int:
         architecture = self._model.architecture

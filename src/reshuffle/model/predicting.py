@@ -1,0 +1,191 @@
+"""Ranked new links: what `predict` gives back, as a list and as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from reshuffle.errors import InputError
+from reshuffle.kg import Triple
+from reshuffle.model.judgement import Judgement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.reasons import Explanation, Reason
+
+Known = Literal["exclude", "mark"]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A triple, what its score is made of, how sure the model is, and whether it is known already.
+
+    `confidence` is None for known triples and for models that were not calibrated.
+    """
+
+    triple: Triple
+    constraint_score: float
+    evidence: dict[str, float]
+    confidence: float | None = None
+    known: bool = False
+    side: Side = "tail"
+    """Which end was asked for: the two questions have scores of their own."""
+    answers: ModelAnswers | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def judgement(self) -> Judgement:
+        """The score and its parts."""
+        return Judgement(self.triple, self.constraint_score, self.evidence)
+
+    @property
+    def score(self) -> float:
+        """What is ranked by."""
+        return self.judgement.score
+
+    @property
+    def captured(self) -> bool:
+        """Do the constraints hold for it?"""
+        return self.judgement.captured
+
+    def reasons(self, most: int = 3) -> tuple[Reason, ...]:
+        """The facts and the rules that support it, best first; found now."""
+        return self._asked().reasons(*self.triple, most=most, side=self.side)
+
+    def explain(self, most: int = 3) -> Explanation:
+        """The reasons, and what the evidence looked at."""
+        return self._asked().explain(*self.triple, most=most, side=self.side)
+
+    def _asked(self) -> ModelAnswers:
+        if self.answers is None:
+            raise InputError(
+                "this prediction stands alone: it does not know the answers it came from",
+                hint="ask answers.reasons(head, relation, tail)",
+            )
+        return self.answers
+
+    def row(self) -> dict[str, Any]:
+        """One row of the table."""
+        return {
+            **self.triple._asdict(),
+            "score": self.score,
+            "constraint_score": self.constraint_score,
+            "captured": self.captured,
+            **self.evidence,
+            "confidence": self.confidence,
+            "known": self.known,
+        }
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions, best first. Prints as a table."""
+
+    rows: tuple[Prediction, ...]
+    kinds: tuple[str, ...] = ()
+    """Of evidence."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> Prediction:
+        return self.rows[place]
+
+    def to_dict(self, *, reasons: int = 0) -> dict[str, Any]:
+        """Plain data; with so many reasons for each."""
+        return {"predictions": [_data(row, reasons) for row in self.rows]}
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table: head, relation, tail, the scores, a column per kind of evidence, confidence, known."""
+        import pyarrow as pa  # noqa: PLC0415 - only for who asks
+
+        numbers = ("score", "constraint_score")
+        schema = pa.schema(
+            [
+                *((name, pa.large_string()) for name in Triple._fields),
+                *((name, pa.float64()) for name in numbers),
+                ("captured", pa.bool_()),
+                *((name, pa.float64()) for name in (*self.kinds, "confidence")),
+                ("known", pa.bool_()),
+            ]
+        )
+        return pa.Table.from_pylist([row.row() for row in self.rows], schema=schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas frame."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars frame."""
+        import polars as pl  # noqa: PLC0415 - an optional library
+
+        return pl.DataFrame(self.to_arrow())
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return "no predictions"
+        sure = any(row.confidence is not None for row in self.rows)
+        header = ["rank", "score", *(["confidence"] if sure else []), "constraint", *self.kinds]
+        cells = [header, *(self._cells(place, sure=sure) for place in range(len(self.rows)))]
+        widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
+        names = _aligned([("head", "relation", "tail"), *(row.triple for row in self.rows)])
+        marks = ["", *("  known" if row.known else "" for row in self.rows)]
+        return "\n".join(
+            "  ".join([*(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), name])
+            + mark.rstrip()
+            for line, name, mark in zip(cells, names, marks, strict=True)
+        )
+
+    def _cells(self, place: int, *, sure: bool) -> list[str]:
+        row = self.rows[place]
+        confidence = "-" if row.confidence is None else f"{row.confidence:.3f}"
+        constraint = "captured" if row.captured else f"{row.constraint_score:.3f}"
+        evidence = [f"{row.evidence[kind]:+.3f}" for kind in self.kinds]
+        return [
+            str(place + 1),
+            f"{row.score:.3f}",
+            *([confidence] if sure else []),
+            constraint,
+            *evidence,
+        ]
+
+
+def _data(row: Prediction, reasons: int) -> dict[str, Any]:
+    data = row.row()
+    evidence = {kind: data.pop(kind) for kind in row.evidence}
+    found = {"reasons": [reason.to_dict() for reason in row.reasons(reasons)]} if reasons else {}
+    return {**data, "evidence": evidence, **found}
+
+
+def _aligned(triples: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(triple[column]) for triple in triples) for column in range(2)]
+    return [
+        f"{head.ljust(widths[0])}  {relation.ljust(widths[1])}  {tail}" for head, relation, tail in triples
+    ]
+
+
+def best_places(
+    scores: NDArray[np.floating[Any]], left_out: NDArray[np.bool_], top: int
+) -> NDArray[np.int64]:
+    """The places of the highest scores, highest first, equal ones in order."""
+    order = np.argsort(-scores, kind="stable")
+    return order[~left_out[order]][:top]
+
+
+def check_top(top: int) -> None:
+    """At least one must be asked for."""
+    if top < 1:
+        raise InputError(f"top = {top} asks for no prediction", hint="give 1 or more")

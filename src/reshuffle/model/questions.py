@@ -1,0 +1,224 @@
+"""Questions (h, r, ?) and (?, r, t) to a model on a graph: answers in order, and the reasons for one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reshuffle.errors import InputError, UnknownNameError, did_you_mean
+from reshuffle.kg import Triple, inverse_name
+from reshuffle.model.judgement import Judgement
+from reshuffle.model.predicting import Prediction, Predictions, best_places, check_top
+from reshuffle.model.reasons import Explanation, Remark, reason_of
+from reshuffle.reasoning.proofs import spelled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.predicting import Known
+    from reshuffle.model.reasons import Reason
+
+    Values = NDArray[np.floating[Any]]
+
+_FEW = 3  # facts that a remark names
+
+
+@dataclass(frozen=True)
+class Question:
+    """Who is asked about, by id; `side` is the end that is asked for."""
+
+    anchor: int
+    relation: int
+    side: Side
+
+    def known(self, graph: KnowledgeGraph) -> NDArray[np.bool_]:  # entity
+        """Which answers are facts."""
+        edges = graph.by_head if self.side == "tail" else graph.by_tail
+        mask = np.zeros(graph.num_entities, dtype=np.bool_)
+        mask[edges.of(self.anchor, self.relation)] = True
+        return mask
+
+    def triple(self, graph: KnowledgeGraph, answer: int) -> Triple:
+        """By name."""
+        head, tail = (self.anchor, answer) if self.side == "tail" else (answer, self.anchor)
+        return Triple(graph.entities[head], graph.relations[self.relation], graph.entities[tail])
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What the score of every entity as the answer to one question is made of."""
+
+    constraint: Values  # entity
+    evidence: dict[str, Values]  # entity, by kind
+
+    @property
+    def total(self) -> Values:
+        """What is ranked by."""
+        total: Values = np.sum([self.constraint, *self.evidence.values()], axis=0)
+        return total
+
+
+def question_of(
+    answers: ModelAnswers, relation: str, *, head: str | None = None, tail: str | None = None
+) -> Question:
+    """By name; exactly one end must be given."""
+    if (head is None) == (tail is None):
+        raise InputError(
+            "found both ends of the question" if head is not None else "found no end of the question",
+            hint="give head=... to ask for tails, or tail=... to ask for heads",
+        )
+    number = learned_relation(answers, relation)
+    if head is not None:
+        return Question(answers.graph.entities.id(head), number, "tail")
+    return Question(answers.graph.entities.id(str(tail)), number, "head")
+
+
+def learned_relation(answers: ModelAnswers, relation: str) -> int:
+    """The id of a relation that the model and the graph know."""
+    found = answers.graph.relations.find(relation)
+    if relation not in answers.relations:
+        if found is None:
+            raise UnknownNameError("relation", relation, answers.relations)
+        raise InputError(
+            f"the model has not learned the relation '{relation}'{did_you_mean(relation, answers.relations)}",
+            hint="ask for a relation of the training facts, or train again with facts of this one",
+        )
+    if found is None:
+        raise InputError(
+            f"the graph has no fact of the relation '{relation}'", hint="ask about a relation of the graph"
+        )
+    return found
+
+
+# --- predictions ------------------------------------------------------------------------------------------------
+
+
+def predict(answers: ModelAnswers, question: Question, *, top: int, known: Known) -> Predictions:
+    """The best answers to one question."""
+    check_top(top)
+    if known not in ("exclude", "mark"):
+        raise InputError(f"known = {known!r}", hint="'exclude' leaves known triples out, 'mark' marks them")
+    facts = question.known(answers.graph)
+    scored = answers.scored(question)
+    scores = scored.total
+    left_out = facts if known == "exclude" else np.zeros_like(facts)
+    sure = None if answers.calibration is None else answers.calibration.confidences(scores, facts)
+    rows = [
+        Prediction(
+            question.triple(answers.graph, int(place)),
+            float(scored.constraint[place]),
+            {kind: float(values[place]) for kind, values in scored.evidence.items()},
+            None if sure is None or facts[place] else float(sure[place]),
+            bool(facts[place]),
+            question.side,
+            answers,
+        )
+        for place in best_places(scores, left_out, top)
+    ]
+    return Predictions(tuple(rows), tuple(scored.evidence))
+
+
+# --- reasons ----------------------------------------------------------------------------------------------------
+
+
+def reasons(
+    answers: ModelAnswers, triple: Triple, *, most: int, side: Side
+) -> tuple[tuple[Reason, ...], float]:
+    """The walks that support a triple, as rules and facts, best first; and the share of what is asked that is met."""
+    if most < 1:
+        raise InputError(f"most = {most} asks for no reason", hint="give 1 or more")
+    question, answer = _asked(answers, triple, side)
+    walks = answers.walks(question, answer, most=most)
+    graph, backwards = answers.graph, answers.asks_inverse(question)
+    found = tuple(
+        reason_of(
+            triple,
+            [_relation_name(answers, number) for number in walk.relations],
+            graph.entities[np.array(walk.entities)],
+            support=walk.support,
+            met=walks.met,
+            backwards=backwards,
+        )
+        for walk in walks.found
+    )
+    return found, walks.met / walks.asked if walks.asked else 0.0
+
+
+def explain(answers: ModelAnswers, triple: Triple, *, most: int, side: Side) -> Explanation:
+    """All that is to be said about one triple."""
+    question, answer = _asked(answers, triple, side)
+    scored, facts = answers.scored(question), question.known(answers.graph)
+    sure = None
+    if answers.calibration is not None and not facts[answer]:
+        sure = float(answers.calibration.confidences(scored.total, facts)[answer])
+    found, met = reasons(answers, triple, most=most, side=side)
+    remarks = tuple(
+        Remark(kind, float(values[answer]), float(values.mean()), _words(answers, kind, question, answer))
+        for kind, values in scored.evidence.items()
+    )
+    evidence = {remark.kind: remark.value for remark in remarks}
+    judgement = Judgement(triple, float(scored.constraint[answer]), evidence)
+    return Explanation(judgement, bool(facts[answer]), sure, met, found, remarks)
+
+
+def _asked(answers: ModelAnswers, triple: Triple, side: Side) -> tuple[Question, int]:
+    head, relation, tail = triple
+    if side == "tail":
+        return question_of(answers, relation, head=head), answers.graph.entities.id(tail)
+    return question_of(answers, relation, tail=tail), answers.graph.entities.id(head)
+
+
+def _relation_name(answers: ModelAnswers, number: int) -> str:
+    count = len(answers.relations)
+    name = answers.relations[number % count]
+    return name if number < count else inverse_name(name)
+
+
+# --- evidence in words ------------------------------------------------------------------------------------------
+
+
+def _words(answers: ModelAnswers, kind: str, question: Question, answer: int) -> str:
+    if kind == "unary":
+        return _roles(answers.graph, question, answer)
+    if kind == "proximity":
+        return _distance(answers, question, answer)
+    return _facts_between(answers.graph, question, answer)
+
+
+def _roles(graph: KnowledgeGraph, question: Question, answer: int) -> str:
+    edges = graph.by_tail if question.side == "tail" else graph.by_head
+    others = edges.of(answer, question.relation)
+    number = int((others != question.anchor).sum())
+    facts = "no other fact" if not number else f"{number:,} other fact{'s' if number > 1 else ''}"
+    name, relation = graph.entities[answer], graph.relations[question.relation]
+    return f"{name} is the {question.side} of {facts} of {relation}"
+
+
+def _distance(answers: ModelAnswers, question: Question, answer: int) -> str:
+    most = answers.num_hops
+    steps = int(answers.supports.steps(question.anchor, most)[answer])
+    names = answers.graph.entities
+    far = f"more than {most} steps" if steps > most else f"{steps} step{'' if steps == 1 else 's'}"
+    return f"{names[answer]} is {far} away from {names[question.anchor]}"
+
+
+def _facts_between(graph: KnowledgeGraph, question: Question, answer: int) -> str:
+    asked = question.triple(graph, answer)
+    ends = {(question.anchor, answer), (answer, question.anchor)}
+    found = [
+        Triple(
+            graph.entities[head], graph.relations[int(graph.by_head.relations[place])], graph.entities[tail]
+        )
+        for head, tail in sorted(ends)
+        for place in range(graph.by_head.starts[head], graph.by_head.starts[head + 1])
+        if graph.by_head.neighbours[place] == tail
+    ]
+    others = [spelled(fact) for fact in found if fact != asked]
+    same = ["both ends are the same"] if question.anchor == answer else []
+    shown = [*same, *others[:_FEW], *([f"{len(others) - _FEW} more"] if len(others) > _FEW else [])]
+    return "; ".join(shown) if shown else "no other fact holds between the two"

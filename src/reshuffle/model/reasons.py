@@ -1,0 +1,181 @@
+"""Why a model believes a triple: data trees with text, JSON and Mermaid renderings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.kg import Triple, inverse_name
+from reshuffle.reasoning.proofs import Proof, atom_triple, spelled
+from reshuffle.rules import PathRule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reshuffle.model.judgement import Judgement
+
+_LITTLE = 0.1  # points of the score
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Facts that lead from the head to the tail, the rule they follow, and how much of what is met they bring.
+
+    Several reasons may each bring all of it: the layers take the maximum, they do not add up.
+    """
+
+    proof: Proof
+    support: float
+    """In points of the constraint score."""
+    share: float
+    """Of what is met at the tail, from 0 to 1."""
+
+    @property
+    def rule(self) -> PathRule:
+        """`body -> relation`."""
+        rule = self.proof.rule
+        assert isinstance(rule, PathRule)  # made so in `reason_of`
+        return rule
+
+    @property
+    def facts(self) -> tuple[Triple, ...]:
+        """The supporting triples, in the order of the rule's body."""
+        return tuple(premise.triple for premise in self.proof.premises)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "rule": str(self.rule),
+            "facts": [list(fact) for fact in self.facts],
+            "support": self.support,
+            "share": self.share,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} of what is met\n{self.proof}"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One kind of evidence: its value, that of the average candidate, and what it looks at."""
+
+    kind: str
+    value: float
+    average: float
+    words: str
+
+    @property
+    def speaks(self) -> str:
+        """`for` or `against` it, or `little`, compared with the average candidate."""
+        difference = self.value - self.average
+        return "little" if abs(difference) < _LITTLE else "for" if difference > 0 else "against"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "value": self.value,
+            "average": self.average,
+            "speaks": self.speaks,
+            "words": self.words,
+        }
+
+    def __str__(self) -> str:
+        said = "says little" if self.speaks == "little" else f"speaks {self.speaks} it"
+        return f"{self.kind} {said} ({self.value:+.3f}, on average {self.average:+.3f}): {self.words}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A judgement, the reasons for it, and what the evidence looked at.
+
+    `met` is the share of what the relation asks for that the tail has, from 0 to 1. A fact is explained as if it were
+    not there: it is no reason for itself.
+    """
+
+    judgement: Judgement
+    known: bool
+    confidence: float | None
+    met: float
+    reasons: tuple[Reason, ...]
+    remarks: tuple[Remark, ...]
+
+    @property
+    def supported(self) -> bool:
+        """Is it a fact, or is there a reason for it?"""
+        return self.known or bool(self.reasons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            **self.judgement.to_dict(),
+            "known": self.known,
+            "confidence": self.confidence,
+            "met": self.met,
+            "supported": self.supported,
+            "reasons": [reason.to_dict() for reason in self.reasons],
+            "remarks": [remark.to_dict() for remark in self.remarks],
+        }
+
+    def to_mermaid(self) -> str:
+        """A flow chart from the facts (round) through the rules to the triple."""
+        return reasons_to_mermaid(self.judgement.triple, self.reasons)
+
+    def __str__(self) -> str:
+        lines = [_verdict(self)]
+        if not self.reasons:
+            lines.append("nothing else in the graph leads to it" if self.known else "nothing supports it")
+        else:
+            lines.append(f"{self.met:.0%} of what the relation asks for is met")
+        for number, reason in enumerate(self.reasons, start=1):
+            lines += ["", f"reason {number}: {reason}"]
+        return "\n".join([*lines, *([""] if self.remarks else []), *map(str, self.remarks)])
+
+
+def _verdict(explanation: Explanation) -> str:
+    judged = explanation.judgement
+    parts = ["captured" if judged.captured else f"constraint score {judged.constraint_score:.4f}"]
+    parts.append(f"score {judged.score:.3f}")
+    if explanation.confidence is not None:
+        parts.append(f"confidence {explanation.confidence:.2f}")
+    if explanation.known:
+        parts.append("a fact")
+    return f"{spelled(judged.triple)}: {', '.join(parts)}"
+
+
+def reasons_to_mermaid(triple: tuple[str, str, str], reasons: Sequence[Reason]) -> str:
+    """All reasons in one chart; a fact that several use is drawn once."""
+    lines = ["flowchart BT", f'  goal["{_escaped(spelled(triple))}"]']
+    numbers: dict[Triple, int] = {}
+    for number, reason in enumerate(reasons):
+        label = f"{_escaped(str(reason.rule))}<br/>{reason.share:.0%}"
+        lines += [f'  rule{number}{{{{"{label}"}}}}', f"  rule{number} --> goal"]
+        for fact in reason.facts:
+            if fact not in numbers:
+                numbers[fact] = len(numbers)
+                lines.append(f'  fact{numbers[fact]}(["{_escaped(spelled(fact))}"])')
+            lines.append(f"  fact{numbers[fact]} --> rule{number}")
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace('"', "#quot;")
+
+
+def reason_of(
+    triple: Triple,
+    relations: Sequence[str],
+    entities: Sequence[str],
+    *,
+    support: float,
+    met: float,
+    backwards: bool,
+) -> Reason:
+    """From a walk by name; `backwards` walks lead from the tail to the head and are turned around."""
+    if backwards:
+        relations = [inverse_name(relation) for relation in reversed(relations)]
+        entities = list(reversed(entities))
+    ends = zip(relations, entities, entities[1:], strict=False)
+    leaves = tuple(Proof(atom_triple(relation, start, end)) for relation, start, end in ends)
+    proof = Proof(triple, PathRule(tuple(relations), triple.relation), leaves)
+    return Reason(proof, support, support / met if met else 0.0)

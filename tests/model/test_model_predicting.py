@@ -1,0 +1,167 @@
+"""`predict`: the order of the scores, known links out or marked, and tables of all kinds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from predicting_worlds import random_answers
+
+from reshuffle.errors import InputError, UnknownNameError
+from reshuffle.kg import KnowledgeGraph, Triple
+from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.confidence import Calibration, log_odds
+from reshuffle.model.predicting import Prediction, Predictions
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["head", "bits", "private"]), st.sampled_from(["tail", "head"]))
+@settings(max_examples=30)
+def test_predictions_are_the_best_scores_without_the_facts(seed: int, initial: str, side: str) -> None:
+    answers = random_answers(seed, initial=initial)
+    graph = answers.graph
+    anchor = int(np.random.default_rng(seed).integers(graph.num_entities))
+    end = {"head" if side == "tail" else "tail": graph.entities[anchor]}
+    found = answers.predict(relation="r", top=4, **end)
+    everyone = answers.predict(relation="r", top=100, known="mark", **end)
+    scores = answers.scores(
+        np.array([anchor], dtype=np.int32),
+        np.array([graph.relations.id("r")], dtype=np.int32),
+        side=side,
+        candidates=None,
+    )[0]
+    assert len(everyone) == graph.num_entities
+    assert [row.score for row in everyone] == pytest.approx(sorted(scores, reverse=True), abs=1e-5)
+    for row in everyone:
+        assert row.known == (row.triple in graph)
+        assert getattr(row.triple, "head" if side == "tail" else "tail") == graph.entities[anchor]
+        answer = graph.entities.id(getattr(row.triple, side))
+        assert row.score == pytest.approx(scores[answer], abs=1e-5)
+    assert list(found) == [row for row in everyone if not row.known][:4]
+
+
+def test_the_parts_are_those_of_the_judgement() -> None:
+    answers = random_answers(5)
+    for side, end in (("tail", {"head": "x"}), ("head", {"tail": "y"})):
+        for row in answers.predict(relation="s", top=3, **end):
+            judged = answers.judge(*row.triple, side=side)
+            assert row.constraint_score == pytest.approx(judged.constraint_score, abs=1e-6)
+            assert row.evidence == pytest.approx(judged.evidence, abs=1e-6)
+            explained = row.explain()
+            assert explained.judgement.score == pytest.approx(row.score, abs=1e-5)
+            assert row.reasons() == explained.reasons
+
+
+ROWS = Predictions(
+    (
+        Prediction(Triple("ada", "speaks", "english"), 0.0, {"unary": 0.25}, 0.75),
+        Prediction(Triple("ada", "speaks", "irish"), -1.5, {"unary": -0.5}, None, known=True),
+    ),
+    ("unary",),
+)
+
+
+def test_a_readable_table() -> None:
+    assert str(ROWS).splitlines() == [
+        "rank   score  confidence  constraint   unary  head  relation  tail",
+        "   1   0.250       0.750    captured  +0.250  ada   speaks    english",
+        "   2  -2.000           -      -1.500  -0.500  ada   speaks    irish  known",
+    ]
+    assert str(Predictions(())) == "no predictions"
+
+
+def test_tables_for_others() -> None:
+    columns = [
+        "head",
+        "relation",
+        "tail",
+        "score",
+        "constraint_score",
+        "captured",
+        "unary",
+        "confidence",
+        "known",
+    ]
+    table = ROWS.to_arrow()
+    assert table.column_names == columns
+    assert table.column("tail").to_pylist() == ["english", "irish"]
+    assert table.column("confidence").to_pylist() == [0.75, None]
+    assert ROWS.to_pandas()["score"].tolist() == [0.25, -2.0]
+    assert Predictions((), ("unary",)).to_arrow().schema == table.schema
+    polars = pytest.importorskip("polars")
+    assert isinstance(ROWS.to_polars(), polars.DataFrame)
+
+
+def test_plain_data() -> None:
+    first, _ = ROWS.to_dict()["predictions"]
+    assert first == {
+        "head": "ada",
+        "relation": "speaks",
+        "tail": "english",
+        "score": 0.25,
+        "constraint_score": 0.0,
+        "captured": True,
+        "confidence": 0.75,
+        "known": False,
+        "evidence": {"unary": 0.25},
+    }
+    with_reasons = random_answers(5).predict(relation="s", head="x", top=2).to_dict(reasons=2)
+    assert all("reasons" in row for row in with_reasons["predictions"])
+    with pytest.raises(InputError, match="this prediction stands alone"):
+        ROWS[0].reasons()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"relation": "r"}, InputError, "found no end of the question\n  hint: give head="),
+        ({"relation": "r", "head": "x", "tail": "y"}, InputError, "found both ends of the question"),
+        ({"relation": "rr", "head": "x"}, UnknownNameError, "unknown relation 'rr'; did you mean 'r'"),
+        ({"relation": "r", "head": "xx"}, UnknownNameError, "unknown entity 'xx'; did you mean 'x'"),
+        ({"relation": "r", "tail": "yy"}, UnknownNameError, "unknown entity 'yy'; did you mean 'y'"),
+        ({"relation": "r", "head": "x", "top": 0}, InputError, "top = 0 asks for no prediction"),
+        ({"relation": "r", "head": "x", "known": "hide"}, InputError, "known = 'hide'\n  hint: 'exclude'"),
+    ],
+)
+def test_what_cannot_be_asked(options, error, message) -> None:
+    with pytest.raises(error, match=message):
+        random_answers(1).predict(**options)
+
+
+def test_relations_of_the_graph_or_of_the_model_alone() -> None:
+    answers = random_answers(1)
+    strange = answers.on(KnowledgeGraph([("x", "likes", "y"), ("x", "r", "y")]))
+    with pytest.raises(InputError, match="the model has not learned the relation 'likes'"):
+        strange.predict(relation="likes", head="x")
+    with pytest.raises(InputError, match="the graph has no fact of the relation 's'"):
+        strange.predict(relation="s", head="x")
+
+
+# --- confidence -------------------------------------------------------------------------------------------------
+
+
+def test_log_odds_are_those_of_the_share_among_the_unknown() -> None:
+    scores, known = np.array([[1.0, 2.0, 0.5, 9.0]]), np.array([[False, False, False, True]])
+    shares = np.exp(scores[0, :3]) / np.exp(scores[0, :3]).sum()
+    found = log_odds(scores, known)[0]
+    assert found[:3] == pytest.approx(np.log(shares / (1 - shares)))
+    assert np.isnan(found[3])
+
+
+def test_a_calibration_of_slope_1_gives_the_shares() -> None:
+    scores, known = np.array([1.0, 2.0, 0.5]), np.zeros(3, dtype=bool)
+    shares = np.exp(scores) / np.exp(scores).sum()
+    assert Calibration(1.0, 0.0).confidences(scores, known) == pytest.approx(shares)
+    assert (Calibration(1.0, -1.0).confidences(scores, known) < shares).all()
+
+
+def test_predictions_have_confidences_where_the_model_was_calibrated() -> None:
+    plain = random_answers(2)
+    assert all(row.confidence is None for row in plain.predict(relation="r", head="x"))
+    answers = ModelAnswers(plain._model, plain.relations, plain.graph, calibration=Calibration(1.0, 0.0))
+    found = answers.predict(relation="r", head="x", top=100, known="mark")
+    assert sum(row.confidence for row in found if not row.known) == pytest.approx(1)
+    assert [row.confidence for row in found if row.known] == [None]
+    sure = next(row for row in found if not row.known)
+    assert answers.explain(*sure.triple).confidence == pytest.approx(sure.confidence)
+    assert answers.on(plain.graph).calibration == answers.calibration
