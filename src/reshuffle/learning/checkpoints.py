@@ -43,6 +43,7 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
         "version": VERSION,
         "settings": json.dumps(_settings(trainer)),
         "data": _fingerprint(trainer.data),
+        "injected": _injected(trainer),
         "patience": json.dumps(asdict(trainer.patience)),
         "history": json.dumps(trainer.history.to_dict()),
     }
@@ -77,6 +78,14 @@ def _fingerprint(data: TrainingData) -> str:
     return digest.hexdigest()
 
 
+def _injected(trainer: Trainer) -> str:
+    """What tells the injected rules from others; empty where there are none."""
+    block, start = trainer.model.injected, trainer.start
+    if block is not None:
+        return hashlib.sha256(json.dumps(block.constraints.to_dict()).encode()).hexdigest()
+    return "" if start is None else hashlib.sha256(start.cpu().numpy().tobytes()).hexdigest()
+
+
 def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
     mine, theirs = json.loads(json.dumps(_settings(trainer))), json.loads(notes["settings"])
     other = [
@@ -90,6 +99,12 @@ def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
             f"this checkpoint was made with other settings: {', '.join(other)}",
             place=place,
             hint="use the settings it was started with, or start anew in another directory",
+        )
+    if notes.get("injected", "") != _injected(trainer):
+        raise InputError(
+            "this checkpoint was made with other injected rules, or with none",
+            place=place,
+            hint="give the rules it was started with (--inject), or start anew in another directory",
         )
     if notes.get("data", _fingerprint(trainer.data)) != _fingerprint(trainer.data):
         raise InputError(

@@ -15,6 +15,7 @@ from reshuffle.extraction.matrices import SoftMatrices
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.learning.examples import examples_of, numbers_of
+from reshuffle.learning.injection import injection_of, starting_points
 from reshuffle.learning.running import run_training
 from reshuffle.learning.settings import Settings
 from reshuffle.learning.storage import StoredModel, load_model, save_model
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks.splits import GraphSplit
+    from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training import Epoch, History
     from reshuffle.model.initial import Kind
     from reshuffle.progress import Progress
+    from reshuffle.rules import RuleBase
 
 _TYPES = "types.confidences"
 
@@ -67,6 +70,7 @@ class Reshuffle:
         self.identities: tuple[str, ...] = ()
         self.history: History | None = None
         self._model: ReshuffleModel | None = None
+        self.injection: Injection | None = None
         self._types: TypeBaseline | None = None
         self._heads_through_inverse = True
         self._stored_summary: dict[str, Any] = {}
@@ -80,11 +84,14 @@ class Reshuffle:
             )
         return self._model
 
-    def fit(
+    def fit(  # noqa: PLR0913 - all but the data are options by name
         self,
         facts: KnowledgeGraph | GraphSplit,
         *,
         valid: KnowledgeGraph | None = None,
+        inject: RuleBase | None = None,
+        inject_mode: InjectMode = "frozen",
+        inject_slots: int | None = None,
         directory: str | Path | None = None,
         resume: bool = False,
         progress: Progress = SILENT,
@@ -93,14 +100,28 @@ class Reshuffle:
     ) -> Reshuffle:
         """Train on a graph; without validation triples 10 % of it are held out by seed.
 
-        With a `directory`, logs and checkpoints go there, and `resume` takes up a training that was cut off.
+        With a `directory`, logs and checkpoints go there, and `resume` takes up a training that was cut off. `inject`
+        are rules to start from, in at most `inject_slots` slots: "frozen" in a block of their own, or to "refine".
         """
+        self.injection, self.settings = injection_of(
+            inject, self.settings, mode=inject_mode, slots=inject_slots, notes=notes
+        )
         seed = self.settings.training.seed
         graph, data = examples_of(
-            facts, valid, seed=seed, symmetric=self.settings.architecture.symmetric, notes=notes
+            facts,
+            valid,
+            seed=seed,
+            symmetric=self.settings.architecture.symmetric,
+            also=() if self.injection is None else self.injection.rules.relations,
+            notes=notes,
         )
         trainer = Trainer(
-            data, self.settings.architecture, self.settings.training, device=self.device, notes=notes
+            data,
+            self.settings.architecture,
+            self.settings.training,
+            device=self.device,
+            notes=notes,
+            **starting_points(self.injection, tuple(graph.relations), self.settings),
         )
         run_training(
             trainer,
@@ -205,6 +226,7 @@ class Reshuffle:
                 arrays,
                 self._heads_through_inverse,
                 self.summary(),
+                self.injection,
             ),
             directory,
         )
@@ -216,7 +238,7 @@ class Reshuffle:
         self = cls(stored.settings, device=device)
         self.relations, self.identities = stored.relations, stored.identities
         self._heads_through_inverse = stored.heads_through_inverse
-        self._stored_summary = stored.training
+        self._stored_summary, self.injection = stored.training, stored.injection
         arrays = dict(stored.arrays)
         if _TYPES in arrays:
             known = Vocabulary(self.relations, kind="relation")
@@ -227,6 +249,7 @@ class Reshuffle:
             stored.settings.architecture,
             symmetric=symmetric,
             num_identities=len(self.identities),
+            injected=None if self.injection is None else self.injection.block(self.relations),
         )
         try:
             model.load_state_dict(arrays)

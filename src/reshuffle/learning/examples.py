@@ -25,11 +25,12 @@ def examples_of(
     *,
     seed: int,
     symmetric: Sequence[str] = (),
+    also: Sequence[str] = (),
     notes: Callable[[str], None] = lambda _text: None,
 ) -> tuple[KnowledgeGraph, TrainingData]:
-    """The graph to train on, with the relations that it uses, and its triples as ids."""
+    """The graph to train on, with the relations that it uses and those in `also`, and its triples as ids."""
     graph, held_out = _split(facts, valid, seed, notes)
-    graph = _with_used_relations(graph)
+    graph = _with_relations(_with_used_relations(graph), also)
     known = _known_ids(held_out, graph)
     if len(known) < len(held_out):
         notes(
@@ -97,6 +98,16 @@ def _with_used_relations(graph: KnowledgeGraph) -> KnowledgeGraph:
     return KnowledgeGraph.from_ids(
         graph.heads, numbers, graph.tails, entities=graph.entities, relations=relations
     )
+
+
+def _with_relations(graph: KnowledgeGraph, names: Sequence[str]) -> KnowledgeGraph:
+    """With more relations: injected rules may speak of some that no fact has."""
+    new = [name for name in dict.fromkeys(names) if name not in graph.relations]
+    if not new:
+        return graph
+    relations = Vocabulary([*graph.relations, *new], kind="relation")
+    columns = (graph.heads, graph.relation_ids, graph.tails)
+    return KnowledgeGraph.from_ids(*columns, entities=graph.entities, relations=relations)
 
 
 def _known_ids(graph: KnowledgeGraph, like: KnowledgeGraph) -> NDArray[np.int64]:

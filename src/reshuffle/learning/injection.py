@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.learning.settings import Settings
+    from reshuffle.model.reshuffle import Architecture
     from reshuffle.rules import Rule
 
 InjectMode = Literal["frozen", "refine"]
@@ -170,6 +171,11 @@ class Injection:
     rules: ChosenRules
     mode: InjectMode = "frozen"
 
+    @property
+    def needs_identity(self) -> bool:
+        """Must the learned matrices have identities, to hold what the rules' constraints say?"""
+        return self.mode == "refine" and bool(self.rules.constraints.identities)
+
     def block(self, relations: Sequence[str]) -> InjectedBlock | None:
         """The frozen block, where the mode asks for one."""
         return InjectedBlock(self.rules.constraints, relations) if self.mode == "frozen" else None
@@ -180,10 +186,27 @@ class Injection:
 
 
 def injection_of(
-    rules: RuleBase, settings: Settings, *, mode: InjectMode = "frozen", slots: int | None = None
-) -> Injection:
-    """The rules that a model with such settings can be given."""
-    architecture = settings.architecture
+    rules: RuleBase | None,
+    settings: Settings,
+    *,
+    mode: InjectMode = "frozen",
+    slots: int | None = None,
+    notes: Callable[[str], None] = lambda _text: None,
+) -> tuple[Injection | None, Settings]:
+    """The rules that a model with such settings can be given, and the settings, changed where the rules ask for it."""
+    if rules is None:
+        return None, settings
+    _check(mode, settings.architecture, slots)
+    room = DEFAULT_SLOTS if mode == "frozen" else settings.architecture.num_slots
+    injection = Injection(choose_rules(rules, slots=room if slots is None else slots), mode)
+    notes(str(injection.rules))
+    if injection.needs_identity and not settings.architecture.identity:
+        notes("the relation eq is switched on (identity = true): the constraints of these rules use it")
+        settings = settings.changed(identity=True)
+    return injection, settings
+
+
+def _check(mode: str, architecture: Architecture, slots: int | None) -> None:
     if mode not in MODES:
         raise ReshuffleError(
             f"unknown way to inject '{mode}'{did_you_mean(mode, MODES)}\n  hint: frozen or refine"
@@ -192,19 +215,28 @@ def injection_of(
         if architecture.initial != "head":
             raise ReshuffleError(
                 "a frozen block needs a channel per query\n  hint: train with initial = 'head' (the recipe 'best'), "
-                "or inject with mode 'refine'"
+                "or inject with the mode 'refine'"
             )
-        return Injection(choose_rules(rules, slots=DEFAULT_SLOTS if slots is None else slots), mode)
+        return
     if architecture.row_function != "softmax":
         raise ReshuffleError(
-            "rules are refined from rows that choose a slot\n  hint: train with row_function = 'softmax'"
+            "rules are refined in rows that choose a slot\n  hint: train with row_function = 'softmax'"
         )
-    room = architecture.num_slots
-    if slots is not None and slots > room:
+    if slots is not None and slots > architecture.num_slots:
         raise ReshuffleError(
-            f"{slots} slots to refine, and the model has {room}\n  hint: train with num_slots = {slots} or more"
+            f"{slots} slots to refine, and the model has {architecture.num_slots}\n"
+            f"  hint: train with num_slots = {slots} or more"
         )
-    return Injection(choose_rules(rules, slots=slots or room), mode)
+
+
+def starting_points(
+    injection: Injection | None, relations: Sequence[str], settings: Settings
+) -> dict[str, Any]:
+    """What a trainer gets of injected rules."""
+    if injection is None:
+        return {}
+    slots = settings.architecture.num_slots
+    return {"injected": injection.block(relations), "start": injection.start(relations, slots)}
 
 
 def nudges(constraints: OrderingConstraints, relations: Sequence[str], num_slots: int) -> Tensor:

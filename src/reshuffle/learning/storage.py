@@ -1,5 +1,7 @@
 """A model on disk: a directory with `model.safetensors` (arrays) and `settings.toml` (everything else).
 
+Where rules were injected, `injected.json` holds their constraints and `injected.rules` the rules as a text.
+
 Each file is written whole, and the settings name the digest of the arrays they belong to, so that a directory that was
 being written when the power went is told from a good one. Nothing is ever unpickled.
 """
@@ -15,9 +17,12 @@ from typing import TYPE_CHECKING, Any
 from safetensors import SafetensorError
 from safetensors.torch import load, save_file
 
+from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.kg.files import written_whole
+from reshuffle.learning.injection import MODES, ChosenRules, Injection
 from reshuffle.learning.settings import Settings, read_toml
+from reshuffle.rules import RuleBase, write_rules
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 FORMAT = "reshuffle-model"
 VERSION = 1
 ARRAYS, SETTINGS = "model.safetensors", "settings.toml"
+INJECTED, INJECTED_RULES = "injected.json", "injected.rules"
 _KEYS = ("relations", "identities", "heads_through_inverse", "arrays", "settings", "training")
 
 
@@ -38,6 +44,7 @@ class StoredModel:
     arrays: dict[str, Tensor]
     heads_through_inverse: bool = True
     training: dict[str, Any] = field(default_factory=dict)  # how it came about; for people
+    injection: Injection | None = None
 
 
 def made_directory(directory: str | Path) -> Path:
@@ -66,6 +73,8 @@ def save_model(model: StoredModel, directory: str | Path) -> None:
         "arrays": digest,
     }
     tables = {"settings": model.settings.to_dict(), "training": model.training}
+    if model.injection is not None:
+        tables["injected"] = _save_injection(model.injection, folder)
     with written_whole(folder / SETTINGS) as aside:
         aside.write_text(to_toml(top, tables), encoding="utf-8")
 
@@ -95,7 +104,31 @@ def load_model(directory: str | Path) -> StoredModel:
         arrays,
         notes["heads_through_inverse"],
         notes["training"],
+        _load_injection(notes["injected"], folder) if "injected" in notes else None,
     )
+
+
+def _save_injection(injection: Injection, folder: Path) -> dict[str, Any]:
+    """Write both files; the settings keep the way and the digest."""
+    write_rules(injection.rules.taken, folder / INJECTED_RULES, format="text")
+    injection.rules.constraints.save(folder / INJECTED)
+    return {"mode": injection.mode, "constraints": _digest(folder / INJECTED)}
+
+
+def _load_injection(notes: dict[str, Any], folder: Path) -> Injection:
+    path = folder / INJECTED
+    constraints = OrderingConstraints.load(path)
+    if _digest(path) != notes.get("constraints") or notes.get("mode") not in MODES:
+        raise InputError(
+            f"these injected rules do not belong to the {SETTINGS} beside them",
+            place=Place(str(path)),
+            hint="one of the two was replaced, or writing them was interrupted; train the model again",
+        )
+    return Injection(ChosenRules(constraints.rules or RuleBase(()), constraints), notes["mode"])
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _notes(path: Path) -> dict[str, Any]:

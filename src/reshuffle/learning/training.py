@@ -150,6 +150,7 @@ class Trainer:
             num_identities=1 if start is None else max(1, len(start) - 2 * data.num_relations),
             injected=injected,
         ).to(device)
+        self.start = start
         if start is not None:
             self.model.matrices.logits.data[: len(start)] += start.to(device)
         self.queries = ValidationQueries.build(

@@ -168,7 +168,7 @@ class InjectedBlock(nn.Module):
         self, steps: Steps, entities: Tensor, pairs: Tensor, gone: Tensor | None
     ) -> Tensor:  # channel entity
         slots, (begin, end) = self.constraints.num_slots, pairs.unbind(1)
-        seen = steps.reached(entities * slots + begin, gone).unflatten(1, (-1, slots))
+        seen: Tensor = steps.reached(entities * slots + begin, gone).unflatten(1, (-1, slots))
         return seen.gather(2, end[:, None, None].expand(-1, seen.shape[1], 1)).squeeze(2)
 
     def graph_of(
