@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reshuffle.model.messages import MessageGraph
     from reshuffle.model.predicting import Known, Predictions
     from reshuffle.model.questions import Question
-    from reshuffle.model.reaching import HeadChannels
+    from reshuffle.model.reaching import HeadChannels, Parts
     from reshuffle.model.reasons import Explanation, Reason
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.model.walking import Walks
@@ -178,6 +178,7 @@ class ModelAnswers:
             (head, relation, tail),
             float(parts.constraint[0, answer]),
             {kind: float(values[0, answer]) for kind, values in parts.evidence.items()},
+            None if (rules := self._of_rules([parts], number)) is None else questions.told(rules[0, answer]),
         )
 
     # --- predictions and reasons (details in `questions`) ----------------------------------------------------
@@ -228,7 +229,19 @@ class ModelAnswers:
         numbers = self._query_numbers(relations.astype(np.int32), side=question.side)
         parts = self._channels.parts(self._matrices, self._on_device(anchors), self._on_device(numbers))
         evidence = {kind: _array(values[0]) for kind, values in parts.evidence.items()}
-        return questions.Scored(_array(parts.constraint[0]), evidence)
+        rules = self._of_rules([parts], numbers)
+        return questions.Scored(_array(parts.constraint[0]), evidence, None if rules is None else rules[0])
+
+    def _of_rules(
+        self, pieces: Sequence[Tensor | None], numbers: NDArray[np.int64]
+    ) -> NDArray[np.float32] | None:
+        """What injected rules add [query, entity]; NaN for the queries that they say nothing to."""
+        block = self._model.injected
+        found = [_array(piece) for piece in pieces if piece is not None]
+        if block is None or not found:
+            return None
+        spoken = np.array([block.speaks_of(number) for number in numbers.tolist()], dtype=np.bool_)
+        return np.where(spoken[:, None], np.concatenate(found), np.float32(np.nan))
 
     @cached_property
     def supports(self) -> Supports:

@@ -41,11 +41,13 @@ class Prediction:
     side: Side = "tail"
     """Which end was asked for: the two questions have scores of their own."""
     answers: ModelAnswers | None = field(default=None, repr=False, compare=False)
+    injected: float | None = None
+    """What injected rules add; 0 where they capture it, None where none derives the relation."""
 
     @property
     def judgement(self) -> Judgement:
         """The score and its parts."""
-        return Judgement(self.triple, self.constraint_score, self.evidence)
+        return Judgement(self.triple, self.constraint_score, self.evidence, self.injected)
 
     @property
     def score(self) -> float:
@@ -81,6 +83,7 @@ class Prediction:
             "constraint_score": self.constraint_score,
             "captured": self.captured,
             **self.evidence,
+            **({} if self.injected is None else {"injected": self.injected}),
             "confidence": self.confidence,
             "known": self.known,
         }
@@ -117,11 +120,15 @@ class Predictions:
                 *((name, pa.large_string()) for name in Triple._fields),
                 *((name, pa.float64()) for name in numbers),
                 ("captured", pa.bool_()),
-                *((name, pa.float64()) for name in (*self.kinds, "confidence")),
+                *((name, pa.float64()) for name in (*self.kinds, *self._of_rules, "confidence")),
                 ("known", pa.bool_()),
             ]
         )
         return pa.Table.from_pylist([row.row() for row in self.rows], schema=schema)
+
+    @property
+    def _of_rules(self) -> tuple[str, ...]:
+        return ("injected",) if any(row.injected is not None for row in self.rows) else ()
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas frame."""
@@ -138,7 +145,14 @@ class Predictions:
         if not self.rows:
             return "no predictions"
         sure = any(row.confidence is not None for row in self.rows)
-        header = ["rank", "score", *(["confidence"] if sure else []), "constraint", *self.kinds]
+        header = [
+            "rank",
+            "score",
+            *(["confidence"] if sure else []),
+            "constraint",
+            *self._of_rules,
+            *self.kinds,
+        ]
         cells = [header, *(self._cells(place, sure=sure) for place in range(len(self.rows)))]
         widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
         names = _aligned([("head", "relation", "tail"), *(row.triple for row in self.rows)])
@@ -152,13 +166,13 @@ class Predictions:
     def _cells(self, place: int, *, sure: bool) -> list[str]:
         row = self.rows[place]
         confidence = "-" if row.confidence is None else f"{row.confidence:.3f}"
-        constraint = "captured" if row.captured else f"{row.constraint_score:.3f}"
+        scores = (row.constraint_score, *(() if row.injected is None else (row.injected,)))
         evidence = [f"{row.evidence[kind]:+.3f}" for kind in self.kinds]
         return [
             str(place + 1),
             f"{row.score:.3f}",
             *([confidence] if sure else []),
-            constraint,
+            *("captured" if score == 0 else f"{score:.3f}" for score in scores),
             *evidence,
         ]
 

@@ -55,12 +55,28 @@ class Scored:
 
     constraint: Values  # entity
     evidence: dict[str, Values]  # entity, by kind
+    injected: Values | None = None  # entity; NaN where no injected rule derives the relation
 
     @property
     def total(self) -> Values:
         """What is ranked by."""
-        total: Values = np.sum([self.constraint, *self.evidence.values()], axis=0)
+        rules = () if self.injected is None else (np.nan_to_num(self.injected),)
+        total: Values = np.sum([self.constraint, *self.evidence.values(), *rules], axis=0)
         return total
+
+    def judged(self, triple: Triple, answer: int) -> Judgement:
+        """The parts of one answer."""
+        return Judgement(
+            triple,
+            float(self.constraint[answer]),
+            {kind: float(values[answer]) for kind, values in self.evidence.items()},
+            None if self.injected is None else told(self.injected[answer]),
+        )
+
+
+def told(injected: np.floating[Any]) -> float | None:
+    """What injected rules say, if they say something."""
+    return None if np.isnan(injected) else float(injected)
 
 
 def question_of(
@@ -117,6 +133,7 @@ def predict(answers: ModelAnswers, question: Question, *, top: int, known: Known
             bool(facts[place]),
             question.side,
             answers,
+            None if scored.injected is None else told(scored.injected[place]),
         )
         for place in best_places(scores, left_out, top)
     ]
@@ -161,9 +178,7 @@ def explain(answers: ModelAnswers, triple: Triple, *, most: int, side: Side) -> 
         Remark(kind, float(values[answer]), float(values.mean()), _words(answers, kind, question, answer))
         for kind, values in scored.evidence.items()
     )
-    evidence = {remark.kind: remark.value for remark in remarks}
-    judgement = Judgement(triple, float(scored.constraint[answer]), evidence)
-    return Explanation(judgement, bool(facts[answer]), sure, met, found, remarks)
+    return Explanation(scored.judged(triple, answer), bool(facts[answer]), sure, met, found, remarks)
 
 
 def _asked(answers: ModelAnswers, triple: Triple, side: Side) -> tuple[Question, int]:

@@ -134,8 +134,7 @@ class Explanation:
 
 def _verdict(explanation: Explanation) -> str:
     judged = explanation.judgement
-    parts = ["captured" if judged.captured else f"constraint score {judged.constraint_score:.4f}"]
-    parts.append(f"score {judged.score:.3f}")
+    parts = [judged.verdict, f"score {judged.score:.3f}"]
     if explanation.confidence is not None:
         parts.append(f"confidence {explanation.confidence:.2f}")
     if explanation.known:
