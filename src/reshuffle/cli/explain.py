@@ -1,11 +1,15 @@
-"""Print why a triple follows: a proof tree in the rules as they were written. Exit status 1 when it does not follow."""
+"""Print why a triple follows: a proof tree in the rules as they were written. Exit status 1 when it does not follow.
+
+RULES may be a model directory: then it is what the triple's score is made of, and the facts that lead from head to tail
+with the rule that they follow. Exit status 1 when nothing supports it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.infer import add_reasoning_options, reasoner_of
-from reshuffle.errors import InputError
+from reshuffle.cli.infer import add_reasoning_options, is_model, reasoner_of
+from reshuffle.errors import InputError, Place
 
 if TYPE_CHECKING:
     import argparse
@@ -15,26 +19,32 @@ if TYPE_CHECKING:
 
 HELP = "why a triple follows"
 
+_REASONS = 3  # of a model, unless told
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_reasoning_options(parser)
     for name in ("head", "relation", "tail"):
         parser.add_argument(name, metavar=name.upper())
-    parser.add_argument("--most", type=int, default=1, metavar="N", help="up to N proofs, smallest first")
+    parser.add_argument(
+        "--most", type=int, metavar="N", help="up to N proofs or reasons (default 1, of a model 3)"
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Prove, or say no."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
 
-    if arguments.most < 1:
+    if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
+    if is_model(arguments.rules):
+        return _explain_by_model(arguments, console)
     reasoner = reasoner_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = reasoner.on(graph, progress=console.progress, notes=console.message)
     triple = (arguments.head, arguments.relation, arguments.tail)
-    proofs = answers.proofs(*triple, most=arguments.most)
+    proofs = answers.proofs(*triple, most=arguments.most or 1)
     if not proofs:
         return _refuse(answers, triple, console)
     text = "\n\n".join(str(proof) for proof in proofs)
@@ -47,6 +57,26 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         },
     )
     return 0
+
+
+def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
+    """The judgement, the reasons, and what the evidence looked at."""
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
+    if arguments.bound is not None or arguments.engine != "auto":
+        raise InputError(
+            "--bound and --engine are for rules, and this is a model",
+            place=Place(arguments.rules),
+            hint="leave them out; or `reshuffle rules` writes the rules of a model",
+        )
+    model = Reshuffle.load(arguments.rules, device="cpu")
+    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    explanation = model.on(graph).explain(
+        arguments.head, arguments.relation, arguments.tail, most=arguments.most or _REASONS
+    )
+    console.result(str(explanation), explanation.to_dict())
+    return 0 if explanation.supported else 1
 
 
 def _refuse(answers: Answers, triple: tuple[str, str, str], console: Console) -> int:

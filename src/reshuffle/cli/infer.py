@@ -1,7 +1,8 @@
 """Print the triples that follow from rules and facts and are not facts, sorted, one per line.
 
-RULES is a rule file or what `reshuffle compile` wrote. Answers come in blocks of heads in the order of their
-names, so that the output is sorted while memory stays bounded. With --sketch the answers are a superset.
+RULES is a rule file, what `reshuffle compile` wrote, or a model directory, whose matrices are hardened. Answers come in
+blocks of heads in the order of their names, so that the output is sorted while memory stays bounded. With --sketch the
+answers are a superset.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.rules import RuleBase
@@ -34,7 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     """What every verb that reasons accepts."""
-    parser.add_argument("rules", metavar="RULES", help="a rule file, or compiled constraints")
+    parser.add_argument(
+        "rules", metavar="RULES", help="a rule file, compiled constraints, or a model directory"
+    )
     parser.add_argument(
         "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
     )
@@ -69,13 +73,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def reasoner_of(arguments: argparse.Namespace, console: Console) -> Reasoner:
-    """A reasoner from a rule file or from compiled constraints."""
+    """A reasoner from a rule file, from compiled constraints, or from a model."""
     from reshuffle.cli.check import rules_of  # noqa: PLC0415
     from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
     from reshuffle.reasoning import Reasoner  # noqa: PLC0415
 
     source: OrderingConstraints | RuleBase
-    if _is_file(arguments.rules) and is_compiled(arguments.rules):
+    if is_model(arguments.rules):
+        source = _hardened(arguments.rules, console)
+    elif _is_file(arguments.rules) and is_compiled(arguments.rules):
         source = OrderingConstraints.load(arguments.rules)
     else:
         source = rules_of(arguments, console)
@@ -86,6 +92,21 @@ def reasoner_of(arguments: argparse.Namespace, console: Console) -> Reasoner:
         memory=arguments.memory,
         node_budget=arguments.node_budget,
     )
+
+
+def is_model(path: str) -> bool:
+    """Is it a directory, as models are?"""
+    from pathlib import Path  # noqa: PLC0415
+
+    return Path(path).is_dir()
+
+
+def _hardened(directory: str, console: Console) -> OrderingConstraints:
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
+    constraints = Reshuffle.load(directory, device="cpu").harden()
+    console.message(f"{directory}: reasoning with the hard constraints nearest to what was learned")
+    return constraints
 
 
 def _is_file(path: str) -> bool:

@@ -27,6 +27,7 @@ VERBS: tuple[str, ...] = (
     "explain",
     "train",
     "evaluate",
+    "predict",
     "rules",
     "search",
     "data",

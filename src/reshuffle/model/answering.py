@@ -15,8 +15,10 @@ from reshuffle.kg import Triple
 from reshuffle.model import questions
 from reshuffle.model.exact import ExactScores
 from reshuffle.model.judgement import Judgement
+from reshuffle.model.missing import missing_links
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 from reshuffle.model.supporting import Supports
+from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,10 +32,11 @@ if TYPE_CHECKING:
     from reshuffle.model.messages import MessageGraph
     from reshuffle.model.predicting import Known, Predictions
     from reshuffle.model.questions import Question
-    from reshuffle.model.reaching import HeadChannels, Parts
+    from reshuffle.model.reaching import HeadChannels
     from reshuffle.model.reasons import Explanation, Reason
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.model.walking import Walks
+    from reshuffle.progress import Progress
 
 _MOST_NUMBERS = 1 << 26  # of bodies held at a time
 
@@ -178,7 +181,7 @@ class ModelAnswers:
             (head, relation, tail),
             float(parts.constraint[0, answer]),
             {kind: float(values[0, answer]) for kind, values in parts.evidence.items()},
-            None if (rules := self._of_rules([parts], number)) is None else questions.told(rules[0, answer]),
+            None if (rules := self._of_rules([parts.injected], number)) is None else questions.told(rules[0, answer]),
         )
 
     # --- predictions and reasons (details in `questions`) ----------------------------------------------------
@@ -195,6 +198,12 @@ class ModelAnswers:
         """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too."""
         question = questions.question_of(self, relation, head=head, tail=tail)
         return questions.predict(self, question, top=top, known=known)
+
+    def missing(
+        self, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
+    ) -> Predictions:
+        """The most plausible links of the whole graph that are no facts, of one relation or of all."""
+        return missing_links(self, relation=relation, top=top, progress=progress)
 
     def reasons(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
@@ -217,20 +226,13 @@ class ModelAnswers:
         """Does the question go through the inverse relation?"""
         return question.side == "head" and self._through_inverse
 
-    @torch.no_grad()
     def scored(self, question: Question) -> questions.Scored:
-        """Every entity as the answer to one question; only a channel per query has evidence to tell apart."""
-        anchors, relations = (np.array([number]) for number in (question.anchor, question.relation))
-        if self._initial != "head" or (question.side == "head" and not self._through_inverse):
-            scores = self.scores(
-                anchors.astype(np.int32), relations.astype(np.int32), side=question.side, candidates=None
-            )
-            return questions.Scored(scores[0], {})
-        numbers = self._query_numbers(relations.astype(np.int32), side=question.side)
-        parts = self._channels.parts(self._matrices, self._on_device(anchors), self._on_device(numbers))
-        evidence = {kind: _array(values[0]) for kind, values in parts.evidence.items()}
-        rules = self._of_rules([parts], numbers)
-        return questions.Scored(_array(parts.constraint[0]), evidence, None if rules is None else rules[0])
+        """Every entity as the answer to one question."""
+        anchors, relations = np.array([question.anchor]), np.array([question.relation])
+        found = self.scored_all(anchors, relations, side=question.side)
+        evidence = {kind: part[0] for kind, part in found.evidence.items()}
+        rules = None if found.injected is None else found.injected[0]
+        return questions.Scored(found.constraint[0], evidence, rules)
 
     def _of_rules(
         self, pieces: Sequence[Tensor | None], numbers: NDArray[np.int64]
@@ -242,6 +244,31 @@ class ModelAnswers:
             return None
         spoken = np.array([block.speaks_of(number) for number in numbers.tolist()], dtype=np.bool_)
         return np.where(spoken[:, None], np.concatenate(found), np.float32(np.nan))
+
+    @torch.no_grad()
+    def scored_all(
+        self, anchors: NDArray[np.int64], relations: NDArray[np.int64], *, side: Side
+    ) -> questions.Scored:  # query entity
+        """The same for several questions; only a channel per query has evidence to tell apart."""
+        known = relations.astype(np.int32)
+        if self._initial != "head" or (side == "head" and not self._through_inverse):
+            return questions.Scored(
+                self.scores(anchors.astype(np.int32), known, side=side, candidates=None), {}
+            )
+        numbers = self._query_numbers(known, side=side)
+        step = max(1, _MOST_NUMBERS // max(1, self._numbers_per_query(None, forward=True)))
+        pieces = [
+            self._channels.parts(self._matrices, heads, queries)
+            for heads, queries in zip(
+                self._on_device(anchors).split(step), self._on_device(numbers).split(step), strict=True
+            )
+        ]
+        kinds = pieces[0].evidence
+        return questions.Scored(
+            np.concatenate([_array(piece.constraint) for piece in pieces]),
+            {kind: np.concatenate([_array(piece.evidence[kind]) for piece in pieces]) for kind in kinds},
+            self._of_rules([piece.injected for piece in pieces], numbers),
+        )
 
     @cached_property
     def supports(self) -> Supports:

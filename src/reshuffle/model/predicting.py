@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from reshuffle.errors import InputError
+from reshuffle.errors import InputError, Place
 from reshuffle.kg import Triple
+from reshuffle.kg.files import written_whole
 from reshuffle.model.judgement import Judgement
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from reshuffle.model.reasons import Explanation, Reason
 
 Known = Literal["exclude", "mark"]
+
+_ENDINGS = (".parquet", ".csv", ".tsv")
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,27 @@ class Predictions:
         import polars as pl  # noqa: PLC0415 - an optional library
 
         return pl.DataFrame(self.to_arrow())
+
+    def write(self, path: str) -> None:
+        """The table as a file: .parquet, .csv or .tsv, with a header."""
+        from pyarrow import parquet  # noqa: PLC0415 - slow to load, and only needed here
+
+        ending = Path(path).suffix
+        if ending not in _ENDINGS:
+            raise InputError(
+                f"found the ending '{ending}'",
+                place=Place(path),
+                hint=f"predictions go to {', '.join(_ENDINGS)}",
+            )
+        table = self.to_arrow()
+        with written_whole(path) as aside:
+            if ending == ".parquet":
+                parquet.write_table(table, aside)
+                return
+            with aside.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
+                writer.writerow(table.column_names)
+                writer.writerows(row.values() for row in table.to_pylist())
 
     def __str__(self) -> str:
         if not self.rows:

@@ -1,0 +1,99 @@
+"""Print the best new links of a model, with names, scores and reasons.
+
+reshuffle predict model facts.tsv --head ada --relation speaks --reasons 2
+reshuffle predict model facts.tsv --relation speaks --tail english --top 5
+reshuffle predict model facts.tsv --all --top 100 -o missing.csv
+
+MODEL is a directory that `reshuffle train` wrote. --all looks for the most plausible missing links of the whole graph,
+or of one relation. Exit status 1 when there is no new link.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from reshuffle.cli.console import Console
+    from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.predicting import Predictions
+
+HELP = "ranked new links, with reasons"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", metavar="MODEL", help="a model directory")
+    parser.add_argument(
+        "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
+    )
+    parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?)")
+    parser.add_argument("--relation", metavar="R")
+    parser.add_argument("--tail", metavar="T", help="ask for the heads of (?, R, T)")
+    parser.add_argument("--all", action="store_true", help="look for links of all heads")
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="so many links (default 10)")
+    parser.add_argument(
+        "--known", choices=("exclude", "mark"), default="exclude", help="leave facts out, or mark them"
+    )
+    parser.add_argument(
+        "--reasons", type=int, default=0, metavar="N", help="up to N reasons for each link (default 0)"
+    )
+    parser.add_argument("-o", "--output", metavar="OUT", help="write the table: .parquet, .csv or .tsv")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Load, ask, print or write."""
+    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
+    _check_usage(arguments)
+    model = Reshuffle.load(arguments.model, device=arguments.device)
+    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    found = _found(arguments, model.on(graph), console)
+    if arguments.output:
+        found.write(arguments.output)
+        text = f"{arguments.output}: {len(found):,} predictions"
+        console.result(text, {"file": arguments.output, "predictions": len(found)})
+    else:
+        console.result(_text(found, arguments.reasons), found.to_dict(reasons=arguments.reasons))
+    return 0 if any(not row.known for row in found) else 1
+
+
+def _check_usage(arguments: argparse.Namespace) -> None:
+    ends = [name for name in ("head", "tail") if getattr(arguments, name) is not None]
+    if arguments.all and (ends or arguments.known == "mark"):
+        arguments.usage_error("--all asks about all heads: leave out --head, --tail and --known mark")
+    if not arguments.all and (len(ends) != 1 or arguments.relation is None):
+        arguments.usage_error("give --head H --relation R, or --relation R --tail T, or --all")
+    for name, least in (("top", 1), ("reasons", 0)):
+        if getattr(arguments, name) < least:
+            raise InputError(f"--{name} {getattr(arguments, name)}", hint=f"give {least} or more")
+    if arguments.output and arguments.reasons:
+        arguments.usage_error("--reasons are printed: leave out -o, or take --json")
+
+
+def _found(arguments: argparse.Namespace, answers: ModelAnswers, console: Console) -> Predictions:
+    if arguments.all:
+        return answers.missing(relation=arguments.relation, top=arguments.top, progress=console.progress)
+    return answers.predict(
+        relation=arguments.relation,
+        head=arguments.head,
+        tail=arguments.tail,
+        top=arguments.top,
+        known=arguments.known,
+    )
+
+
+def _text(found: Predictions, most: int) -> str:
+    """The table, and under it the reasons of each link."""
+    lines = [str(found)]
+    for place, row in enumerate(found if most else (), start=1):
+        reasons = row.reasons(most)
+        lines += ["", f"{place}. {' '.join(row.triple)}{'' if reasons else ': nothing leads to it'}"]
+        lines += [str(reason) for reason in reasons]
+    return "\n".join(lines)

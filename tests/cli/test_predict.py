@@ -1,0 +1,198 @@
+"""`reshuffle predict`, and `explain` and `infer` with a model directory, through the front door."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from reshuffle.cli.main import main
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.learning.estimator import Reshuffle
+from reshuffle.rulegraphs import constraints_for
+from reshuffle.rules import parse_rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FACTS = "ann\tparent\tbob\nbob\tparent\tcleo\nann\tparent\tbea\nbea\tparent\tcleo\nx\tgrandparent\ty\n"
+RULE = "parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)"
+QUICK = {"num_slots": 4, "num_layers": 3, "epoch_steps": 4, "max_epochs": 2, "look_every": 1, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A model that is a rule, exactly, and facts."""
+    folder = tmp_path_factory.mktemp("predict")
+    options = {"num_layers": 4, "device": "cpu"}
+    Reshuffle.from_constraints(constraints_for(parse_rules(RULE)), **options).save(folder / "model")
+    (folder / "facts.tsv").write_text(FACTS, encoding="utf-8")
+    return [str(folder / "model"), str(folder / "facts.tsv")]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A model with evidence, trained a little, and its facts."""
+    folder = tmp_path_factory.mktemp("trained")
+    chain = [(f"p{n}", "parent", f"p{n + 1}") for n in range(12)]
+    chain += [(f"p{n}", "grandparent", f"p{n + 2}") for n in range(0, 11)]
+    lines = "".join("\t".join(triple) + "\n" for triple in chain)
+    (folder / "facts.tsv").write_text(lines, encoding="utf-8")
+    Reshuffle(**QUICK).fit(KnowledgeGraph(chain)).save(folder / "model")
+    return [str(folder / "model"), str(folder / "facts.tsv")]
+
+
+def test_a_table_with_reasons(files, capsys):
+    command = [
+        "predict",
+        *files,
+        "--head",
+        "ann",
+        "--relation",
+        "grandparent",
+        "--top",
+        "2",
+        "--reasons",
+        "1",
+    ]
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["rank", "score", "constraint", "head", "relation", "tail"]
+    assert lines[1].split() == ["1", "0.000", "captured", "ann", "grandparent", "cleo"]
+    place = lines.index(f"grandparent(ann, cleo)    [{RULE}]")
+    assert lines[place - 1] == "100% of what is met"
+    assert lines[place + 1 : place + 3] == ["├─ parent(ann, bob)    fact", "└─ parent(bob, cleo)    fact"]
+
+
+def test_heads_known_ones_and_json(trained, capsys):
+    command = ["predict", *trained, "--relation", "parent", "--tail", "p3", "--top", "13", "--json"]
+    assert main([*command, "--known", "mark", "--reasons", "2"]) == 0
+    rows = json.loads(capsys.readouterr().out)["predictions"]
+    assert [row["head"] for row in rows if row["known"]] == ["p2"]
+    assert len(rows) == 13 and all(row["tail"] == "p3" and len(row["reasons"]) <= 2 for row in rows)
+    assert sorted(rows[0]["evidence"]) == ["negative", "proximity", "unary"]
+    assert rows == sorted(rows, key=lambda row: -row["score"])
+    assert main(command) == 0
+    rows = json.loads(capsys.readouterr().out)["predictions"]
+    assert len(rows) == 12 and "p2" not in {row["head"] for row in rows} and "reasons" not in rows[0]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
+def test_all_links_to_a_file(trained, ending, tmp_path: Path, capsys):
+    target = tmp_path / f"missing{ending}"
+    assert main(["predict", *trained, "--all", "--relation", "parent", "--top", "7", "-o", str(target)]) == 0
+    assert capsys.readouterr().out == f"{target}: 7 predictions\n"
+    if ending == ".parquet":
+        assert set(pq.read_table(target).column("relation").to_pylist()) == {"parent"}
+        return
+    header, *lines = target.read_text(encoding="utf-8").splitlines()
+    mark = "," if ending == ".csv" else "\t"
+    assert header.split(mark)[:4] == ["head", "relation", "tail", "score"]
+    assert [line.split(mark)[1] for line in lines] == ["parent"] * 7
+
+
+def test_all_links_of_all_relations(trained, capsys):
+    assert main(["predict", *trained, "--all", "--top", "300", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["predictions"]
+    assert {row["relation"] for row in rows} == {"parent", "grandparent"}
+    assert not any(row["known"] for row in rows)
+
+
+def test_no_new_link_exits_with_1(files, tmp_path: Path, capsys):
+    facts = tmp_path / "full.tsv"
+    facts.write_text("a\tparent\ta\nb\tgrandparent\tb\na\tparent\tb\n", encoding="utf-8")
+    assert main(["predict", files[0], str(facts), "--head", "a", "--relation", "parent"]) == 1
+    assert capsys.readouterr().out == "no predictions\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--head", "an", "--relation", "parent"], "unknown entity 'an'; did you mean 'ann'?\n"),
+        (["--head", "ann", "--relation", "parents"], "unknown relation 'parents'; did you mean 'parent' or"),
+        (["--head", "ann", "--relation", "parent", "--top", "0"], "--top 0\n  hint: give 1 or more\n"),
+        (
+            ["--head", "ann", "--relation", "parent", "--reasons", "-1"],
+            "--reasons -1\n  hint: give 0 or more\n",
+        ),
+        (
+            ["--all", "-o", "links.xlsx"],
+            "links.xlsx: found the ending '.xlsx'\n  hint: predictions go to .parquet",
+        ),
+    ],
+)
+def test_what_cannot_be_answered(files, arguments, message, capsys):
+    assert main(["predict", *files, *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and message in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--head", "ann"], "give --head H --relation R, or --relation R --tail T, or --all"),
+        (["--head", "ann", "--relation", "parent", "--tail", "bob"], "give --head H --relation R"),
+        (["--all", "--head", "ann"], "--all asks about all heads"),
+        (["--all", "-o", "x.csv", "--reasons", "1"], "--reasons are printed"),
+    ],
+)
+def test_bad_usage(files, arguments, message, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["predict", *files, *arguments])
+    assert stopped.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_no_model(files, tmp_path: Path, capsys):
+    assert main(["predict", str(tmp_path), files[1], "--all"]) == 2
+    assert "not a model directory: it has no settings.toml" in capsys.readouterr().err
+
+
+# --- explain and infer ------------------------------------------------------------------------------------------
+
+
+def test_explain_by_a_model(files, capsys):
+    assert main(["explain", *files, "ann", "grandparent", "cleo"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("grandparent(ann, cleo): captured, score ")
+    assert text.count(f"[{RULE}]") == 2 and "reason 2: 100% of what is met" in text
+    assert main(["explain", *files, "ann", "grandparent", "cleo", "--most", "1", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["captured"] is True and len(data["reasons"]) == 1
+    assert data["reasons"][0]["facts"] == [["ann", "parent", "bob"], ["bob", "parent", "cleo"]]
+
+
+def test_explain_exits_with_1_where_nothing_supports(files, capsys):
+    assert main(["explain", *files, "cleo", "grandparent", "ann"]) == 1
+    assert "nothing supports it" in capsys.readouterr().out
+
+
+def test_explain_by_a_model_says_what_the_evidence_looked_at(trained, capsys):
+    assert main(["explain", *trained, "p1", "grandparent", "p4"]) == 0
+    text = capsys.readouterr().out
+    assert "p4 is the tail of 1 other fact of grandparent" in text
+    assert "p4 is 2 steps away from p1" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["anne", "parent", "bob"], "unknown entity 'anne'; did you mean 'ann'"),
+        (
+            ["ann", "parent", "bob", "--bound", "2"],
+            "--bound and --engine are for rules, and this is a model\n",
+        ),
+        (["ann", "parent", "bob", "--most", "0"], "--most 0 asks for no proof"),
+    ],
+)
+def test_what_a_model_cannot_explain(files, arguments, message, capsys):
+    assert main(["explain", *files, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_infer_by_the_hardened_constraints(files, capsys):
+    assert main(["infer", *files]) == 0
+    told = capsys.readouterr()
+    assert told.out == "ann\tgrandparent\tcleo\n"
+    assert "reasoning with the hard constraints nearest to what was learned" in told.err
