@@ -3,6 +3,7 @@
 reshuffle train facts.tsv -o model                        10 % of the facts are held out to stop by
 reshuffle train WN18RR-v1 -o model --config paper.toml    the benchmark's training graph and its validation triples
 reshuffle train facts.tsv -o model --set num_slots=30 --set learning_rate=0.005
+reshuffle train facts.tsv -o model --inject my.rules      keep rules that are known to hold, and learn the rest
 reshuffle train facts.tsv -o model --resume               go on after a kill, as if nothing had happened
 
 The directory gets model.safetensors and settings.toml, and on the way log.csv, TensorBoard events, and a checkpoint.
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.learning.settings import Settings
     from reshuffle.learning.training import Epoch
+    from reshuffle.rules import RuleBase
 
 HELP = "learn ordering constraints from facts"
 
@@ -35,6 +37,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--valid", metavar="FILE", help="triples to stop by (default: held out of the facts)")
     parser.add_argument(
         "--resume", action="store_true", help="take up the training in DIR where it was cut off"
+    )
+    parser.add_argument(
+        "--inject", metavar="RULES", help="rules to start from; those that do not fit together are named"
+    )
+    parser.add_argument(
+        "--inject-mode",
+        choices=["frozen", "refine"],
+        default="frozen",
+        help="frozen: in a block of their own that never changes (default); refine: as the start of what is learned",
+    )
+    parser.add_argument(
+        "--inject-slots",
+        metavar="N",
+        type=int,
+        help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
     )
     add_settings_options(parser)
 
@@ -70,6 +87,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         model.fit(
             facts,
             valid=_valid(arguments, console),
+            inject=_rules(arguments, console),
+            inject_mode=arguments.inject_mode,
+            inject_slots=arguments.inject_slots,
             directory=arguments.output,
             resume=arguments.resume,
             progress=console.progress,
@@ -113,6 +133,14 @@ def _valid(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph | 
     return read_graph(arguments.valid, progress=console.progress, notes=console.message)
 
 
+def _rules(arguments: argparse.Namespace, console: Console) -> RuleBase | None:
+    from reshuffle.rules import read_rules  # noqa: PLC0415
+
+    if arguments.inject is None:
+        return None
+    return read_rules(arguments.inject, skip_unsupported=True, notes=console.message)
+
+
 def _tell(epoch: Epoch, console: Console) -> None:
     if epoch.hits_at_10 is not None:
         console.detail(
@@ -125,4 +153,5 @@ def _report(model: Reshuffle, directory: str, console: Console) -> None:
     summary: dict[str, Any] = model.summary()
     looked = f", validation hits@10 {summary['hits@10']:.3f}" if "hits@10" in summary else ""
     text = f"{directory}: the model of epoch {summary['best_epoch']} of {summary['epochs']}{looked}"
-    console.result(text, {"directory": directory, **summary})
+    injected = {} if model.injection is None else {"injected": model.injection.to_dict()}
+    console.result(text, {"directory": directory, **summary, **injected})

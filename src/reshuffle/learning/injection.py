@@ -171,6 +171,10 @@ class Injection:
     rules: ChosenRules
     mode: InjectMode = "frozen"
 
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return {"mode": self.mode, **self.rules.to_dict()}
+
     @property
     def needs_identity(self) -> bool:
         """Must the learned matrices have identities, to hold what the rules' constraints say?"""
