@@ -25,7 +25,7 @@ HEADER = (
 def rows() -> list[dict[str, object]]:
     """One row per data set and variant, over the seeds that have been run."""
     groups: dict[tuple[str, str], list[dict]] = {}
-    for path in sorted(RESULTS.glob("*.json")):
+    for path in sorted(RESULTS.glob("*.paper.*.json")):
         cell = json.loads(path.read_text(encoding="utf-8"))
         groups.setdefault((cell["dataset"], cell["variant"]), []).append(cell)
     return [_row(*key, cells) for key, cells in groups.items()]

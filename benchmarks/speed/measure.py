@@ -78,9 +78,17 @@ def describe(packages: Iterable[str]) -> dict[str, Any]:
         "hardware": hardware(),
         "versions": {
             "python": platform.python_version(),
-            **{package: metadata.version(package) for package in packages},
+            **{package: _version(package) for package in packages},
         },
     }
+
+
+def _version(package: str) -> str:
+    """As installed, or where the package is only on the path, as its module says."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return str(import_module(package).__version__)
 
 
 def hardware() -> dict[str, Any]:

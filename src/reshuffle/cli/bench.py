@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=_at_least_one, default=1, metavar="N", help="cells at a time (several fill one GPU)"
     )
     paper.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    paper.add_argument("--models", type=Path, metavar="DIR", help="keep the trained models there")
     _add_folders(paper)
     report = kinds.add_parser("report", parents=[common], help="print the stored results")
     _add_folders(report)
@@ -99,7 +100,12 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
     seconds = None if arguments.minutes is None else 60 * arguments.minutes
     for cell in cells:
         result = run_cell(
-            cell, bench, device=chosen_device(arguments.device), seconds=seconds, progress=console.progress
+            cell,
+            bench,
+            device=chosen_device(arguments.device),
+            seconds=seconds,
+            progress=console.progress,
+            models=arguments.models,
         )
         console.message(
             f"{cell.name}: {'not finished; run again to go on' if result is None else _headline(result)}"
@@ -123,6 +129,8 @@ def _in_process(cell: Any, arguments: argparse.Namespace) -> int:
     command += ["--settings", str(arguments.settings), "--results", str(arguments.results)]
     if arguments.minutes is not None:
         command += ["--minutes", str(arguments.minutes)]
+    if arguments.models is not None:
+        command += ["--models", str(arguments.models)]
     return subprocess.run(command, check=False).returncode
 
 

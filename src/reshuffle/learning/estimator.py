@@ -14,6 +14,7 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.matrices import SoftMatrices
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.examples import examples_of, numbers_of
 from reshuffle.learning.injection import injection_of, starting_points
 from reshuffle.learning.running import run_training
@@ -21,6 +22,7 @@ from reshuffle.learning.settings import Settings
 from reshuffle.learning.storage import StoredModel, load_model, save_model
 from reshuffle.learning.training import Trainer
 from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.confidence import Calibration
 from reshuffle.model.hardening import all_names, hard_logits, harden, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import SILENT
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from reshuffle.rules import RuleBase
 
 _TYPES = "types.confidences"
+_CALIBRATION = "calibration"
 
 
 class Reshuffle:
@@ -72,6 +75,7 @@ class Reshuffle:
         self._model: ReshuffleModel | None = None
         self.injection: Injection | None = None
         self._types: TypeBaseline | None = None
+        self.calibration: Calibration | None = None
         self._heads_through_inverse = True
         self._stored_summary: dict[str, Any] = {}
 
@@ -130,10 +134,19 @@ class Reshuffle:
             progress=progress,
             after_epoch=after_epoch,
         )
+        return self._taken(trainer, graph)
+
+    @classmethod
+    def trained(cls, trainer: Trainer, graph: KnowledgeGraph, settings: Settings) -> Reshuffle:
+        """Of a training that was run elsewhere, on the facts of `graph`."""
+        return cls(settings, device=str(trainer.device))._taken(trainer, graph)
+
+    def _taken(self, trainer: Trainer, graph: KnowledgeGraph) -> Reshuffle:
         self._model, self.history = trainer.model.eval(), trainer.history
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
+        self.calibration = fit_calibration(self.on(graph), trainer.data.valid)
         return self
 
     def on(
@@ -151,6 +164,7 @@ class Reshuffle:
             training_types=self._types,
             initial=initial,
             heads_through_inverse=self._heads_through_inverse,
+            calibration=self.calibration,
         )
 
     def summary(self) -> dict[str, Any]:
@@ -218,6 +232,8 @@ class Reshuffle:
         arrays = dict(self.model.state_dict())
         if self._types is not None:
             arrays[_TYPES] = torch.from_numpy(self._types.confidences)
+        if self.calibration is not None:
+            arrays[_CALIBRATION] = self.calibration.to_array()
         save_model(
             StoredModel(
                 self.relations,
@@ -240,6 +256,7 @@ class Reshuffle:
         self._heads_through_inverse = stored.heads_through_inverse
         self._stored_summary, self.injection = stored.training, stored.injection
         arrays = dict(stored.arrays)
+        self.calibration = Calibration.of_array(arrays.pop(_CALIBRATION, None))
         if _TYPES in arrays:
             known = Vocabulary(self.relations, kind="relation")
             self._types = TypeBaseline(known, arrays.pop(_TYPES).numpy())

@@ -23,10 +23,12 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg.benchmarks.splits import InductiveBenchmark
 from reshuffle.kg.files import written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
+from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.running import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.settings import Settings, read_settings
 from reshuffle.learning.training import Trainer, TrainingData
 from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.hardening import hardened
 from reshuffle.progress import SILENT
 from reshuffle.rules.benchmarks import load_benchmark
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.progress import Progress
 
 PROTOCOLS = ("sampled-50", "sampled-50-official-code", "full")
@@ -115,10 +118,11 @@ def run_cell(
     seconds: float | None = None,
     seconds_between: float = SECONDS_BETWEEN,
     progress: Progress = SILENT,
+    models: Path | None = None,
 ) -> dict[str, Any] | None:
     """Train and evaluate a cell, or return what is stored; None when the time was up before the training was done.
 
-    `seconds_between`: checkpoints, that is how much a kill may lose.
+    `seconds_between`: checkpoints, that is how much a kill may lose. `models`: a folder to keep the trained models in.
     """
     target = bench.result_path(cell)
     if target.exists():
@@ -136,7 +140,14 @@ def run_cell(
         load_checkpoint(trainer, rest)
     if not _train(trainer, rest, seconds, seconds_between, progress):
         return None
-    result = {**_described(cell, settings, trainer, device), "results": _evaluated(trainer, data, settings)}
+    result = {
+        **_described(cell, settings, trainer, device),
+        "results": _evaluated(trainer.model, data, settings),
+    }
+    if cell.recipe == "best":
+        result["hardened"] = _evaluated(hardened(trainer.model), data, settings)
+    if models is not None:
+        Reshuffle.trained(trainer, data.train.facts, settings).save(models / cell.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(target) as aside:
         aside.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -176,10 +187,10 @@ def _train(
     return True
 
 
-def _evaluated(trainer: Trainer, data: InductiveBenchmark, settings: Settings) -> list[dict[str, Any]]:
+def _evaluated(model: ReshuffleModel, data: InductiveBenchmark, settings: Settings) -> list[dict[str, Any]]:
     """The best epoch on the test graph, under every protocol; the type baseline is fitted on the training facts."""
     answers = ModelAnswers(
-        trainer.model.eval(),
+        model.eval(),
         tuple(data.train.facts.relations),
         data.test.facts,
         seed=settings.training.seed,

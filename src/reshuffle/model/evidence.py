@@ -131,14 +131,14 @@ class Evidence(nn.Module):
         self.confidences.copy_(confidences.fill_diagonal_(0))  # having the role already is counted on its own
 
     def penalty(self) -> Tensor:
-        """The squares of what is free per relation: few facts should not teach much about one of them."""
-        free = [getattr(self, name) for name in ("of_role", "of_fact") if hasattr(self, name)]
-        shared = [
-            getattr(self, name)[:-1]
-            for name in ("of_count", "of_degree", "of_distance")
-            if hasattr(self, name)
-        ]
-        return torch.stack([weights.square().sum() for weights in free + shared]).sum()
+        """The squares of what is free per relation: few facts should not teach much about one of them.
+
+        Free weights can tell single entities of the training graph by what only they have, and that is worth nothing
+        on another graph.
+        """
+        rows = {"of_role": None, "of_fact": None, "of_count": -1, "of_degree": -1, "of_distance": -1}
+        free = [getattr(self, name)[:end] for name, end in rows.items() if hasattr(self, name)]
+        return torch.stack([weights.square().sum() for weights in free]).sum()
 
     def parts(
         self,

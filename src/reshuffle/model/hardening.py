@@ -7,6 +7,8 @@ exp(0) is 1, without rounding, so that a score is 0 iff the triple is captured i
 
 from __future__ import annotations
 
+import copy
+import math
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -50,6 +52,17 @@ def harden(model: ReshuffleModel, relations: Sequence[str], identities: Sequence
     largest = model.matrices.shared_logits().argmax(dim=-1).cpu().numpy().astype(np.int32)
     sources = np.where(largest == model.matrices.num_slots, UNCONSTRAINED, largest).astype(np.int32)
     return OrderingConstraints(names, sources, identities=frozenset(identities))
+
+
+@torch.no_grad()
+def hardened(model: ReshuffleModel) -> ReshuffleModel:
+    """The same model, weights and evidence included, with every row of its matrices the one slot it takes most from."""
+    _check_hardenable(model)
+    twin = copy.deepcopy(model)
+    logits = twin.matrices.logits
+    largest = logits.argmax(dim=-1, keepdim=True)
+    logits.fill_(-math.inf).scatter_(-1, largest, 0.0)
+    return twin
 
 
 def _check_hardenable(model: ReshuffleModel) -> None:
