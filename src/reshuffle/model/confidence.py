@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +23,15 @@ class Calibration:
 
     slope: float
     intercept: float
+
+    def to_array(self) -> torch.Tensor:
+        """As it is stored beside the model's arrays."""
+        return torch.tensor([self.slope, self.intercept], dtype=torch.float64)
+
+    @classmethod
+    def of_array(cls, array: torch.Tensor | None) -> Calibration | None:
+        """What was stored; None for a model without."""
+        return None if array is None else cls(*array.tolist())
 
     def confidences(
         self, scores: NDArray[np.floating[Any]], known: NDArray[np.bool_]
