@@ -155,4 +155,4 @@ def test_nothing_is_pickled(tmp_path: Path) -> None:
     fitted().save(tmp_path)
     content = (tmp_path / "model.safetensors").read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    assert set(header) - {"__metadata__"} == {"matrices.logits", "types.confidences"}
+    assert set(header) - {"__metadata__"} == {"matrices.logits", "types.confidences", "calibration"}
