@@ -54,7 +54,7 @@ def main_table(metric: str) -> str:
     spreads = [pstdev(values(dataset, metric)) for dataset in DATASETS]
     types = [mean(values(dataset, metric, baseline=True)) for dataset in DATASETS]
     seeds = [len(values(dataset, metric)) for dataset in DATASETS]
-    rows = [
+    rows: list[list[object]] = [
         ["reshuffle, best recipe", *ours, counted_mean(dict(zip(DATASETS, ours, strict=True)))],
         ["  spread over seeds", *spreads, ""],
         ["  seeds", *seeds, ""],
@@ -71,33 +71,61 @@ def counted_mean(numbers: dict[str, float]) -> float:
 
 
 def ablation_table() -> str:
-    """Every variant on the data sets that all of them were run on."""
+    """Every variant on the data sets that ablations were run on; empty where one was not."""
     variants = [v for v in VARIANTS["best"] if any(values(d, "mrr", variant=v) for d in DATASETS)]
-    common = [d for d in DATASETS if all(values(d, "mrr", variant=variant) for variant in variants)]
-    rows = [
+    chosen = [d for d in DATASETS if any(values(d, "mrr", variant=v) for v in variants if v != "default")]
+    short = dict(zip(DATASETS, COLUMNS, strict=True))
+    rows: list[list[object]] = [
         [
             variant,
-            *(mean(values(dataset, metric, variant=variant)) for metric in PROTOCOL_OF for dataset in common),
-            mean(_validation(dataset, variant) for dataset in common),
+            *(
+                _mean(values(dataset, metric, variant=variant))
+                for metric in PROTOCOL_OF
+                for dataset in chosen
+            ),
+            *(_mean(_validation(dataset, variant)) for dataset in chosen),
         ]
         for variant in variants
     ]
-    short = dict(zip(DATASETS, COLUMNS, strict=True))
-    header = [f"{short[dataset]} {metric}" for metric in PROTOCOL_OF for dataset in common]
-    return _text(["variant", *header, "validation MRR"], rows)
+    header = [f"{short[dataset]} {metric}" for metric in (*PROTOCOL_OF, "valid mrr") for dataset in chosen]
+    return _text(["variant", *header], rows)
 
 
-def _validation(dataset: str, variant: str) -> float:
-    return mean(
+def _validation(dataset: str, variant: str) -> list[float]:
+    return [
         cell["training"]["validation"]["mrr"]
         for cell in cells()
         if (cell["dataset"], cell["variant"]) == (dataset, variant)
-    )
+    ]
+
+
+def _mean(numbers: list[float]) -> float | str:
+    return mean(numbers) if numbers else ""
+
+
+def hardened_table() -> str:
+    """What is left when every row of the matrices takes its one largest slot."""
+    rows: list[list[object]] = []
+    for dataset in DATASETS:
+        own = [cell for cell in cells() if (cell["dataset"], cell["variant"]) == (dataset, "default")]
+        soft, hard = (
+            {
+                metric: mean(
+                    next(r for r in cell[key] if r["protocol"] == protocol)["metrics"][metric] for cell in own
+                )
+                for metric, protocol in PROTOCOL_OF.items()
+            }
+            for key in ("results", "hardened")
+        )
+        kept = [hard[metric] / soft[metric] for metric in PROTOCOL_OF]
+        rows.append([dataset, soft["hits@10"], hard["hits@10"], kept[0], soft["mrr"], hard["mrr"], kept[1]])
+    header = ["data set", "hits@10", "hardened", "kept", "mrr", "hardened", "kept"]
+    return _text(header, rows)
 
 
 def cost_table() -> str:
     """What the cells cost."""
-    rows = []
+    rows: list[list[object]] = []
     for dataset in DATASETS:
         own = [cell for cell in cells() if (cell["dataset"], cell["variant"]) == (dataset, "default")]
         ties = [next(r for r in c["results"] if r["protocol"] == "sampled-50")["tie_rate"] for c in own]
@@ -123,6 +151,7 @@ def made_tables() -> dict[str, str]:
         "hits": main_table("hits@10"),
         "mrr": main_table("mrr"),
         "ablation": ablation_table(),
+        "hardened": hardened_table(),
         "cost": cost_table(),
     }
 

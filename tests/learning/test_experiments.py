@@ -9,11 +9,12 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from benchmarks import reproduction
+from benchmarks import accuracy, reproduction
 from safetensors import safe_open
 from tests.datasets import benchmark
 
@@ -143,6 +144,29 @@ def test_stored_results_ran_with_the_settings_that_stand_in_the_files() -> None:
 def test_the_page_shows_the_stored_results() -> None:
     content = reproduction.PAGE.read_text(encoding="utf-8")
     assert reproduction.page_with(content, reproduction.made_table()) == content
+
+
+def test_the_page_on_accuracy_shows_the_stored_results() -> None:
+    content = accuracy.PAGE.read_text(encoding="utf-8")
+    assert accuracy.page_with(content, accuracy.made_tables()) == content
+
+
+def test_the_best_recipe_is_above_the_bars_that_the_page_claims() -> None:
+    ours, others = {}, accuracy.published("hits@10")
+    for dataset in accuracy.DATASETS:
+        if dataset != accuracy.UNCOUNTED:
+            ours[dataset] = mean(accuracy.values(dataset, "hits@10"))
+    assert len(ours) == 11
+    assert mean(ours.values()) > 0.91
+    rivals = [*accuracy.RULE_BASED, "type baseline"]
+    below = {dataset for dataset, value in ours.items() for name in rivals if others[name][dataset] >= value}
+    assert below == {"FB15k-237-v2"}
+    ranks = {dataset: mean(accuracy.values(dataset, "mrr")) for dataset in ours}
+    published = accuracy.published("mrr")
+    assert {d for d, value in ranks.items() if value <= published["AnyBURL"][d]} == {
+        f"WN18RR-v{n}" for n in range(1, 5)
+    }
+    assert sum(value > published["NBFNet"][d] for d, value in ranks.items()) == 6
 
 
 def test_ten_of_twelve_columns_are_within_two_points_of_the_paper() -> None:
