@@ -68,7 +68,7 @@ def walks(edges: list[tuple[int, int, int]], head: int, tail: int, most: int) ->
 def test_the_first_reason_is_the_best_walk_of_all(seed: int) -> None:
     answers = random_answers(seed)
     model, graph = answers._model, answers.graph
-    matrices, weights = answers._matrices.numpy(), model.slot_weights().detach().numpy()[0]
+    matrices, weights = answers._placed.matrices.numpy(), model.slot_weights().detach().numpy()[0]
     bodies = matrices[0].sum(1)
     for triple in triples_of(answers)[::3]:
         facts = [fact for fact in graph if fact != triple]

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.kg import Triple
+from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.model import questions
-from reshuffle.model.exact import ExactScores
 from reshuffle.model.judgement import Judgement
 from reshuffle.model.missing import missing_links
-from reshuffle.model.scoring import all_tail_scores, tail_scores
-from reshuffle.model.supporting import Supports
+from reshuffle.model.placed import PlacedModel, array_of
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.confidence import Calibration
     from reshuffle.model.initial import Kind
-    from reshuffle.model.messages import MessageGraph
     from reshuffle.model.predicting import Known, Predictions
     from reshuffle.model.questions import Question
-    from reshuffle.model.reaching import HeadChannels
     from reshuffle.model.reasons import Explanation, Reason
     from reshuffle.model.reshuffle import ReshuffleModel
+    from reshuffle.model.supporting import Supports
     from reshuffle.model.walking import Walks
     from reshuffle.progress import Progress
-
-_MOST_NUMBERS = 1 << 26  # of bodies held at a time
 
 
 class ModelAnswers:
@@ -68,7 +61,12 @@ class ModelAnswers:
         self.relations, self.calibration = tuple(relations), calibration
         self._initial = initial or model.architecture.initial
         self._through_inverse = heads_through_inverse
-        self.graph = graph
+        self._placed = PlacedModel(model, self.relations, graph, initial=self._initial, seed=seed)
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The facts as they are now."""
+        return self._placed.graph
 
     def on(self, graph: KnowledgeGraph) -> ModelAnswers:
         """The same model on another graph."""
@@ -88,47 +86,15 @@ class ModelAnswers:
         """Fitted on the training facts where those are known, else on this graph."""
         return self._types or TypeBaseline.fit(self.graph)
 
-    @cached_property
-    def _numbers(self) -> NDArray[np.int64]:  # relation of the graph -> relation of the model, or -1
-        known = {relation: number for number, relation in enumerate(self.relations)}
-        return np.array([known.get(relation, -1) for relation in self.graph.relations], dtype=np.int64)
-
     @property
     def learned_relations(self) -> NDArray[np.bool_]:
         """For each relation of the graph: was it there in training?"""
-        return self._numbers >= 0
+        return self._placed.numbers >= 0
 
-    @cached_property
-    def _matrices(self) -> Tensor:
-        with torch.no_grad():
-            matrices: Tensor = self._model.matrices()
-        return matrices
-
-    @cached_property
-    def _triples(self) -> NDArray[np.int64]:  # triple (head relation tail), of the model's relations
-        relations = self._numbers[self.graph.relation_ids]
-        triples = np.stack([self.graph.heads, relations, self.graph.tails], axis=1).astype(np.int64)
-        return triples[relations >= 0]
-
-    @cached_property
-    def _messages(self) -> MessageGraph:
-        return self._model.graph_of(self._triples, num_entities=self.graph.num_entities)
-
-    @cached_property
-    def _channels(self) -> HeadChannels:
-        return self._model.head_channels(self._triples, num_entities=self.graph.num_entities)
-
-    @cached_property
+    @property
     def states(self) -> Tensor:  # entity slot channel
         """Z^(m) of every entity."""
-        model = self._model
-        generator = torch.Generator(model.device).manual_seed(self._seed)
-        with torch.no_grad():
-            return model.states(self._messages, self._matrices, generator, initial=self._initial)
-
-    @cached_property
-    def _exact(self) -> ExactScores:
-        return ExactScores(self._model, self._messages, self._matrices)
+        return self._placed.states
 
     def scores(
         self,
@@ -144,17 +110,11 @@ class ModelAnswers:
             return np.empty((0, width), dtype=np.float32)
         forward = side == "tail" or self._through_inverse
         numbers = self._query_numbers(relations, side="tail" if not forward else side)
-        score = self._tail_piece if forward else self._head_piece
-        step = max(1, _MOST_NUMBERS // max(1, self._numbers_per_query(candidates, forward=forward)))
-        pieces = [
-            score(anchors[piece], numbers[piece], None if candidates is None else candidates[piece])
-            for piece in (slice(start, start + step) for start in range(0, len(anchors), step))
-        ]
-        return np.concatenate(pieces)
+        return self._placed.scores(anchors, numbers, candidates, forward=forward)
 
     def _query_numbers(self, relations: NDArray[np.int32], *, side: Side) -> NDArray[np.int64]:
         """The relations of the queries as the model numbers them: head queries go through the inverse."""
-        numbers = self._numbers[relations]
+        numbers = self._placed.numbers[relations]
         return numbers + self._model.num_relations if side == "head" else numbers
 
     @torch.no_grad()
@@ -174,15 +134,29 @@ class ModelAnswers:
             raise UnknownNameError("relation", relation, self.relations)
         number = self._query_numbers(np.array([graph.relations.id(relation)], dtype=np.int32), side=side)
         anchor, answer = ends if side == "tail" else ends[::-1]
-        parts = self._channels.parts(
-            self._matrices, self._on_device(np.array([anchor])), self._on_device(number)
-        )
+        (parts,) = self._placed.parts(np.array([anchor]), number)
         return Judgement(
             (head, relation, tail),
             float(parts.constraint[0, answer]),
             {kind: float(values[0, answer]) for kind, values in parts.evidence.items()},
-            None if (rules := self._of_rules([parts.injected], number)) is None else questions.told(rules[0, answer]),
+            None
+            if (rules := self._of_rules([parts.injected], number)) is None
+            else questions.told(rules[0, answer]),
         )
+
+    # --- updates (details in `updating`) -----------------------------------------------------------------------
+
+    def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """New facts, new entities included; of the states only what changes is computed again."""
+        self._placed = self._placed.moved(self.graph | KnowledgeGraph(triples))
+
+    def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """Take facts back; entities stay. Triples that are no facts are passed over, unknown names are refused."""
+        given = [Triple(*triple) for triple in triples]
+        for head, relation, tail in given:
+            self.graph.entities.ids([head, tail])
+            self.graph.relations.id(relation)
+        self._placed = self._placed.moved(self.graph - KnowledgeGraph(given))
 
     # --- predictions and reasons (details in `questions`) ----------------------------------------------------
 
@@ -239,7 +213,7 @@ class ModelAnswers:
     ) -> NDArray[np.float32] | None:
         """What injected rules add [query, entity]; NaN for the queries that they say nothing to."""
         block = self._model.injected
-        found = [_array(piece) for piece in pieces if piece is not None]
+        found = [array_of(piece) for piece in pieces if piece is not None]
         if block is None or not found:
             return None
         spoken = np.array([block.speaks_of(number) for number in numbers.tolist()], dtype=np.bool_)
@@ -256,80 +230,21 @@ class ModelAnswers:
                 self.scores(anchors.astype(np.int32), known, side=side, candidates=None), {}
             )
         numbers = self._query_numbers(known, side=side)
-        step = max(1, _MOST_NUMBERS // max(1, self._numbers_per_query(None, forward=True)))
-        pieces = [
-            self._channels.parts(self._matrices, heads, queries)
-            for heads, queries in zip(
-                self._on_device(anchors).split(step), self._on_device(numbers).split(step), strict=True
-            )
-        ]
+        pieces = self._placed.parts(anchors, numbers)
         kinds = pieces[0].evidence
         return questions.Scored(
-            np.concatenate([_array(piece.constraint) for piece in pieces]),
-            {kind: np.concatenate([_array(piece.evidence[kind]) for piece in pieces]) for kind in kinds},
+            np.concatenate([array_of(piece.constraint) for piece in pieces]),
+            {kind: np.concatenate([array_of(piece.evidence[kind]) for piece in pieces]) for kind in kinds},
             self._of_rules([piece.injected for piece in pieces], numbers),
         )
 
-    @cached_property
+    @property
     def supports(self) -> Supports:
-        """What the search for reasons needs; as much of it as does not depend on the question."""
-        return Supports(
-            self._model,
-            self._matrices,
-            self._channels.graph,
-            self._triples,
-            by_slot=self._initial != "head",
-        )
+        """What the search for reasons needs."""
+        return self._placed.supports
 
     def walks(self, question: Question, answer: int, *, most: int) -> Walks:
         """How the answer is reached from the anchor, as if the fact itself were not there."""
         ends = (question.anchor, answer) if question.side == "tail" else (answer, question.anchor)
-        number = int(self._numbers[question.relation])
+        number = int(self._placed.numbers[question.relation])
         return self.supports.walks(ends, number, backwards=self.asks_inverse(question), most=most)
-
-    def _numbers_per_query(self, candidates: NDArray[np.int32] | None, *, forward: bool) -> int:
-        architecture = self._model.architecture
-        if self._initial == "head":
-            return self.graph.num_entities * architecture.num_slots
-        bodies = 1 if forward else self.graph.num_entities if candidates is None else candidates.shape[1]
-        return bodies * architecture.num_slots * architecture.num_channels
-
-    @torch.no_grad()
-    def _tail_piece(
-        self, anchors: NDArray[np.int32], numbers: NDArray[np.int64], candidates: NDArray[np.int32] | None
-    ) -> NDArray[np.float32]:
-        heads, relations = self._on_device(anchors), self._on_device(numbers)
-        tails = None if candidates is None else self._on_device(candidates)
-        if self._initial == "private":
-            return _array(self._exact.scores(heads, relations, tails))
-        if self._initial == "head":
-            scores = self._channels.parts(self._matrices, heads, relations).total
-            return _array(scores if tails is None else scores.gather(1, tails))
-        bodies = self._model.bodies(self._matrices, self.states, heads, relations)
-        if tails is None:
-            return _array(all_tail_scores(bodies, self.states))
-        return _array(tail_scores(bodies, self.states, tails))
-
-    @torch.no_grad()
-    def _head_piece(
-        self, anchors: NDArray[np.int32], numbers: NDArray[np.int64], candidates: NDArray[np.int32] | None
-    ) -> NDArray[np.float32]:
-        if candidates is None:
-            candidates = np.tile(np.arange(self.graph.num_entities, dtype=np.int32), (len(anchors), 1))
-        heads, tails = self._on_device(candidates), self._on_device(anchors)
-        relations = self._on_device(numbers)
-        width = heads.shape[1]
-        if self._initial == "private":
-            flat = self._exact.scores(
-                heads.flatten(), relations.repeat_interleave(width), tails.repeat_interleave(width)[:, None]
-            )
-            return _array(flat.view(-1, width))
-        return _array(self._model.head_scores(self._matrices, self.states, heads, relations, tails))
-
-    def _on_device(self, ids: NDArray[np.integer]) -> Tensor:
-        return torch.from_numpy(ids.astype(np.int64)).to(self._model.device)
-
-
-def _array(scores: Tensor) -> NDArray[np.float32]:
-    result: NDArray[np.float32] = scores.cpu().numpy()
-    return result

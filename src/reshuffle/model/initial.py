@@ -1,6 +1,7 @@
 """Initial states Z^(0): what a channel means is decided here and nowhere else.
 
-The theory asks for independent, non-negative coordinates with at least two possible values.
+The theory asks for independent, non-negative coordinates with at least two possible values. On the CPU values are drawn
+one after the other, so that the draw of an entity does not depend on how many come after it (see `updating.py`).
 
 | kind | a coordinate is | in the paper |
 | --- | --- | --- |

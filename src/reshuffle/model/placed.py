@@ -1,0 +1,199 @@
+"""A model on one graph, by id: what is computed once per graph, and the scores of all kinds of channels."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reshuffle.model.exact import ExactScores
+from reshuffle.model.propagation import propagate
+from reshuffle.model.scoring import all_tail_scores, tail_scores
+from reshuffle.model.supporting import Supports
+from reshuffle.model.updating import Draw, LayeredStates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.initial import Kind
+    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.reaching import HeadChannels, Parts
+    from reshuffle.model.reshuffle import ReshuffleModel
+
+_MOST_NUMBERS = 1 << 26  # of bodies held at a time
+
+
+class PlacedModel:
+    """Relations are numbered as the model does: r + R asks the inverse of r."""
+
+    def __init__(
+        self,
+        model: ReshuffleModel,
+        relations: Sequence[str],
+        graph: KnowledgeGraph,
+        *,
+        initial: Kind,
+        seed: int,
+    ) -> None:
+        self.model, self.graph, self.initial = model, graph, initial
+        self._relations, self._seed = relations, seed
+        self._layers: LayeredStates | None = None
+        self._keeps_layers = False
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """For each relation of the graph its number in the model, or -1."""
+        known = {relation: number for number, relation in enumerate(self._relations)}
+        return np.array([known.get(relation, -1) for relation in self.graph.relations], dtype=np.int64)
+
+    @cached_property
+    def matrices(self) -> Tensor:
+        """All B_r."""
+        with torch.no_grad():
+            matrices: Tensor = self.model.matrices()
+        return matrices
+
+    @cached_property
+    def triples(self) -> NDArray[np.int64]:  # triple (head relation tail)
+        """The facts of the model's relations."""
+        relations = self.numbers[self.graph.relation_ids]
+        triples = np.stack([self.graph.heads, relations, self.graph.tails], axis=1).astype(np.int64)
+        return triples[relations >= 0]
+
+    @cached_property
+    def messages(self) -> MessageGraph:
+        """The graph as the layers need it."""
+        return self.model.graph_of(self.triples, num_entities=self.graph.num_entities)
+
+    @cached_property
+    def channels(self) -> HeadChannels:
+        """The graph as questions with a channel of their own need it."""
+        return self.model.head_channels(self.triples, num_entities=self.graph.num_entities)
+
+    @cached_property
+    def states(self) -> Tensor:  # entity slot channel
+        """Z^(m) of every entity."""
+        architecture = self.model.architecture
+        draw = Draw(self.initial, architecture, self._seed)
+        with torch.no_grad():
+            if self._layers is None and self._keeps_layers:
+                self._layers = LayeredStates(draw, self.matrices, self.messages)
+            if self._layers is not None:
+                return self._layers.last
+            drawn = draw.next(self.graph.num_entities).to(self.model.device)
+            return propagate(drawn, self.matrices, self.messages, num_layers=architecture.num_layers)
+
+    @cached_property
+    def exact(self) -> ExactScores:
+        """For private channels."""
+        return ExactScores(self.model, self.messages, self.matrices)
+
+    @cached_property
+    def supports(self) -> Supports:
+        """What the search for reasons needs; as much of it as does not depend on the question."""
+        by_slot = self.initial != "head"
+        return Supports(self.model, self.matrices, self.channels.graph, self.triples, by_slot=by_slot)
+
+    @torch.no_grad()
+    def moved(self, graph: KnowledgeGraph) -> PlacedModel:
+        """The model on a graph that has facts more or less, whose ids begin with those of this one.
+
+        The first change computes all states again and keeps every layer of them; from then on only what changes is
+        computed. What is kept is handed over: this placement is not to be used any more.
+        """
+        placed = PlacedModel(self.model, self._relations, graph, initial=self.initial, seed=self._seed)
+        placed.__dict__["matrices"] = self.matrices
+        placed._keeps_layers = self._keeps_layers or "states" in self.__dict__
+        if self._layers is not None:
+            touched = np.unique(_ends(graph - self.graph, placed.numbers))
+            touched = np.union1d(touched, _ends(self.graph - graph, self.numbers))
+            self._layers.follow(placed.messages, placed.on_device(touched))
+            placed._layers = self._layers
+        return placed
+
+    # --- scores -------------------------------------------------------------------------------------------------
+
+    def parts(self, anchors: NDArray[np.integer], numbers: NDArray[np.int64]) -> list[Parts]:
+        """What the scores of all tails are made of, some queries at a time; with a channel per query."""
+        step = self._at_once(None, forward=True)
+        queries = zip(self.on_device(anchors).split(step), self.on_device(numbers).split(step), strict=True)
+        with torch.no_grad():
+            return [self.channels.parts(self.matrices, heads, relations) for heads, relations in queries]
+
+    @torch.no_grad()
+    def scores(
+        self,
+        anchors: NDArray[np.int32],
+        numbers: NDArray[np.int64],
+        candidates: NDArray[np.int32] | None,
+        *,
+        forward: bool,
+    ) -> NDArray[np.float32]:  # query candidate
+        """Candidates as tails of the anchors, or else as heads; some queries at a time."""
+        score = self._tail_scores if forward else self._head_scores
+        step = self._at_once(candidates, forward=forward)
+        pieces = [
+            score(anchors[piece], numbers[piece], None if candidates is None else candidates[piece])
+            for piece in (slice(start, start + step) for start in range(0, len(anchors), step))
+        ]
+        return np.concatenate([array_of(piece) for piece in pieces])
+
+    def _at_once(self, candidates: NDArray[np.int32] | None, *, forward: bool) -> int:
+        architecture = self.model.architecture
+        numbers = self.graph.num_entities * architecture.num_slots
+        if self.initial != "head":
+            bodies = 1 if forward else self.graph.num_entities if candidates is None else candidates.shape[1]
+            numbers = bodies * architecture.num_slots * architecture.num_channels
+        return max(1, _MOST_NUMBERS // max(1, numbers))
+
+    def _tail_scores(
+        self, anchors: NDArray[np.int32], numbers: NDArray[np.int64], candidates: NDArray[np.int32] | None
+    ) -> Tensor:
+        heads, relations = self.on_device(anchors), self.on_device(numbers)
+        tails = None if candidates is None else self.on_device(candidates)
+        if self.initial == "private":
+            return self.exact.scores(heads, relations, tails)
+        if self.initial == "head":
+            scores = self.channels.parts(self.matrices, heads, relations).total
+            return scores if tails is None else scores.gather(1, tails)
+        bodies = self.model.bodies(self.matrices, self.states, heads, relations)
+        if tails is None:
+            return all_tail_scores(bodies, self.states)
+        return tail_scores(bodies, self.states, tails)
+
+    def _head_scores(
+        self, anchors: NDArray[np.int32], numbers: NDArray[np.int64], candidates: NDArray[np.int32] | None
+    ) -> Tensor:
+        if candidates is None:
+            candidates = np.tile(np.arange(self.graph.num_entities, dtype=np.int32), (len(anchors), 1))
+        heads, tails = self.on_device(candidates), self.on_device(anchors)
+        relations = self.on_device(numbers)
+        width = heads.shape[1]
+        if self.initial == "private":
+            flat = self.exact.scores(
+                heads.flatten(), relations.repeat_interleave(width), tails.repeat_interleave(width)[:, None]
+            )
+            return flat.view(-1, width)
+        return self.model.head_scores(self.matrices, self.states, heads, relations, tails)
+
+    def on_device(self, ids: NDArray[np.integer]) -> Tensor:
+        """Ids where the model is."""
+        return torch.from_numpy(ids.astype(np.int64)).to(self.model.device)
+
+
+def _ends(facts: KnowledgeGraph, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Who is at an end of facts of learned relations."""
+    learned = numbers[facts.relation_ids] >= 0
+    return np.concatenate([facts.heads[learned], facts.tails[learned]]).astype(np.int64)
+
+
+def array_of(scores: Tensor) -> NDArray[np.float32]:
+    """On the CPU, for everyone else."""
+    result: NDArray[np.float32] = scores.cpu().numpy()
+    return result

@@ -1,0 +1,128 @@
+"""Facts that come and go: the answers are those of a computation from scratch, and little is computed again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from predicting_worlds import RELATIONS, random_graph, random_model
+
+from reshuffle.errors import UnknownNameError
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.evidence import EVIDENCE
+from reshuffle.model.initial import KINDS
+from reshuffle.model.reshuffle import Architecture
+from reshuffle.model.updating import Draw
+
+
+def all_scores(answers: ModelAnswers) -> np.ndarray:
+    """Every question that the graph can be asked."""
+    entities, relations = answers.graph.num_entities, len(answers.graph.relations)
+    anchors, numbers = np.divmod(np.arange(entities * relations, dtype=np.int32), relations)
+    learned = answers.learned_relations[numbers]
+    found = [
+        answers.scores(anchors[learned], numbers[learned].astype(np.int32), side=side, candidates=None)
+        for side in ("tail", "head")
+    ]
+    return np.stack(found)
+
+
+def answers_of(seed: int, initial: str, **changes: Any) -> ModelAnswers:
+    options = {"slot_weights": True, "evidence": EVIDENCE} if initial == "head" else {"num_channels": 6}
+    model = random_model(
+        seed, **{"initial": "bits" if initial == "private" else initial, **options, **changes}
+    )
+    return ModelAnswers(model, RELATIONS, random_graph(seed), seed=seed, initial=initial)
+
+
+def some_facts(chance: np.random.Generator, count: int) -> list[tuple[str, str, str]]:
+    """Between old entities and new ones, one of them of a relation that no model knows."""
+    names = [f"e{n}" for n in range(7)] + ["new", "newer"]
+    relations = [*RELATIONS, "likes"]
+    return [
+        (names[chance.integers(9)], relations[chance.integers(3)], names[chance.integers(9)])
+        for _ in range(count)
+    ]
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(KINDS),
+    st.booleans(),
+    st.lists(st.sampled_from(["add", "remove"]), min_size=1, max_size=4),
+)
+@settings(max_examples=60)
+def test_updates_equal_recomputation(seed: int, initial: str, identity: bool, steps: list[str]) -> None:
+    chance = np.random.default_rng(seed)
+    answers = answers_of(seed, initial, identity=identity)
+    all_scores(answers)
+    for step in steps:
+        facts = list(answers.graph)
+        if step == "add":
+            answers.add(some_facts(chance, 3))
+        else:
+            answers.remove([facts[chance.integers(len(facts))] for _ in range(2)])
+        assert np.array_equal(all_scores(answers), all_scores(answers.on(answers.graph)))
+
+
+def test_adding_is_a_union_and_removing_a_difference() -> None:
+    answers = answers_of(1, "bits")
+    before = set(answers.graph)
+    answers.add(iter([("x", "r", "z"), ("x", "r", "y")]))
+    assert set(answers.graph) == before | {("x", "r", "z")}
+    answers.remove([("x", "r", "z"), ("z", "r", "x")])
+    assert set(answers.graph) == before
+    assert "z" in answers.graph.entities  # names stay
+
+
+def test_unknown_names_are_refused_before_anything_is_taken_back() -> None:
+    answers = answers_of(1, "bits")
+    before = set(answers.graph)
+    for triple, message in (
+        (("x", "r", "yy"), "unknown entity 'yy'"),
+        (("x", "rr", "y"), "unknown relation 'rr'"),
+    ):
+        with pytest.raises(UnknownNameError, match=message):
+            answers.remove([("x", "r", "y"), triple])
+    assert set(answers.graph) == before
+
+
+def test_only_what_changes_is_computed_again() -> None:
+    line = KnowledgeGraph([(f"e{n}", "r", f"e{n + 1}") for n in range(200)] + [("a", "s", "b")])
+    model = random_model(0, initial="continuous", num_layers=3, num_channels=4)
+    answers = ModelAnswers(model, RELATIONS, line, seed=3)
+    _ = answers.states
+    answers.add([("e50", "s", "e51")])  # computes all states again, and keeps every layer
+    layers = answers._placed._layers
+    assert layers is None
+    _ = answers.states
+    layers = answers._placed._layers
+    assert layers is not None and layers.recomputed == [202 + 1] * 3
+    answers.add([("e100", "s", "e101")])
+    assert answers._placed._layers is layers
+    assert layers.recomputed[0] == 2 and max(layers.recomputed) <= 6
+    assert torch.equal(answers.states, answers.on(answers.graph).states)
+
+
+@pytest.mark.parametrize("kind", ["bits", "official", "continuous", "shared"])
+def test_the_draw_of_an_entity_does_not_depend_on_who_comes_later(kind: str) -> None:
+    architecture = Architecture(num_slots=3, num_channels=5)
+    whole = Draw(kind, architecture, 7).next(20)
+    pieces = Draw(kind, architecture, 7)
+    assert torch.equal(torch.cat([pieces.next(count) for count in (1, 13, 0, 6)]), whole)
+    assert not torch.equal(Draw(kind, architecture, 8).next(20), whole)
+
+
+def test_predictions_and_reasons_see_the_new_facts() -> None:
+    answers = answers_of(1, "head")
+    answers.add([("lone", "r", "other"), ("other", "s", "third")])
+    assert answers.predict(head="lone", relation="r", top=100, known="mark")
+    (reason,) = answers.reasons("lone", "r", "third", most=1)
+    assert reason.facts == (("lone", "r", "other"), ("other", "s", "third"))
+    answers.remove([("other", "s", "third")])
+    assert answers.reasons("lone", "r", "third") == ()
