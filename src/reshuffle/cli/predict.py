@@ -48,13 +48,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.evaluation.unknown import unseen_facts  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     _check_usage(arguments)
     model = Reshuffle.load(arguments.model, device=arguments.device)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
-    found = _found(arguments, model.on(graph), console)
+    answers = model.on(graph)
+    if (passed_over := unseen_facts(answers)) is not None:
+        console.message(passed_over)
+    found = _found(arguments, answers, console)
     if arguments.output:
         found.write(arguments.output)
         text = f"{arguments.output}: {len(found):,} predictions"

@@ -117,6 +117,17 @@ def _missing(file: Path, place: Place) -> InputError:
     )
 
 
+def made_directory(directory: str | Path) -> Path:
+    """A directory to write to, made if need be."""
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot be made a directory: {error.strerror}", place=Place(str(directory)), hint="name another"
+        ) from error
+    return Path(directory)
+
+
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to; what lies there becomes `path` at the end, and vanishes if anything fails.

@@ -14,6 +14,7 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.matrices import SoftMatrices
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.examples import examples_of, numbers_of
 from reshuffle.learning.injection import injection_of, starting_points
@@ -23,6 +24,7 @@ from reshuffle.learning.storage import StoredModel, load_model, save_model
 from reshuffle.learning.training import Trainer
 from reshuffle.model.answering import ModelAnswers
 from reshuffle.model.confidence import Calibration
+from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import SILENT
@@ -246,6 +248,10 @@ class Reshuffle:
             ),
             directory,
         )
+
+    def export(self, directory: str | Path) -> list[Path]:
+        """Write the matrices and weights as Parquet with names (see `model/exporting.py`); `on(graph)` has states."""
+        return export_matrices(self.model, self.relations, self.identities, made_directory(directory))
 
     @classmethod
     def load(cls, directory: str | Path, *, device: str = "auto") -> Reshuffle:

@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
+from reshuffle.kg.files import made_directory
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.logs import TrainingLog
 from reshuffle.learning.memory import keep_freed_memory, memory_in_use
 from reshuffle.learning.ranges import check_trainable
-from reshuffle.learning.storage import made_directory
 from reshuffle.learning.training import DivergedError
 from reshuffle.progress import SILENT
 

@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError, MissingPackageError, Place, ReshuffleError
-from reshuffle.kg.files import written_whole
+from reshuffle.kg.files import made_directory, written_whole
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.storage import made_directory, to_toml
+from reshuffle.learning.storage import to_toml
 from reshuffle.learning.training import DivergedError
 from reshuffle.progress import SILENT
 

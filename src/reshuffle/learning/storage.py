@@ -19,7 +19,7 @@ from safetensors.torch import load, save_file
 
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, Place, ReshuffleError
-from reshuffle.kg.files import written_whole
+from reshuffle.kg.files import made_directory, written_whole
 from reshuffle.learning.injection import MODES, ChosenRules, Injection
 from reshuffle.learning.settings import Settings, read_toml
 from reshuffle.rules import RuleBase, write_rules
@@ -45,17 +45,6 @@ class StoredModel:
     heads_through_inverse: bool = True
     training: dict[str, Any] = field(default_factory=dict)  # how it came about; for people
     injection: Injection | None = None
-
-
-def made_directory(directory: str | Path) -> Path:
-    """A directory to write to, made if need be."""
-    try:
-        Path(directory).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot be made a directory: {error.strerror}", place=Place(str(directory)), hint="name another"
-        ) from error
-    return Path(directory)
 
 
 def save_model(model: StoredModel, directory: str | Path) -> None:

@@ -10,7 +10,9 @@ import torch
 from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph, Triple
+from reshuffle.kg.files import made_directory
 from reshuffle.model import questions
+from reshuffle.model.exporting import export_head_states, export_states
 from reshuffle.model.judgement import Judgement
 from reshuffle.model.missing import missing_links
 from reshuffle.model.placed import PlacedModel, array_of
@@ -18,6 +20,7 @@ from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -143,6 +146,13 @@ class ModelAnswers:
             if (rules := self._of_rules([parts.injected], number)) is None
             else questions.told(rules[0, answer]),
         )
+
+    def export(self, directory: str | Path, *, heads: Sequence[str] | None = None) -> list[Path]:
+        """Write the states of the entities, or those in the channels of given heads, as Parquet (see `exporting`)."""
+        folder = made_directory(directory)
+        if heads is None:
+            return [export_states(self._placed, folder)]
+        return [export_head_states(self._placed, heads, folder)]
 
     # --- updates (details in `updating`) -----------------------------------------------------------------------
 
