@@ -54,6 +54,27 @@ def test_layers_and_their_gradients_are_those_of_one_message_at_a_time(
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_entities_that_have_nothing_send_nothing_and_get_their_gradient_all_the_same(seed: int) -> None:
+    triples, graph = world(seed, identities=0)
+    matrices, _, weights = parameters(seed, identities=0)
+    states = torch.zeros(ENTITIES, SLOTS, CHANNELS)
+    states[seed % 4, :, 0] = 1.0  # one head in one channel: most entities are silent in the first layers
+    states[(seed + 3) % 7, 2, 3] = 0.5
+    states.requires_grad_()
+    edges = naive_model.edges_of(
+        triples, entities=ENTITIES, relations=RELATIONS, identities=0, hidden=frozenset()
+    )
+    fast = propagate(states, matrices, graph, num_layers=2)
+    slow = naive_model.propagate(states, matrices, edges, layers=2)
+    assert (fast.flatten(1) == 0).all(1).any()
+    torch.testing.assert_close(fast, slow)
+    for one, other in zip(
+        gradients(fast, weights, matrices), gradients(slow, weights, matrices), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
 def test_a_tie_leaves_the_gradient_with_the_state_itself() -> None:
     graph = MessageGraph.build(np.array([[0, 0, 1]]), num_entities=2, num_relations=1, num_identities=0)
     matrices = torch.ones(2, 1, 1, requires_grad=True)

@@ -42,8 +42,7 @@ class _MaxLayer(torch.autograd.Function):
         ctx: Any, states: Tensor, matrices: Tensor, graph: MessageGraph, edges: Tensor, room: Tensor
     ) -> Tensor:
         kernels = kernels_for(states.device)
-        messages = kernels.products(matrices, graph.relations, states, graph.heads, out=room)
-        received, winner = kernels.segment_max(messages.flatten(1), states.flatten(1), graph.starts, edges)
+        received, winner = kernels.layer(matrices, graph, states, edges, room)
         ctx.save_for_backward(states, matrices, winner)
         ctx.graph = graph
         return received.view_as(states)  # type: ignore[no-any-return]

@@ -6,6 +6,8 @@ Both modules have the same functions. Two are about products of matrices [relati
 - `products(matrices, relations, states, rows)`: B_r Z_e;
 - `products_back(gradient, ..., to_states=)`: its backward pass.
 
+One is a whole layer: `layer(matrices, graph, states, edges, room)`, new states and per coordinate which message won.
+
 The others see row-major tensors [row, column], column = slot x channel:
 
 - `segment_max(messages, states, starts, edges)`: new states, and per coordinate which message won;

@@ -54,6 +54,31 @@ def products_back(
     return partial.sum(0)
 
 
+def layer(
+    matrices: Tensor, graph: MessageGraph, states: Tensor, edges: Tensor, room: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The states after a layer, and the winners.
+
+    Where a channel belongs to one head, the first layers reach few entities: those with nothing send nothing.
+    """
+    speaking = torch.empty(len(states), dtype=torch.bool)
+    with threads_for(states.numel()):
+        _find_speaking(states.flatten(1).numpy(), speaking.numpy())
+    heard = torch.cat([speaking[graph.heads], speaking.new_zeros(1)])
+    work = room.numel() * states.shape[1]
+    with threads_for(work):
+        _products_of(
+            matrices.numpy(),
+            graph.relations.numpy(),
+            states.numpy(),
+            graph.heads.numpy(),
+            speaking.numpy(),
+            room.numpy(),
+        )
+    edges = torch.where(heard[edges], edges, graph.num_messages)
+    return segment_max(room.flatten(1), states.flatten(1), graph.starts, edges)
+
+
 def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     """The maximum of each state and the messages it receives; the winner is `len(messages)` where it kept its own."""
     received, winner = torch.empty_like(states), torch.empty(states.shape, dtype=torch.int32)
@@ -194,6 +219,26 @@ def _products(matrices, relations, states, rows, result):
         _add_product(matrices[relations[product]], states[rows[product]], result[product])
 
 
+@numba.njit(parallel=True, cache=True, nogil=True)
+def _find_speaking(states, result):
+    """Which rows are not all 0; NaN is not 0."""
+    for row in numba.prange(states.shape[0]):
+        result[row] = False
+        for column in range(states.shape[1]):
+            if states[row, column] != 0:
+                result[row] = True
+                break
+
+
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+def _products_of(matrices, relations, states, rows, wanted, result):
+    """Products of the wanted rows; the others are left as they are."""
+    for product in numba.prange(rows.shape[0]):
+        if wanted[rows[product]]:
+            result[product] = 0
+            _add_product(matrices[relations[product]], states[rows[product]], result[product])
+
+
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _is_zero(values):
     total = np.float32(0)
@@ -258,6 +303,8 @@ def _segment_max_back(
             if len(to_states) > 0:
                 kept = to_states[entity].reshape(-1)
                 _won_by(count, gradient[entity], winner[entity], kept)
+            if _is_zero(states[entity].ravel()):
+                continue  # it sent nothing, so nothing of it won
             for place in range(head_starts[entity], head_starts[entity + 1]):
                 message = head_messages[place]
                 flat = own.reshape(-1)

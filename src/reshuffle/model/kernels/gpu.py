@@ -41,6 +41,14 @@ def products_back(
     return torch.zeros_like(matrices).index_add_(0, relations, own)
 
 
+def layer(
+    matrices: Tensor, graph: MessageGraph, states: Tensor, edges: Tensor, room: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The states after a layer, and the winners."""
+    messages = products(matrices, graph.relations, states, graph.heads, out=room)
+    return segment_max(messages.flatten(1), states.flatten(1), graph.starts, edges)
+
+
 def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     """The maximum of each state and the messages it receives; the winner is `len(messages)` where it kept its own."""
     received, winner = (
