@@ -139,6 +139,19 @@ def test_confidences_are_smoothed_shares_of_the_training_graph() -> None:
             assert float(evidence.confidences[first, second]) == pytest.approx(share)
 
 
+def test_the_penalty_is_the_squares_of_what_is_free_per_relation_by_examples_where_told() -> None:
+    evidence = random_evidence(random_triples(2), 3)
+    examples = torch.tensor([0, 1, 3, 9])
+    equal = by_examples = 0.0
+    for relation in range(2 * RELATIONS):
+        rows = [evidence.of_role[relation], evidence.of_fact[relation], evidence.of_distance[relation]]
+        rows += [evidence.of_count[relation], evidence.of_degree[relation]]
+        squares = sum(float(row.square().sum()) for row in rows)
+        equal, by_examples = equal + squares, by_examples + squares / (1 + int(examples[relation]))
+    assert float(evidence.penalty()) == pytest.approx(equal, rel=1e-5)
+    assert float(evidence.penalty(examples)) == pytest.approx(by_examples, rel=1e-5)
+
+
 def test_negative_evidence_never_speaks_for_a_triple() -> None:
     triples = random_triples(1)
     graph, messages = graphs(triples)

@@ -115,6 +115,7 @@ class AllTails:
         data = trainer.data
         self._channels = trainer.model.head_channels(data.triples, num_entities=data.num_entities)
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
+        self._examples = torch.bincount(trainer.examples[:, 1], minlength=2 * data.num_relations)
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
         if trainer.model.evidence is not None:
@@ -129,12 +130,13 @@ class AllTails:
         scores = self._channels.parts(matrices, heads, relations, hidden=hidden).total
         positives = scores.gather(1, tails[:, None])
         loss = compared(trainer, positives, self._known.cleared(scores, heads, relations))
-        if trainer.model.evidence is None:
-            return loss
-        return (
-            loss
-            + trainer.settings.evidence_decay / trainer.settings.batch_size * trainer.model.evidence.penalty()
-        )
+        decay = trainer.settings.evidence_decay / trainer.settings.batch_size
+        if trainer.model.evidence is not None:
+            examples = self._examples if trainer.settings.evidence_prior == "examples" else None
+            loss = loss + decay * trainer.model.evidence.penalty(examples)
+        if trainer.model.injected is not None:
+            loss = loss + decay * trainer.model.injected.penalty()
+        return loss
 
     def _hidden(self, targets: Tensor) -> Tensor | None:
         """The targets, and up to a share of all other facts: other graphs may be less complete than this one."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Redraw = Literal["once", "step", "call"]
 Schedule = Literal["constant", "linear"]
 Metric = Literal["hits@10", "mrr"]
+Prior = Literal["equal", "examples"]
 
 _WARM_UP = 20  # steps in which a scheduled learning rate rises to its height
 _LAST_SHARE = 0.1  # of it that is left in the end
@@ -57,6 +58,7 @@ class TrainingSettings:
     schedule: Schedule = "constant"  # "linear": the learning rate falls to a tenth over max_epochs
     max_gradient: float = 0.0  # longer gradients are shortened to this; 0: never
     evidence_decay: float = 0.001  # how strongly free weights of evidence are pulled to 0
+    evidence_prior: Prior = "equal"  # "examples": divided by how many examples the relation has
     select_by: Metric = "hits@10"  # of the validation triples: what the best epoch is best in
     seed: int = 1
 

@@ -130,15 +130,16 @@ class Evidence(nn.Module):
         confidences = both / (both.diagonal() + _SMOOTHING)
         self.confidences.copy_(confidences.fill_diagonal_(0))  # having the role already is counted on its own
 
-    def penalty(self) -> Tensor:
+    def penalty(self, examples: Tensor | None = None) -> Tensor:
         """The squares of what is free per relation: few facts should not teach much about one of them.
 
         Free weights can tell single entities of the training graph by what only they have, and that is worth nothing
-        on another graph.
+        on another graph. With the number of examples [relation], relations that have many are held back less.
         """
-        rows = {"of_role": None, "of_fact": None, "of_count": -1, "of_degree": -1, "of_distance": -1}
-        free = [getattr(self, name)[:end] for name, end in rows.items() if hasattr(self, name)]
-        return torch.stack([weights.square().sum() for weights in free]).sum()
+        last = {"of_role": None, "of_fact": None, "of_count": -1, "of_degree": -1, "of_distance": -1}
+        free = [getattr(self, name)[:end] for name, end in last.items() if hasattr(self, name)]
+        squares = torch.stack([weights.square().reshape(len(weights), -1).sum(1) for weights in free]).sum(0)
+        return (squares if examples is None else squares / (1 + examples)).sum()
 
     def parts(
         self,
