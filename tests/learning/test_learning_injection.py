@@ -217,6 +217,15 @@ def test_weights_are_learned_and_stay_where_nothing_is_known() -> None:
     assert abs(weights["citizenOf"] - 4.0) > 1e-3
 
 
+def test_a_strong_pull_keeps_the_weights_of_rules() -> None:
+    moved = [
+        (block.logits - block.logits[-1]).abs().max().item()
+        for decay in (0.0, 1e4)
+        if (block := fitted(evidence_decay=decay).model.injected) is not None
+    ]
+    assert moved[1] < 0.5 * moved[0]
+
+
 def test_rules_to_refine_are_where_the_learned_matrices_start() -> None:
     started = fitted(fit={"inject_mode": "refine"}, learning_rate=1e-12)
     assert started.model.injected is None

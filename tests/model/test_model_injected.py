@@ -149,3 +149,13 @@ def test_constraints_without_rules_are_refused() -> None:
     bare = OrderingConstraints(("a",), np.zeros((1, 1), dtype=np.int32))
     with pytest.raises(ReshuffleError, match="constraints without their rules cannot be injected"):
         InjectedBlock(bare, ["a"])
+
+
+def test_the_penalty_pulls_weights_back_to_where_they_started() -> None:
+    block = InjectedBlock(constraints_for(parse_rules("a(X, Y) -> b(X, Y)")), ["a", "b"])
+    assert block.penalty() == 0
+    assert block.weights().tolist() == pytest.approx([4.0] * 4, abs=1e-3)
+    block.logits.data[1] -= 2.0
+    block.penalty().backward()
+    assert block.logits.grad is not None
+    assert block.logits.grad.tolist() == pytest.approx([0.0, -4.0, 0.0, 0.0])

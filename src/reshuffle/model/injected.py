@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
 
 _START = 4.0  # the weight that a relation's rules start with; where nothing is learned about it, it stays
+_LEVEL = math.log(math.expm1(_START))  # softplus of it is the start
 _LIGHTEST = 1e-4
 _MOST_NODES = 1 << 27  # (channel, entity, slot) that are searched at a time
 
@@ -121,12 +122,15 @@ class InjectedBlock(nn.Module):
         pairs = np.array([pair for pairs in decisive for pair in pairs], dtype=np.int64).reshape(-1, 2)
         self.register_buffer("pair_starts", torch.from_numpy(starts), persistent=False)
         self.register_buffer("pairs", torch.from_numpy(pairs), persistent=False)
-        level = math.log(math.expm1(_START))  # softplus of it is the start
-        self.logits = nn.Parameter(torch.full((2 * len(self.relations),), level))
+        self.logits = nn.Parameter(torch.full((2 * len(self.relations),), _LEVEL))
 
     def weights(self) -> Tensor:  # relation
         """Strictly positive, so that 0 still means captured."""
         return softplus(self.logits) + _LIGHTEST
+
+    def penalty(self) -> Tensor:
+        """How far the weights have moved: few facts should not talk a model out of the rules that it was given."""
+        return (self.logits - _LEVEL).square().sum()
 
     def speaks_of(self, relation: int) -> bool:
         """Does some rule derive the relation, or the one whose inverse it is?"""
