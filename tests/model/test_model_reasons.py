@@ -159,7 +159,23 @@ def test_several_walks_are_several_reasons_in_text_json_and_mermaid() -> None:
 def test_what_nothing_leads_to_has_no_reason() -> None:
     explanation = chain().explain("a", "t", "x")
     assert not explanation.supported and explanation.met == 0
-    assert "nothing supports it" in str(explanation)
+    assert str(explanation).splitlines()[1:3] == ["nothing leads to it", "nothing supports it"]
+
+
+def test_a_walk_that_leads_to_many_supports_nobody() -> None:
+    """In the channel of a, everyone that r and s reach is met in part: only c by both of them."""
+    answers = chain()
+    best, other = answers.explain("a", "t", "c"), answers.explain("a", "t", "b")
+    assert other.reasons and other.judgement.constraint_score < best.judgement.constraint_score
+    scores = answers.scored(question_of(answers, "t", head="a")).constraint
+    for explanation in (best, other):
+        left_out = [answers.graph.entities.id(name) for name in ("a", explanation.judgement.triple[2])]
+        lower = float((np.delete(scores, left_out) < explanation.judgement.constraint_score).mean())
+        assert explanation.better_than == lower
+        captured = explanation.judgement.captured
+        assert explanation.supported == (captured or lower >= 0.9)
+    assert not other.supported
+    assert f"which fits better than {other.better_than:.0%} of the others\nnothing supports it" in str(other)
 
 
 def test_a_fact_is_known_and_explained_without_itself() -> None:

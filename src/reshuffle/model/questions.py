@@ -178,7 +178,11 @@ def explain(answers: ModelAnswers, triple: Triple, *, most: int, side: Side) -> 
         Remark(kind, float(values[answer]), float(values.mean()), _words(answers, kind, question, answer))
         for kind, values in scored.evidence.items()
     )
-    return Explanation(scored.judged(triple, answer), bool(facts[answer]), sure, met, found, remarks)
+    others = np.delete(scored.constraint, [answer, question.anchor])
+    better_than = float((others < scored.constraint[answer]).mean()) if len(others) else 0.0
+    return Explanation(
+        scored.judged(triple, answer), bool(facts[answer]), sure, met, better_than, found, remarks
+    )
 
 
 def _asked(answers: ModelAnswers, triple: Triple, side: Side) -> tuple[Question, int]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reshuffle.model.judgement import Judgement
 
 _LITTLE = 0.1  # points of the score
+_MOST = 0.9  # of the other candidates
 
 
 @dataclass(frozen=True)
@@ -89,21 +90,26 @@ class Remark:
 class Explanation:
     """A judgement, the reasons for it, and what the evidence looked at.
 
-    `met` is the share of what the relation asks for that the tail has, from 0 to 1. A fact is explained as if it were
-    not there: it is no reason for itself.
+    `met` is the share of what the relation asks for that the tail has, and `better_than` the share of the other
+    candidates, but for the entity asked about, that the constraints fit less well; both from 0 to 1. A fact is explained
+    as if it were not there: it is no reason for itself.
     """
 
     judgement: Judgement
     known: bool
     confidence: float | None
     met: float
+    better_than: float
     reasons: tuple[Reason, ...]
     remarks: tuple[Remark, ...]
 
     @property
     def supported(self) -> bool:
-        """Is it a fact, or is there a reason for it?"""
-        return self.known or bool(self.reasons)
+        """Is it a fact, or captured, or do reasons make it fit better than nine of ten others?
+
+        In a soft model something leads almost everywhere, so that there being a reason says little.
+        """
+        return self.known or self.judgement.captured or (bool(self.reasons) and self.better_than >= _MOST)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -112,6 +118,7 @@ class Explanation:
             "known": self.known,
             "confidence": self.confidence,
             "met": self.met,
+            "better_than": self.better_than,
             "supported": self.supported,
             "reasons": [reason.to_dict() for reason in self.reasons],
             "remarks": [remark.to_dict() for remark in self.remarks],
@@ -124,9 +131,12 @@ class Explanation:
     def __str__(self) -> str:
         lines = [_verdict(self)]
         if not self.reasons:
-            lines.append("nothing else in the graph leads to it" if self.known else "nothing supports it")
+            lines.append("nothing else in the graph leads to it" if self.known else "nothing leads to it")
         else:
-            lines.append(f"{self.met:.0%} of what the relation asks for is met")
+            fit = f"which fits better than {self.better_than:.0%} of the others"
+            lines.append(f"{self.met:.0%} of what the relation asks for is met, {fit}")
+        if not self.supported:
+            lines.append("nothing supports it")
         for number, reason in enumerate(self.reasons, start=1):
             lines += ["", f"reason {number}: {reason}"]
         return "\n".join([*lines, *([""] if self.remarks else []), *map(str, self.remarks)])
