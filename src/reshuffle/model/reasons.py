@@ -91,8 +91,8 @@ class Explanation:
     """A judgement, the reasons for it, and what the evidence looked at.
 
     `met` is the share of what the relation asks for that the tail has, and `better_than` the share of the other
-    candidates, but for the entity asked about, that the constraints fit less well; both from 0 to 1. A fact is explained
-    as if it were not there: it is no reason for itself.
+    candidates, but for the entity asked about, that the constraints fit less well; both from 0 to 1. A fact is
+    explained as if it were not there: it is no reason for itself.
     """
 
     judgement: Judgement
