@@ -216,3 +216,25 @@ def test_asking_for_no_reason_or_for_unknown_names() -> None:
 
 def test_head_and_tail_alike_have_no_walk() -> None:
     assert chain().reasons("a", "t", "a") == ()
+
+
+def test_injected_rules_prove_what_they_capture() -> None:
+    facts = KnowledgeGraph(
+        [(f"p{n}", "bornIn", f"c{n % 4}") for n in range(12)]
+        + [(f"c{n}", "cityIn", f"s{n % 2}") for n in range(4)]
+        + [(f"p{n}", "citizenOf", f"s{n % 2}") for n in range(6)]
+    )
+    rules = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)")
+    model = Reshuffle(device="cpu", num_slots=4, num_layers=2, max_epochs=1, epoch_steps=1, batch_size=8)
+    answers = model.fit(facts, inject=rules).on(facts)
+    for triple in (("p7", "citizenOf", "s1"), ("p1", "citizenOf", "s1")):  # one to predict, one that is known
+        explanation = answers.explain(*triple)
+        assert explanation.known == (triple in facts)
+        assert "injected" in explanation.judgement.captured_by and explanation.supported
+        (proof,) = explanation.proofs
+        check_proof(proof, rules, facts)
+        assert f"by injected rules:\n{proof}" in str(explanation)
+        assert explanation.to_dict()["proofs"] == [proof.to_dict()]
+    other = answers.explain("p7", "citizenOf", "s0")
+    assert other.proofs == () and "injected" not in other.judgement.captured_by
+    assert "proofs" not in other.to_dict()

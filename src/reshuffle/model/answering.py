@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from reshuffle.model.supporting import Supports
     from reshuffle.model.walking import Walks
     from reshuffle.progress import Progress
+    from reshuffle.reasoning.proofs import Proof
 
 
 class ModelAnswers:
@@ -252,6 +253,12 @@ class ModelAnswers:
     def supports(self) -> Supports:
         """What the search for reasons needs."""
         return self._placed.supports
+
+    def rule_proofs(self, triple: Triple, *, most: int) -> tuple[Proof, ...]:
+        """How injected rules derive a triple that they capture; that it is a fact is no derivation."""
+        answers = self._placed.rule_answers
+        found = () if answers is None else answers.proofs(*triple, most=most + 1)
+        return tuple(proof for proof in found if proof.rule is not None)[:most]
 
     def walks(self, question: Question, answer: int, *, most: int) -> Walks:
         """How the answer is reached from the anchor, as if the fact itself were not there."""

@@ -14,6 +14,7 @@ from reshuffle.model.propagation import propagate
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 from reshuffle.model.supporting import Supports
 from reshuffle.model.updating import Draw, LayeredStates
+from reshuffle.reasoning import Reasoner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from reshuffle.model.messages import MessageGraph
     from reshuffle.model.reaching import HeadChannels, Parts
     from reshuffle.model.reshuffle import ReshuffleModel
+    from reshuffle.reasoning import Answers
 
 _MOST_NUMBERS = 1 << 26  # of bodies held at a time
 
@@ -99,6 +101,12 @@ class PlacedModel:
         """What the search for reasons needs; as much of it as does not depend on the question."""
         by_slot = self.initial != "head"
         return Supports(self.model, self.matrices, self.channels.graph, self.triples, by_slot=by_slot)
+
+    @cached_property
+    def rule_answers(self) -> Answers | None:
+        """What the injected rules entail, where there are any."""
+        block = self.model.injected
+        return None if block is None else Reasoner(block.constraints).on(self.graph)
 
     @torch.no_grad()
     def moved(self, graph: KnowledgeGraph) -> PlacedModel:

@@ -180,9 +180,9 @@ def explain(answers: ModelAnswers, triple: Triple, *, most: int, side: Side) -> 
     )
     others = np.delete(scored.constraint, [answer, question.anchor])
     better_than = float((others < scored.constraint[answer]).mean()) if len(others) else 0.0
-    return Explanation(
-        scored.judged(triple, answer), bool(facts[answer]), sure, met, better_than, found, remarks
-    )
+    judged = scored.judged(triple, answer)
+    proofs = answers.rule_proofs(triple, most=most) if judged.injected == 0 else ()
+    return Explanation(judged, bool(facts[answer]), sure, met, better_than, found, remarks, proofs)
 
 
 def _asked(answers: ModelAnswers, triple: Triple, side: Side) -> tuple[Question, int]:

@@ -102,6 +102,8 @@ class Explanation:
     better_than: float
     reasons: tuple[Reason, ...]
     remarks: tuple[Remark, ...]
+    proofs: tuple[Proof, ...] = ()
+    """How injected rules derive it."""
 
     @property
     def supported(self) -> bool:
@@ -122,6 +124,7 @@ class Explanation:
             "supported": self.supported,
             "reasons": [reason.to_dict() for reason in self.reasons],
             "remarks": [remark.to_dict() for remark in self.remarks],
+            **({"proofs": [proof.to_dict() for proof in self.proofs]} if self.proofs else {}),
         }
 
     def to_mermaid(self) -> str:
@@ -137,6 +140,8 @@ class Explanation:
             lines.append(f"{self.met:.0%} of what the relation asks for is met, {fit}")
         if not self.supported:
             lines.append("nothing supports it")
+        for proof in self.proofs:
+            lines += ["", f"by injected rules:\n{proof}"]
         for number, reason in enumerate(self.reasons, start=1):
             lines += ["", f"reason {number}: {reason}"]
         return "\n".join([*lines, *([""] if self.remarks else []), *map(str, self.remarks)])
