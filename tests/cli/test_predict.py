@@ -54,8 +54,6 @@ def test_a_table_with_reasons(files, capsys):
         "grandparent",
         "--top",
         "2",
-        "--reasons",
-        "1",
     ]
     assert main(command) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -74,9 +72,12 @@ def test_heads_known_ones_and_json(trained, capsys):
     assert len(rows) == 13 and all(row["tail"] == "p3" and len(row["reasons"]) <= 2 for row in rows)
     assert sorted(rows[0]["evidence"]) == ["negative", "proximity", "unary"]
     assert rows == sorted(rows, key=lambda row: -row["score"])
-    assert main(command) == 0
+    assert main([*command, "--reasons", "0"]) == 0
     rows = json.loads(capsys.readouterr().out)["predictions"]
     assert len(rows) == 12 and "p2" not in {row["head"] for row in rows} and "reasons" not in rows[0]
+    assert main(command) == 0
+    rows = json.loads(capsys.readouterr().out)["predictions"]
+    assert max(len(row["reasons"]) for row in rows) == 1
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
@@ -97,7 +98,7 @@ def test_all_links_of_all_relations(trained, capsys):
     assert main(["predict", *trained, "--all", "--top", "300", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["predictions"]
     assert {row["relation"] for row in rows} == {"parent", "grandparent"}
-    assert not any(row["known"] for row in rows)
+    assert not any(row["known"] or "reasons" in row for row in rows)
 
 
 def test_no_new_link_exits_with_1(files, tmp_path: Path, capsys):
@@ -142,6 +143,16 @@ def test_bad_usage(files, arguments, message, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["predict", *files, *arguments])
     assert stopped.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_facts_of_relations_never_learned_are_told(files, tmp_path: Path, capsys):
+    facts = tmp_path / "more.tsv"
+    facts.write_text(FACTS + "ann\tlikes\tbob\n", encoding="utf-8")
+    assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "grandparent"]) == 0
+    told = capsys.readouterr().err
+    assert told == "1 of 6 facts are passed over, of relations never seen in training: 'likes' (1)\n"
+    assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "likes"]) == 2
+    assert "the model has not learned the relation 'likes'" in capsys.readouterr().err
 
 
 def test_no_model(files, tmp_path: Path, capsys):

@@ -79,6 +79,8 @@ def test_a_confidence_is_kept_with_the_model(trained: Reshuffle, tmp_path: Path)
     head, relation, _ = next(iter(facts))
     assert older.on(facts).predict(head=head, relation=relation)[0].confidence is None
     assert trained.on(facts).predict(head=head, relation=relation)[0].confidence is not None
+    assert trained.on(facts, initial="head").calibration == trained.calibration
+    assert trained.on(facts, initial="private").calibration is None  # it was fitted to other scores
 
 
 def test_without_validation_triples_there_is_none() -> None:

@@ -1,7 +1,7 @@
 """Print the best new links of a model, with names, scores and reasons.
 
 reshuffle predict model facts.tsv --head ada --relation speaks --reasons 2
-reshuffle predict model facts.tsv --relation speaks --tail english --top 5
+reshuffle predict model facts.tsv --relation speaks --tail english --top 5 --reasons 0
 reshuffle predict model facts.tsv --all --top 100 -o missing.csv
 
 MODEL is a directory that `reshuffle train` wrote. --all looks for the most plausible missing links of the whole graph,
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--known", choices=("exclude", "mark"), default="exclude", help="leave facts out, or mark them"
     )
     parser.add_argument(
-        "--reasons", type=int, default=0, metavar="N", help="up to N reasons for each link (default 0)"
+        "--reasons", type=int, metavar="N", help="up to N for each link (default 1; none with --all or -o)"
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="write the table: .parquet, .csv or .tsv")
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     _check_usage(arguments)
+    reasons = _reasons(arguments)
     model = Reshuffle.load(arguments.model, device=arguments.device)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = model.on(graph)
@@ -63,8 +64,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         found.write(arguments.output)
         text = f"{arguments.output}: {len(found):,} predictions"
         console.result(text, {"file": arguments.output, "predictions": len(found)})
+    elif console.json:
+        console.result("", found.to_dict(reasons=reasons))
     else:
-        console.result(_text(found, arguments.reasons), found.to_dict(reasons=arguments.reasons))
+        console.result(_text(found, reasons), {})
     return 0 if any(not row.known for row in found) else 1
 
 
@@ -75,10 +78,17 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if not arguments.all and (len(ends) != 1 or arguments.relation is None):
         arguments.usage_error("give --head H --relation R, or --relation R --tail T, or --all")
     for name, least in (("top", 1), ("reasons", 0)):
-        if getattr(arguments, name) < least:
-            raise InputError(f"--{name} {getattr(arguments, name)}", hint=f"give {least} or more")
+        if (given := getattr(arguments, name)) is not None and given < least:
+            raise InputError(f"--{name} {given}", hint=f"give {least} or more")
     if arguments.output and arguments.reasons:
         arguments.usage_error("--reasons are printed: leave out -o, or take --json")
+
+
+def _reasons(arguments: argparse.Namespace) -> int:
+    """How many for each link."""
+    if arguments.reasons is not None:
+        return int(arguments.reasons)
+    return 0 if arguments.all or arguments.output else 1
 
 
 def _found(arguments: argparse.Namespace, answers: ModelAnswers, console: Console) -> Predictions:

@@ -156,7 +156,8 @@ class Reshuffle:
     ) -> ModelAnswers:
         """The model's answers about a graph, of the same relations and any entities.
 
-        `initial`: another kind of initial states than in training; "private" answers without chance.
+        `initial`: another kind of initial states than in training; "private" answers without chance. Other kinds have
+        other scores, for which there are no calibrated confidences.
         """
         return ModelAnswers(
             self.model,
@@ -166,7 +167,7 @@ class Reshuffle:
             training_types=self._types,
             initial=initial,
             heads_through_inverse=self._heads_through_inverse,
-            calibration=self.calibration,
+            calibration=self.calibration if initial in (None, self.settings.architecture.initial) else None,
         )
 
     def summary(self) -> dict[str, Any]:
