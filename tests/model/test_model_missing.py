@@ -77,3 +77,19 @@ def test_progress_counts_questions() -> None:
     answers.missing(progress=progress)
     questions = len({(head, relation) for head, relation, _ in answers.graph})
     assert seen[0] == ("missing links", questions, " questions") and sum(seen[1:]) == questions
+
+
+@pytest.mark.parametrize("most", [1, 30, 100])
+def test_no_more_scores_are_held_than_allowed(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = random_answers(2)
+    asked: list[int] = []
+    whole = answers.scored_all
+
+    def counted(anchors, relations, *, side):
+        asked.append(len(anchors) * answers.graph.num_entities)
+        return whole(anchors, relations, side=side)
+
+    monkeypatch.setattr(answers, "scored_all", counted)
+    monkeypatch.setattr(missing, "_MOST_SCORES", most)
+    answers.missing(top=3)
+    assert len(asked) > 1 and max(asked) <= max(most, answers.graph.num_entities)
