@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.model.exact import ExactScores
+from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.propagation import propagate
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 from reshuffle.model.supporting import Supports
@@ -131,7 +132,8 @@ class PlacedModel:
         """What the scores of all tails are made of, some queries at a time; with a channel per query."""
         step = self._at_once(None, forward=True)
         queries = zip(self.on_device(anchors).split(step), self.on_device(numbers).split(step), strict=True)
-        with torch.no_grad():
+        work = len(anchors) * self.messages.num_messages * self.model.architecture.num_slots**2
+        with torch.no_grad(), all_threads_for(work):
             return [self.channels.parts(self.matrices, heads, relations) for heads, relations in queries]
 
     @torch.no_grad()

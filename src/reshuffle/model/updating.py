@@ -15,6 +15,7 @@ from torch import Tensor
 
 from reshuffle.model.initial import initial_states
 from reshuffle.model.kernels import kernels_for
+from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.propagation import propagate
 
 if TYPE_CHECKING:
@@ -70,13 +71,16 @@ class LayeredStates:
         self._make_room(graph.num_entities - before)
         changed = torch.arange(before, graph.num_entities, device=touched.device)
         self.recomputed = []
+        each = self._layers[0].shape[1:].numel() * self._matrices.shape[1]
         for layer in range(1, len(self._layers)):
-            affected = torch.unique(torch.cat([touched, changed, _neighbours(graph, changed)]))
-            found = _received(self._layers[layer - 1], self._matrices, graph, affected)
-            old = self._layers[layer][affected]
-            differs = (found != old).flatten(1).any(1) | (affected >= before)
-            self._layers[layer][affected] = found
-            changed = affected[differs]
+            # Threads that wait for each other cost more than the few rows of a small change.
+            with all_threads_for(each * (len(touched) + len(changed))):
+                affected = torch.unique(torch.cat([touched, changed, _neighbours(graph, changed)]))
+                found = _received(self._layers[layer - 1], self._matrices, graph, affected)
+                old = self._layers[layer][affected]
+                differs = (found != old).flatten(1).any(1) | (affected >= before)
+                self._layers[layer][affected] = found
+                changed = affected[differs]
             self.recomputed.append(len(affected))
 
     def _make_room(self, count: int) -> None:
