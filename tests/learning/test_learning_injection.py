@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
+from benchmarks import injection
 from hypothesis import given, settings
 
 from reshuffle.cli.main import main
@@ -201,6 +202,24 @@ def test_a_relation_without_a_fact_is_known_from_its_rules() -> None:
     assert answers.judge("b", "understands", "l").captured_by == ()
 
 
+def test_rules_follow_facts_that_come_and_go() -> None:
+    answers = fitted().on(FACTS)
+    assert answers.judge("p7", "citizenOf", "s0").captured_by == ()
+    answers.add([("p7", "bornIn", "c2"), ("new", "bornIn", "c3")])
+    assert answers.judge("p7", "citizenOf", "s0").captured_by == ("injected",)
+    assert answers.judge("new", "citizenOf", "s1", side="head").captured_by == ("injected",)
+    answers.remove([("p7", "bornIn", "c2")])
+    assert answers.judge("p7", "citizenOf", "s0").captured_by == ()
+
+
+def test_links_of_a_whole_graph_count_what_the_rules_say() -> None:
+    answers = fitted().on(FACTS | KnowledgeGraph([("p7", "citizenOf", "s0")]))
+    found = {link.triple: link for link in answers.missing(relation="citizenOf", top=100)}
+    link = found[next(triple for triple in found if triple[0] == "p7" and triple[2] == "s1")]
+    assert link.injected == 0
+    assert link.score == pytest.approx(answers.judge(*link.triple).score, rel=1e-5)
+
+
 def test_without_rules_nothing_changes() -> None:
     plain = Reshuffle(device="cpu", **QUICK).fit(FACTS, valid=VALID)
     assert plain.injection is None
@@ -314,6 +333,23 @@ def test_a_training_with_rules_goes_on_after_a_kill(
             fitted(other, fit={**kept, "resume": True}, max_epochs=3)
     resumed = fitted(fit={**kept, "resume": True}, max_epochs=3)
     np.testing.assert_array_equal(all_scores(resumed, "tail"), all_scores(whole, "tail"))
+
+
+def test_the_page_shows_the_stored_results() -> None:
+    content = injection.PAGE.read_text(encoding="utf-8")
+    assert injection.page_with(content, injection.table()) == content
+
+
+def test_the_stored_results_are_whole_and_say_what_the_page_claims() -> None:
+    results = injection.stored()
+    assert {"command", "hardware", "settings", "protocol"} < set(results)
+    cells = injection.chosen(results["cells"])
+    assert len(results["cells"]) == len(injection.RATES) * len(cells)
+    assert len(cells) == len(injection.WAYS) * len(injection.SHARES) * len(injection.SEEDS)
+    mrr = {(one["way"], one["share"], one["seed"]): one["metrics"]["mrr"] for one in cells}
+    for share in injection.SHARES:
+        for seed in injection.SEEDS:
+            assert mrr["frozen", share, seed] > mrr["half", share, seed] > mrr["no", share, seed]
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,145 @@
+"""Does it help to inject known rules where there are few facts? `python -m benchmarks.injection run`, then `page`.
+
+Families, of whose training facts a small share is kept. Each way is trained with each learning rate, and the one that
+ranks the validation triples of the training population best is evaluated on the other population, with all its facts.
+Cells that stand in the result file are not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+from pathlib import Path
+from statistics import mean, pstdev
+from typing import Any
+
+import numpy as np
+
+from reshuffle.evaluation import evaluate
+from reshuffle.kg import KnowledgeGraph, written_whole
+from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.settings import Settings
+from reshuffle.rules import RuleBase
+from reshuffle.rules.families import families
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "injection.json"
+PAGE = ROOT / "docs" / "how-to" / "inject-rules.md"
+BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+SHARES, SEEDS, RATES = (0.05,), (1, 2, 3), (0.01, 0.03)
+SETTINGS: dict[str, Any] = {"num_slots": 40, "max_epochs": 4, "epoch_steps": 50, "look_every": 1}
+WAYS = {
+    "no": "nothing",
+    "half": "every other rule, frozen",
+    "refine": "all rules, refined",
+    "frozen": "all rules, frozen",
+}
+
+
+def some_facts(facts: KnowledgeGraph, share: float, seed: int) -> KnowledgeGraph:
+    """A share of the facts of each relation, and at least one: without any, nobody could be asked about it."""
+    chance = np.random.default_rng(seed)
+    kept = []
+    for relation in range(len(facts.relations)):
+        rows = np.flatnonzero(facts.relation_ids == relation)
+        kept.append(chance.permutation(rows)[: max(1, round(share * len(rows)))])
+    rows = np.sort(np.concatenate(kept))
+    columns = (facts.heads[rows], facts.relation_ids[rows], facts.tails[rows])
+    return KnowledgeGraph.from_ids(*columns, entities=facts.entities, relations=facts.relations)
+
+
+def cell(way: str, share: float, seed: int, rate: float) -> dict[str, Any]:
+    demo = families(seed=seed)
+    rules = {"no": None, "half": RuleBase(demo.rules.rules[::2])}.get(way, demo.rules)
+    train, test = demo.benchmark.train, demo.benchmark.test
+    model = Reshuffle(device="cpu", seed=seed, learning_rate=rate, **SETTINGS)
+    started = time.perf_counter()
+    facts = some_facts(train.facts, share, seed)
+    model.fit(facts, valid=train.valid, inject=rules, inject_mode="refine" if way == "refine" else "frozen")
+    seconds = time.perf_counter() - started
+    report = evaluate(model.on(test.facts), test.queries, protocol="full", known=test)
+    metrics = {name: report.to_dict()["metrics"][name] for name in ("mrr", "hits@1", "hits@10")}
+    return {
+        "way": way, "share": share, "seed": seed, "learning_rate": rate, "facts": len(facts),
+        "rules": 0 if rules is None else len(rules), "validation": model.summary()["mrr"], "metrics": metrics,
+        "seconds": round(seconds, 1),
+    }  # fmt: skip
+
+
+def stored() -> dict[str, Any]:
+    if RESULTS.exists():
+        return dict(json.loads(RESULTS.read_text(encoding="utf-8")))
+    return {
+        "command": "python -m benchmarks.injection run",
+        "hardware": f"{platform.machine()} CPU, one thread",
+        "settings": Settings.of("best", **SETTINGS).to_dict(),
+        "protocol": "full",
+        "cells": [],
+    }
+
+
+def run() -> None:
+    for share in SHARES:
+        for seed in SEEDS:
+            for way in WAYS:
+                for rate in RATES:
+                    _run_one(way, share, seed, rate)
+
+
+def _run_one(way: str, share: float, seed: int, rate: float) -> None:
+    results = stored()
+    key = (way, share, seed, rate)
+    if any((c["way"], c["share"], c["seed"], c["learning_rate"]) == key for c in results["cells"]):
+        return
+    results["cells"].append(cell(*key))
+    print(json.dumps(results["cells"][-1]), file=sys.stderr, flush=True)
+    with written_whole(RESULTS) as aside:
+        aside.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def chosen(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each way, share and seed the cell with the best validation result."""
+    best: dict[tuple[str, float, int], dict[str, Any]] = {}
+    for one in cells:
+        key = (one["way"], one["share"], one["seed"])
+        if key not in best or one["validation"] > best[key]["validation"]:
+            best[key] = one
+    return list(best.values())
+
+
+def table() -> str:
+    cells = chosen(stored()["cells"])
+    lines = [
+        "| training facts | injected | MRR | spread | Hits@1 | Hits@10 |",
+        "| ---: | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for share in SHARES:
+        for way, words in WAYS.items():
+            rows = [one for one in cells if (one["way"], one["share"]) == (way, share)]
+            mrr, first, tenth = (
+                [one["metrics"][name] for one in rows] for name in ("mrr", "hits@1", "hits@10")
+            )
+            facts = (
+                f"{share:.0%} ({min(one['facts'] for one in rows)} to {max(one['facts'] for one in rows)})"
+            )
+            lines.append(
+                f"| {facts} | {words} | {mean(mrr):.3f} | {pstdev(mrr):.3f} | {mean(first):.3f} | {mean(tenth):.3f} |"
+            )
+    return "\n".join(lines)
+
+
+def page_with(content: str, made: str) -> str:
+    before, rest = content.split(BEGIN)
+    return f"{before}{BEGIN}\n{made}\n{END}{rest.split(END)[1]}"
+
+
+def page() -> None:
+    content = page_with(PAGE.read_text(encoding="utf-8"), table())
+    with written_whole(PAGE) as aside:
+        aside.write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    {"run": run, "page": page}[sys.argv[1]]()
