@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RULES = "parent(X, Y) -> ancestor(X, Y)\nparent(X, Y) & ancestor(Y, Z) -> ancestor(X, Z)\n"
-FACTS = "ann\tparent\tbob\nbob\tparent\tcleo\nann\tancestor\tbob\nbob\tancestor\tcleo\nann\tancestor\tcleo\n"
+PEOPLE = ["ann", "bob", "cleo", "dan"]
+FACTS = "".join(f"{e}\tparent\t{f}\n" for e, f in pairwise(PEOPLE)) + "".join(
+    f"{e}\tancestor\t{f}\n" for e, f in combinations(PEOPLE, 2)
+)
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def test_measured_on_facts(files, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "1 rule",
         "confidence  support    pca  head coverage  degree  rule",
-        "     0.286        2  1.000          0.667   1.000  parent(X, Y) -> ancestor(X, Y)",
+        "     0.375        3  1.000          0.500   1.000  parent(X, Y) -> ancestor(X, Y)",
         "",
         "1 type rule",
         "1.000  ancestor(X, _) -> parent(X, _)",
@@ -75,7 +79,7 @@ def test_json(files, option, capsys):
     assert main(["rules", files[0], "--on", files[1], "--max-length", "1", *option]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [(rule["rule"], rule["support"]) for rule in data["rules"]] == [
-        ("parent(X, Y) -> ancestor(X, Y)", 2)
+        ("parent(X, Y) -> ancestor(X, Y)", 3)
     ]
     assert data["complete"] is True
 

@@ -36,6 +36,8 @@ class ExtractedRule:
     degree: float | None = None
     evidence: float | None = None
     measures: Measures | None = None
+    gain: float | None = None
+    """The share of its head's facts that it explains and no rule before it, less what it gets wrong (`reading`)."""
     redundant: bool = False
     """Do other rules of the list entail it?"""
 
@@ -70,13 +72,14 @@ class ExtractedRule:
             "standard_confidence": None if counts is None else counts.standard_confidence,
             "pca_confidence": None if counts is None else counts.pca_confidence,
             "head_coverage": None if counts is None else counts.head_coverage,
+            "gain": self.gain,
             "redundant": self.redundant,
         }
 
 
 @dataclass(frozen=True)
 class ExtractedRules:
-    """Rules in order: by confidence where they were measured, else by degree or evidence. Prints as a table.
+    """Rules in order: as to be read where they were measured, else by degree or evidence. Prints as a table.
 
     `types` are rules about roles, where they were asked for. `unconstrained` are relations that the model says nothing
     about. `complete` is False where a limit or a budget left rules out, and `cut` is the highest grade these may have,
@@ -216,7 +219,7 @@ def _cell(value: float | None) -> str:
 
 def _schema(pa: Any) -> Any:
     """With types of its own, so that an empty table and a column of nothing have them too."""
-    numbers = ("confidence", "standard_confidence", "pca_confidence", "head_coverage")
+    numbers = ("confidence", "standard_confidence", "pca_confidence", "head_coverage", "gain")
     return pa.schema(
         [
             *((name, pa.string()) for name in ("rule", "kind", "head")),

@@ -13,6 +13,7 @@ from reshuffle.extraction.evidence import graded_by_evidence
 from reshuffle.extraction.extracted import ExtractedRule, ExtractedRules
 from reshuffle.extraction.matrices import Hardenable, HasSoftMatrices, SoftMatrices
 from reshuffle.extraction.measuring import measured
+from reshuffle.extraction.reading import reading_order
 from reshuffle.extraction.redundancy import goes_nowhere, redundant_rules
 from reshuffle.extraction.types import type_rules
 from reshuffle.progress import SILENT
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Model: TypeAlias = "OrderingConstraints | SoftMatrices | HasSoftMatrices | Hardenable"
 
 _FEWEST_PER_RELATION = 50
+_LOOKED_AT = 10
+"""With a graph, so many rules are measured for each that is kept: evidence alone prefers short bodies."""
 
 
 def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
@@ -42,7 +45,9 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
 
     Hard constraints (compiled, or a model's `harden()`) capture a rule or not; a soft model does so to a degree, or,
     if it has starts and weights, gives each path some evidence. With a graph `on`, the rules are measured there and
-    come by falling confidence, those below `min_confidence` left out; `types` adds the rules about single entities.
+    come in the order that a person should read them in (`reading`): first what explains most of its head's facts that
+    no rule before explains, then the rest by falling confidence. Those below `min_confidence` are left out; `types`
+    adds the rules about single entities.
     Rules that go forth and back around their own head (`r ; s ; s^-1 -> r`) tell nothing and are never listed.
     No more than `most` rules are kept, and in soft matrices no more than `budget` prefixes of bodies are grown (1,000,
     or where there is evidence 100 per relation); the result says whether anything was left out for that.
@@ -64,10 +69,14 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     if isinstance(source, OrderingConstraints):
         found = _from_constraints(source, max_length, most, progress)
     else:
-        found = _from_matrices(source, max_length, min_degree, most, budget, progress)
+        looked_at = most if on is None else _LOOKED_AT * most
+        found = _from_matrices(source, max_length, min_degree, looked_at, budget, progress)
     if on is not None:
         found = _measured(found, on, min_confidence, progress)
     found = _kept(found, most)
+    if on is not None:
+        found = _as_to_be_read(found, on, progress)
+    found = _with_redundancy(found)
     if types and on is not None:
         found = replace(found, types=tuple(type_rules(on, min_confidence=max(min_confidence, 0.5))))
     return found
@@ -150,12 +159,24 @@ def _measured(
 
 
 def _kept(found: ExtractedRules, most: int) -> ExtractedRules:
-    """The best, in order, with what follows from others marked."""
+    """The best, in order."""
     telling = [one for one in found if not goes_nowhere(one.rule)]
-    ordered = sorted(telling, key=_place)[:most]
-    redundant = redundant_rules([one.rule for one in ordered])
-    rules = tuple(replace(one, redundant=one.rule in redundant) for one in ordered)
-    return replace(found, rules=rules, complete=found.complete and len(telling) <= most)
+    ordered = tuple(sorted(telling, key=_place)[:most])
+    return replace(found, rules=ordered, complete=found.complete and len(telling) <= most)
+
+
+def _as_to_be_read(found: ExtractedRules, graph: KnowledgeGraph, progress: Progress) -> ExtractedRules:
+    """First what gains, then the rest as it was."""
+    counts = {one.rule: one.measures for one in found if one.measures is not None}
+    gains = {told.rule: told.gain for told in reading_order(counts, graph, progress=progress)}
+    by_rule = {one.rule: one for one in found}
+    first = [replace(by_rule[rule], gain=gain) for rule, gain in gains.items()]
+    return replace(found, rules=(*first, *(replace(one, gain=0.0) for one in found if one.rule not in gains)))
+
+
+def _with_redundancy(found: ExtractedRules) -> ExtractedRules:
+    redundant = redundant_rules([one.rule for one in found], trusted=sum(bool(one.gain) for one in found))
+    return replace(found, rules=tuple(replace(one, redundant=one.rule in redundant) for one in found))
 
 
 def _place(one: ExtractedRule) -> tuple[float, float, int, str]:

@@ -120,6 +120,18 @@ def _joined(pair, body, hidden, edges, buffers, stamp):
 
 
 @compiled
+def found_by_others(pairs, body, hidden, edges):
+    """Which of the pairs the body joins once their own edge (`_joined`) is left out."""
+    num_entities = len(edges[0]) - 1
+    frontiers = np.empty((2, num_entities), dtype=np.int32)
+    stamps = np.zeros(num_entities, dtype=np.int64)
+    found = np.zeros(len(pairs), dtype=np.bool_)
+    for place in range(len(pairs)):
+        found[place] = _joined(pairs[place], body, hidden, edges, (frontiers, stamps), place * len(body))
+    return found
+
+
+@compiled
 def found_by_themselves(pairs, body, hidden, edges):
     """How many of the pairs the body joins, but not once their own edge (`_joined`) is left out."""
     num_entities = len(edges[0]) - 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.extraction.kernels import found_by_themselves
+from reshuffle.extraction.kernels import found_by_others, found_by_themselves
 from reshuffle.kg import CompletedGraph, inverse_name
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
@@ -37,14 +37,14 @@ def measured(
     """The measures of each rule; a path that joins too many pairs (`mining.MOST_JOINED`) has none."""
     listed = list(rules)
     paths = measure(graph, [rule for rule in listed if isinstance(rule, PathRule)], progress=progress)
-    itself = _ItsOwnFacts(graph)
+    facts = FoundFacts(graph)
     found: dict[Rule, Measures] = {}
     with progress("hiding facts", total=len(listed), unit="rules") as report:
         for rule in listed:
             if isinstance(rule, IntersectionRule):
                 found[rule] = _intersection(rule, graph)
             elif rule in paths:
-                found[rule] = _without(paths[rule], itself.count(rule) if paths[rule].support else 0)
+                found[rule] = _without(paths[rule], facts.by_themselves(rule) if paths[rule].support else 0)
             report(1)
     return found
 
@@ -58,8 +58,8 @@ def _without(counts: Measures, number: int) -> Measures:
     )
 
 
-class _ItsOwnFacts:
-    """Counts the pairs that a body joins by their own fact alone."""
+class FoundFacts:
+    """Which facts of its head a body finds, with and without the help of the fact itself."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         completed = CompletedGraph(graph, num_identities=0)
@@ -68,24 +68,37 @@ class _ItsOwnFacts:
         names = [completed.relation_name(code) for code in range(completed.num_relations)]
         self._codes = {name: code for code, name in enumerate(names)}
 
-    def count(self, rule: PathRule) -> int:
-        """For rules that have support."""
-        head, inverse = rule.head, inverse_name(rule.head)
-        if head not in rule.body and inverse not in rule.body:
+    def by_themselves(self, rule: PathRule) -> int:
+        """How many facts the body finds by the fact alone; for rules that have support."""
+        if rule.head not in rule.body and inverse_name(rule.head) not in rule.body:
             return 0
-        read = rule.reversed() if head.endswith(INVERSE_SUFFIX) else rule
+        return int(found_by_themselves(*self._coded(rule), self._edges))
+
+    def found(self, rule: Rule) -> NDArray[np.bool_]:
+        """For each fact of the head whether the body finds it without it; for rules that have support."""
+        if isinstance(rule, IntersectionRule):
+            return np.isin(_keys(rule.head, self._graph), _meeting(rule, self._graph))
+        found: NDArray[np.bool_] = found_by_others(*self._coded(rule), self._edges)
+        return found
+
+    def _coded(self, rule: PathRule) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+        """The facts of the head, the body, and the two names of the facts' own edges."""
+        read = rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
         hidden = np.array([self._codes[read.head], self._codes[inverse_name(read.head)]])
         pairs = np.stack(self._graph.edges(int(hidden[0])), axis=1)
-        body = np.array([self._codes[name] for name in read.body])
-        return int(found_by_themselves(pairs, body, hidden, self._edges))
+        return pairs, np.array([self._codes[name] for name in read.body]), hidden
 
 
 def _intersection(rule: IntersectionRule, graph: KnowledgeGraph) -> Measures:
-    predicted = reduce(np.intersect1d, [_keys(name, graph) for name in rule.body])
+    predicted = _meeting(rule, graph)
     true = _keys(rule.head, graph)
     starts = predicted // max(1, graph.num_entities)
     known = np.isin(starts, true // max(1, graph.num_entities))
     return Measures(int(np.isin(predicted, true).sum()), len(predicted), int(known.sum()), len(true))
+
+
+def _meeting(rule: IntersectionRule, graph: KnowledgeGraph) -> NDArray[np.int64]:
+    return reduce(np.intersect1d, [_keys(name, graph) for name in rule.body])
 
 
 def _keys(name: str, graph: KnowledgeGraph) -> NDArray[np.int64]:

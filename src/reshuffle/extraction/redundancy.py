@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     Pairs = set[tuple[int, int]]
 
 
-def redundant_rules(rules: Sequence[Rule]) -> set[Rule]:
+def redundant_rules(rules: Sequence[Rule], *, trusted: int = 0) -> set[Rule]:
     """Those that follow from shorter rules of the list, or from equally long ones before them.
 
-    What is left entails all of them, and nothing is dropped because of something that is itself dropped for it.
+    What is left entails all of them, and nothing is dropped because of something that is itself dropped for it. The
+    first `trusted` rules are judged by each other alone: what nobody believes makes nothing superfluous.
 
     >>> a_b, b_c, a_c = (PathRule((x,), y) for x, y in ("ab", "bc", "ac"))
     >>> redundant_rules([a_b, b_c, a_c]) == {a_c}
@@ -30,12 +31,16 @@ def redundant_rules(rules: Sequence[Rule]) -> set[Rule]:
     """
     known = _Consequences()
     redundant: set[Rule] = set()
-    for rule in sorted(rules, key=lambda rule: len(rule.body)):
+    for rule in (*_by_length(rules[:trusted]), *_by_length(rules[trusted:])):
         if known.entail(rule):
             redundant.add(rule)
         else:
             known.add(rule)
     return redundant
+
+
+def _by_length(rules: Sequence[Rule]) -> list[Rule]:
+    return sorted(rules, key=lambda rule: len(rule.body))
 
 
 def goes_nowhere(rule: Rule) -> bool:
