@@ -109,7 +109,6 @@ def measured(dataset: str, changes: dict[str, Any]) -> dict[str, Any]:
     return {
         "dataset": dataset,
         "changes": changes,
-        "queries": [row[0].to_dict()["triples"] for row in rows],
         "hits@10": mean(row[0]["hits@10"] for row in rows),
         "mrr": mean(row[1]["mrr"] for row in rows),
         "type baseline hits@10": mean(

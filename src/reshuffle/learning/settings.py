@@ -45,7 +45,7 @@ class Settings:
         >>> Settings().changed(num_slot=25)
         Traceback (most recent call last):
           ...
-        reshuffle.errors.ReshuffleError: unknown setting 'num_slot'; did you mean 'num_slots'?
+        reshuffle.errors.ReshuffleError: unknown setting 'num_slot'; did you mean 'num_slots' or 'num_hops'?
         """
         if "recipe" in changes:
             return Settings.of(changes.pop("recipe"), **changes)
