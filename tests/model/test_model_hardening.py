@@ -192,3 +192,17 @@ def test_clashing_names_are_refused() -> None:
     model = Reshuffle(recipe="paper", num_slots=2, max_epochs=1, device="cpu").fit(facts)
     with pytest.raises(ReshuffleError, match=r"one name: r, r\^-1"):
         model.harden()
+
+
+def test_a_hardened_model_has_hard_rows_and_keeps_weights_and_evidence() -> None:
+    facts = KnowledgeGraph([(f"p{n}", "r", f"p{n + 1}") for n in range(9)] + [("p0", "s", "p2")])
+    small = {"num_slots": 3, "num_layers": 2, "epoch_steps": 3, "max_epochs": 1, "device": "cpu"}
+    soft = Reshuffle(**small).fit(facts)
+    hard = soft.hardened()
+    rows = hard.model.matrices()
+    assert set(rows.flatten().tolist()) <= {0.0, 1.0}
+    np.testing.assert_array_equal(hard.harden().sources, soft.harden().sources)
+    assert not torch.equal(soft.model.matrices(), rows)  # the soft one is left as it was
+    one, other = (model.on(facts).judge("p0", "r", "p3") for model in (soft, hard))
+    assert one.evidence == other.evidence
+    torch.testing.assert_close(soft.model.slot_weights(), hard.model.slot_weights())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from reshuffle.learning.training import Trainer
 from reshuffle.model.answering import ModelAnswers
 from reshuffle.model.confidence import Calibration
 from reshuffle.model.exporting import export_matrices
-from reshuffle.model.hardening import all_names, hard_logits, harden, identity_names
+from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import SILENT
 
@@ -182,6 +183,12 @@ class Reshuffle:
     def harden(self) -> OrderingConstraints:
         """The ordering constraints nearest to the learned matrices."""
         return harden(self.model, self.relations, self.identities)
+
+    def hardened(self) -> Reshuffle:
+        """The same model with hard matrices; slot weights and evidence stay as they are."""
+        twin = copy.copy(self)
+        twin._model = hardened(self.model)
+        return twin
 
     @torch.no_grad()
     def soft_matrices(self) -> SoftMatrices:
