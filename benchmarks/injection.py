@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "injection.json"
 PAGE = ROOT / "docs" / "how-to" / "inject-rules.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
-SHARES, SEEDS, RATES = (0.05,), (1, 2, 3), (0.01, 0.03)
+SHARES, SEEDS, RATES = (0.05, 0.1), (1, 2, 3), (0.01, 0.03)
 SETTINGS: dict[str, Any] = {"num_slots": 40, "max_epochs": 4, "epoch_steps": 50, "look_every": 1}
 WAYS = {
     "no": "nothing",
