@@ -10,8 +10,7 @@ import pytest
 
 from reshuffle.cli.demo import SETTINGS
 from reshuffle.cli.main import main
-
-FEW = ["--epochs", "10"]
+from reshuffle.rules.families import RULES
 
 
 def demo_data(capsys: pytest.CaptureFixture[str], *options: str) -> dict:
@@ -20,22 +19,25 @@ def demo_data(capsys: pytest.CaptureFixture[str], *options: str) -> dict:
 
 
 def test_the_tour_as_data(capsys: pytest.CaptureFixture[str]) -> None:
-    data = demo_data(capsys, *FEW)
+    data = demo_data(capsys)
+    assert data["seconds"] < 120
     assert data["class"] == "mixed"
     assert data["queries_found"] == data["queries"] > 0
     assert data["derived"] > data["queries"]
     assert data["proof"]["triple"][1] == "cousin"
     assert data["update_derived"] > 0
-    # a quarter of the epochs is enough to beat the baseline clearly
     assert data["protocol"] == "sampled-50"
-    assert data["hits@10"] > data["type_baseline_hits@10"] + 0.2
-    assert data["training"]["epochs"] == 10
-    assert data["rules_total"] == data["rules"] == 28
-    assert 0 <= data["rules_recovered"] <= min(data["rules_captured"], data["rules_total"])
+    assert data["hits@10"] > 0.95
+    assert data["type_baseline_hits@10"] < 0.6
+    assert data["training"]["epochs"] == SETTINGS["max_epochs"]
     sampled, full = data["evaluation"]
     assert (sampled["protocol"], full["protocol"]) == ("sampled-50", "full")
     assert sampled["queries"] == full["queries"] == data["queries"]
-    assert full["metrics"]["mrr"] > full["type_baseline"]["metrics"]["mrr"]
+    assert full["metrics"]["mrr"] > full["type_baseline"]["metrics"]["mrr"] + 0.5
+    # nine tenths of the rules that made the data are among the first thirty that the model tells
+    assert data["rules_total"] == data["rules"] == 28
+    assert len(data["rules_read"]) == 30 and data["rules_captured"] > 30
+    assert data["rules_recovered"] == len({str(rule) for rule in RULES} & set(data["rules_read"])) >= 26
 
 
 def test_the_tour_reads_as_six_chapters(capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,18 +56,6 @@ def test_the_tour_reads_as_six_chapters(capsys: pytest.CaptureFixture[str]) -> N
     for scorer in ("reshuffle", "type baseline"):
         assert f"sampled-50  {scorer}" in text
         assert f"full        {scorer}" in text
-
-
-@pytest.mark.slow
-def test_the_whole_tour_ends_in_two_minutes_and_beats_the_type_baseline(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    data = demo_data(capsys)
-    assert data["seconds"] < 120
-    assert data["hits@10"] > 0.9
-    assert data["type_baseline_hits@10"] < 0.4
-    assert data["rules_recovered"] >= 5
-    assert data["training"]["epochs"] <= SETTINGS["max_epochs"]
 
 
 def test_without_torch_the_rest_is_shown_and_one_message_says_what_to_install() -> None:
