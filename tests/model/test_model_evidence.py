@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.evidence import EVIDENCE, Evidence, EvidenceGraph, hops
+from reshuffle.model.evidence import EVIDENCE, DirectFacts, Evidence, EvidenceGraph, hops
 from reshuffle.model.messages import MessageGraph
 from reshuffle.model.reaching import lit_heads, weighted_scores
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
@@ -49,8 +49,8 @@ def graphs(triples: np.ndarray) -> tuple[EvidenceGraph, MessageGraph]:
     )
 
 
-def random_evidence(triples: np.ndarray, seed: int) -> Evidence:
-    evidence = Evidence(RELATIONS, EVIDENCE, num_hops=3)
+def random_evidence(triples: np.ndarray, seed: int, direct_facts: DirectFacts = "against") -> Evidence:
+    evidence = Evidence(RELATIONS, EVIDENCE, num_hops=3, num_slots=2, direct_facts=direct_facts)
     evidence.fit_types(graphs(triples)[0])
     for parameter in evidence.parameters():
         parameter.data.normal_(generator=torch.Generator().manual_seed(seed))
@@ -92,38 +92,47 @@ def brute_unary(evidence: Evidence, edges: list[tuple[int, int, int]], relation:
     )
 
 
-def brute_negative(
-    evidence: Evidence, edges: list[tuple[int, int, int]], head: int, relation: int, entity: int
+def brute_facts(
+    weights: torch.Tensor, edges: list[tuple[int, int, int]], head: int, relation: int, entity: int
 ) -> float:
-    weights = -torch.nn.functional.softplus(evidence.of_fact - 3.0)
     total = sum(float(weights[relation, r]) for h, r, t in edges if (h, t) == (head, entity))
     return total + (float(weights[relation, -1]) if entity == head else 0.0)
 
 
-@given(st.integers(0, 10**6), st.booleans())
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["against", "both"]))
 @settings(max_examples=25, deadline=None)
 def test_every_kind_of_evidence_is_what_its_definition_says_with_facts_hidden_too(
-    seed: int, hiding: bool
+    seed: int, hiding: bool, direct: DirectFacts
 ) -> None:
     triples = random_triples(seed)
-    evidence = random_evidence(triples, seed)
+    evidence = random_evidence(triples, seed, direct)
     graph, messages = graphs(triples)
     hidden = [0, len(triples) - 1] if hiding else []
     edges = both(without(triples, hidden))
     heads, relations = torch.tensor([0, 3, 3]), torch.tensor([0, 3, 1])
-    parts = evidence.parts(
-        heads, relations, graph=graph, messages=messages, hidden=torch.tensor(hidden) if hiding else None
-    )
+    states = torch.rand(ENTITIES, 2, 3, generator=torch.Generator().manual_seed(seed))
+    shown = {"graph": graph, "messages": messages, "states": states}
+    parts = evidence.parts(heads, relations, **shown, hidden=torch.tensor(hidden) if hiding else None)
     assert set(parts) == set(EVIDENCE)
+    against = -torch.nn.functional.softplus(evidence.of_fact - 3.0)
+    speaks_for, against = (
+        (0 * against, against)
+        if direct == "against"
+        else (evidence.of_fact.relu(), -(-evidence.of_fact).relu())
+    )
+    slots = torch.nn.functional.softplus(evidence.of_slot - 3.0)
     for row, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
         steps = brute_steps(edges, head, 3)
         for entity in range(ENTITIES):
+            near = evidence.of_distance[relation, steps[entity]] + evidence.of_distance[-1, steps[entity]]
             wanted = {
                 "unary": brute_unary(evidence, edges, relation, entity),
-                "proximity": float(
-                    evidence.of_distance[relation, steps[entity]] + evidence.of_distance[-1, steps[entity]]
+                "proximity": float(near) + brute_facts(speaks_for, edges, head, relation, entity),
+                "paths": sum(
+                    float(slots[relation, slot]) * np.log(float(states[entity, slot, row]) / 0.01 + 1)
+                    for slot in range(2)
                 ),
-                "negative": brute_negative(evidence, edges, head, relation, entity),
+                "negative": brute_facts(against, edges, head, relation, entity),
             }
             for kind, value in wanted.items():
                 assert float(parts[kind][row, entity]) == pytest.approx(value, abs=1e-4), kind
@@ -145,21 +154,43 @@ def test_the_penalty_is_the_squares_of_what_is_free_per_relation_by_examples_whe
     equal = by_examples = 0.0
     for relation in range(2 * RELATIONS):
         rows = [evidence.of_role[relation], evidence.of_fact[relation], evidence.of_distance[relation]]
-        rows += [evidence.of_count[relation], evidence.of_degree[relation]]
+        rows += [evidence.of_count[relation], evidence.of_degree[relation], evidence.of_slot[relation]]
         squares = sum(float(row.square().sum()) for row in rows)
         equal, by_examples = equal + squares, by_examples + squares / (1 + int(examples[relation]))
     assert float(evidence.penalty()) == pytest.approx(equal, rel=1e-5)
     assert float(evidence.penalty(examples)) == pytest.approx(by_examples, rel=1e-5)
 
 
-def test_negative_evidence_never_speaks_for_a_triple() -> None:
+@pytest.mark.parametrize("direct", ["against", "both"])
+def test_negative_evidence_never_speaks_for_a_triple_and_paths_never_against(direct: DirectFacts) -> None:
     triples = random_triples(1)
     graph, messages = graphs(triples)
-    parts = random_evidence(triples, 5).parts(
-        torch.arange(ENTITIES), torch.zeros(ENTITIES, dtype=torch.long), graph=graph, messages=messages
+    parts = random_evidence(triples, 5, direct).parts(
+        torch.arange(ENTITIES),
+        torch.zeros(ENTITIES, dtype=torch.long),
+        graph=graph,
+        messages=messages,
+        states=torch.rand(ENTITIES, 2, ENTITIES),
     )
     assert (parts["negative"] <= 0).all()
     assert (parts["negative"] < 0).any()
+    assert (parts["paths"] >= 0).all()
+    assert (parts["paths"] > 0).any()
+
+
+def test_weights_of_both_signs_can_leave_0() -> None:
+    triples = random_triples(1)
+    graph, messages = graphs(triples)
+    evidence = Evidence(RELATIONS, ("negative",), num_hops=3, num_slots=2, direct_facts="both")
+    parts = evidence.parts(
+        torch.arange(ENTITIES),
+        torch.zeros(ENTITIES, dtype=torch.long),
+        graph=graph,
+        messages=messages,
+        states=torch.rand(ENTITIES, 2, ENTITIES),
+    )
+    (parts["proximity"] + parts["negative"]).sum().backward()
+    assert (evidence.of_fact.grad != 0).any()
 
 
 # --- constraint scores ------------------------------------------------------------------------------------------

@@ -4,7 +4,10 @@
 | --- | --- | --- |
 | unary | the candidate alone: its roles, how often it has the one that is asked for, how connected it is | either |
 | proximity | in how many steps the candidate is reached from the query's head, by any relations | either |
+| paths | through which slots the candidate is reached, beyond what the constraints ask for | never negative |
 | negative | facts that hold between the two already, as most pairs are related in one way only | never positive |
+
+With `direct_facts = "both"` facts between the two may also speak for a triple, and what they say counts as proximity.
 
 Each kind is a number per query and candidate, added to the constraint score for ranking and reported beside it; none
 enters the messages or the constraints, so what the rules guarantee is untouched. A *role* is numbered like a relation:
@@ -31,12 +34,14 @@ if TYPE_CHECKING:
 
     from reshuffle.model.messages import MessageGraph
 
-EvidenceKind = Literal["unary", "proximity", "negative"]
+EvidenceKind = Literal["unary", "proximity", "paths", "negative"]
+DirectFacts = Literal["against", "both"]
 EVIDENCE = get_args(EvidenceKind)
 
 _SMOOTHING = 2.0  # added to the number of entities that a confidence is a share of: rare roles prove little
 _FLOOR = 1e-3  # the confidence of having no role that is known to go with the one asked for
-_WEAK = -3.0  # softplus(-3) = 0.05: negative evidence starts near 0
+_WEAK = -3.0  # softplus(-3) = 0.05: evidence of one sign starts near 0
+_REACHED = 1e-2  # states far below this count as not reached
 
 
 @dataclass(frozen=True)
@@ -105,9 +110,17 @@ class Evidence(nn.Module):
 
     confidences: Tensor  # role role: the share of those with the second that have the first, too
 
-    def __init__(self, num_relations: int, kinds: Sequence[EvidenceKind], *, num_hops: int) -> None:
+    def __init__(
+        self,
+        num_relations: int,
+        kinds: Sequence[EvidenceKind],
+        *,
+        num_hops: int,
+        num_slots: int,
+        direct_facts: DirectFacts = "against",
+    ) -> None:
         super().__init__()
-        self.kinds, self.num_hops = tuple(kinds), num_hops
+        self.kinds, self.num_hops, self.direct_facts = tuple(kinds), num_hops, direct_facts
         roles = 2 * num_relations
         if "unary" in kinds:
             self.register_buffer("confidences", torch.zeros(roles, roles))
@@ -118,6 +131,8 @@ class Evidence(nn.Module):
         if "proximity" in kinds:
             # Columns: 0 to num_hops steps, and further away.
             self.of_distance = nn.Parameter(torch.zeros(roles + 1, num_hops + 2))
+        if "paths" in kinds:
+            self.of_slot = nn.Parameter(torch.zeros(roles, num_slots))
         if "negative" in kinds:
             # Columns: the relation that holds already; the last one is being the same entity.
             self.of_fact = nn.Parameter(torch.zeros(roles, roles + 1))
@@ -136,7 +151,14 @@ class Evidence(nn.Module):
         Free weights can tell single entities of the training graph by what only they have, and that is worth nothing
         on another graph. With the number of examples [relation], relations that have many are held back less.
         """
-        last = {"of_role": None, "of_fact": None, "of_count": -1, "of_degree": -1, "of_distance": -1}
+        last = {
+            "of_role": None,
+            "of_fact": None,
+            "of_slot": None,
+            "of_count": -1,
+            "of_degree": -1,
+            "of_distance": -1,
+        }
         free = [getattr(self, name)[:end] for name, end in last.items() if hasattr(self, name)]
         squares = torch.stack([weights.square().reshape(len(weights), -1).sum(1) for weights in free]).sum(0)
         return (squares if examples is None else squares / (1 + examples)).sum()
@@ -148,16 +170,26 @@ class Evidence(nn.Module):
         *,
         graph: EvidenceGraph,
         messages: MessageGraph,
+        states: Tensor,
         hidden: Tensor | None = None,
     ) -> dict[str, Tensor]:  # query entity, by kind
-        """The evidence for every entity as the tail of each query, when some triples are not there."""
+        """The evidence for every entity as the tail of each query, when some triples are not there.
+
+        `states` [entity, slot, query] are those that the constraints are about.
+        """
         parts = {}
         if "unary" in self.kinds:
             parts["unary"] = self._unary(relations, graph, graph.counts_without(hidden))
         if "proximity" in self.kinds:
             parts["proximity"] = self._proximity(heads, relations, messages, hidden)
+        if "paths" in self.kinds:
+            weights = softplus(self.of_slot + _WEAK).index_select(0, relations)
+            reached = torch.log(states / _REACHED + 1)
+            parts["paths"] = torch.einsum("esq,qs->qe", reached, weights)
         if "negative" in self.kinds:
-            parts["negative"] = self._negative(heads, relations, graph, hidden)
+            for kind, weights in self._fact_weights().items():
+                told = self._facts(weights, heads, relations, graph, hidden)
+                parts[kind] = parts[kind] + told if kind in parts else told
         return parts
 
     def _unary(self, relations: Tensor, graph: EvidenceGraph, counts: Tensor) -> Tensor:
@@ -188,10 +220,21 @@ class Evidence(nn.Module):
         table = self.of_distance[:-1].index_select(0, relations) + self.of_distance[-1]
         return table.gather(1, distances)
 
-    def _negative(
-        self, heads: Tensor, relations: Tensor, graph: EvidenceGraph, hidden: Tensor | None
+    def _fact_weights(self) -> dict[str, Tensor]:
+        """What a fact between the two says, by the kind of evidence that it counts as."""
+        if self.direct_facts == "against":
+            return {"negative": -softplus(self.of_fact + _WEAK)}
+        # Clamping, unlike ReLU, has a gradient at 0, where the weights start.
+        return {"proximity": self.of_fact.clamp(min=0), "negative": self.of_fact.clamp(max=0)}
+
+    def _facts(
+        self,
+        weights: Tensor,
+        heads: Tensor,
+        relations: Tensor,
+        graph: EvidenceGraph,
+        hidden: Tensor | None,
     ) -> Tensor:
-        weights = -softplus(self.of_fact + _WEAK)
         first = graph.starts[heads]
         number = graph.starts[heads + 1] - first
         queries = torch.repeat_interleave(torch.arange(len(heads), device=heads.device), number)

@@ -206,6 +206,8 @@ def _words(answers: ModelAnswers, kind: str, question: Question, answer: int) ->
         return _roles(answers.graph, question, answer)
     if kind == "proximity":
         return _distance(answers, question, answer)
+    if kind == "paths":
+        return f"how well walks from {answers.graph.entities[question.anchor]} lead there, slot by slot"
     return _facts_between(answers.graph, question, answer)
 
 

@@ -57,7 +57,9 @@ class HeadChannels:
             self._constraint_scores(matrices, states, heads, relations),
             {}
             if evidence is None
-            else evidence.parts(heads, relations, graph=self.graph, messages=self.messages, hidden=hidden),
+            else evidence.parts(
+                heads, relations, graph=self.graph, messages=self.messages, states=states, hidden=hidden
+            ),
             self._injected_parts(heads, relations, hidden),
         )
 

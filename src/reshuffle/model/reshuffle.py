@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.evidence import Evidence, EvidenceGraph, EvidenceKind
+from reshuffle.model.evidence import DirectFacts, Evidence, EvidenceGraph, EvidenceKind
 from reshuffle.model.initial import Kind, initial_states
 from reshuffle.model.matrices import RelationMatrices, RowFunction
 from reshuffle.model.messages import MessageGraph
@@ -47,6 +47,7 @@ class Architecture:
     slot_weights: bool = False  # the score is a sum over slots with learned positive weights, not a 2-norm
     evidence: tuple[EvidenceKind, ...] = ()  # added for ranking, and reported apart from the constraints
     num_hops: int = 6  # how far proximity looks
+    direct_facts: DirectFacts = "against"  # "both": facts between the two may speak for a triple, too
 
 
 class ReshuffleModel(nn.Module):
@@ -87,7 +88,13 @@ class ReshuffleModel(nn.Module):
         else:
             self.register_parameter("slot_logits", None)
         self.evidence = (
-            Evidence(num_relations, architecture.evidence, num_hops=architecture.num_hops)
+            Evidence(
+                num_relations,
+                architecture.evidence,
+                num_hops=architecture.num_hops,
+                num_slots=architecture.num_slots,
+                direct_facts=architecture.direct_facts,
+            )
             if architecture.evidence
             else None
         )
