@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -68,3 +69,15 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert project()["version"] == reshuffle.__version__
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {reshuffle.__version__}\n" in citation
+
+
+def test_the_readme_has_the_demos_stored_figures() -> None:
+    found = json.loads((ROOT / "benchmarks" / "results" / "demo.json").read_text(encoding="utf-8"))
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"Hits@10 {found['hits@10']:.2f} among 50 wrong answers" in text
+    assert f"gives {found['type_baseline_hits@10']:.2f}." in text
+    assert (
+        f"the first {found['rules_read']} that its weights tell hold {found['rules_recovered']} of the"
+        in text
+    )
+    assert f"{found['rules_total']} rules that made the data" in text
