@@ -28,8 +28,11 @@ RESULTS = ROOT / "benchmarks" / "results" / "choosing.json"
 DATASETS = ("FB15k-237-v1", "WN18RR-v1", "NELL-995-v2")
 CUTS = (1, 2)  # seeds
 SMALL = {"num_slots": 16, "num_layers": 4, "max_epochs": 4, "look_every": 4}  # what a CPU can do in a minute
+_ALL = {"evidence": ["unary", "proximity", "paths", "negative"], "direct_facts": "both"}
 COMPARED: tuple[dict[str, Any], ...] = (
     {},
+    {**_ALL, "evidence_prior": "examples", "evidence_decay": 50.0},
+    {"direct_facts": "both", "evidence_prior": "examples", "evidence_decay": 50.0},
     {"evidence_decay": 0.001},
     {"evidence_decay": 0.1},
     {"evidence_decay": 20.0},
