@@ -15,6 +15,7 @@ from reshuffle.learning.experiments import VARIANTS
 from reshuffle.learning.settings import read_toml
 
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
+CHOOSING = ROOT / "benchmarks" / "results" / "choosing.json"
 PUBLISHED = ROOT / "benchmarks" / "published.toml"
 DATASETS = tuple(f"{family}-v{n}" for family in ("FB15k-237", "WN18RR", "NELL-995") for n in range(1, 5))
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
@@ -141,6 +142,37 @@ def cost_table() -> str:
     return _text(["data set", "seconds of training", "GB of GPU memory", "tie rate", "hardware"], rows)
 
 
+def choosing_table() -> str:
+    """Settings compared on cut training graphs; empty where one was not run."""
+    stored = json.loads(CHOOSING.read_text(encoding="utf-8"))["rows"]
+    datasets = list(dict.fromkeys(row["dataset"] for row in stored))
+    found = {(row["dataset"], _changes(row)): row for row in stored}
+    rows: list[list[object]] = [
+        [
+            changes,
+            *(
+                found[dataset, changes][metric] if (dataset, changes) in found else ""
+                for metric in PROTOCOL_OF
+                for dataset in datasets
+            ),
+        ]
+        for changes in dict.fromkeys(_changes(row) for row in stored)
+    ]
+    types = {row["dataset"]: row["type baseline hits@10"] for row in stored}
+    rows.append(["(type baseline)", *(types[dataset] for dataset in datasets), *("" for _ in datasets)])
+    short = dict(zip(DATASETS, COLUMNS, strict=True))
+    header = [f"{short[dataset]} {metric}" for metric in PROTOCOL_OF for dataset in datasets]
+    return _text(["changed", *header], rows)
+
+
+def _changes(row: dict) -> str:
+    told = (
+        f"{name} = {'all' if name == 'evidence' and len(value) == 4 else value}"
+        for name, value in row["changes"].items()
+    )
+    return ", ".join(told) or "(nothing)"
+
+
 def _text(header: list[str], rows: list[list[object]]) -> str:
     return "```text\n" + table(header, rows) + "\n```"
 
@@ -152,6 +184,7 @@ def made_tables() -> dict[str, str]:
         "mrr": main_table("mrr"),
         "ablation": ablation_table(),
         "hardened": hardened_table(),
+        "choosing": choosing_table(),
         "cost": cost_table(),
     }
 
