@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,10 @@ from reshuffle.learning.training import Trainer
 from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reshuffle.kg.benchmarks import InductiveBenchmark
+    from reshuffle.progress import Report
 
 TINY = {
     "num_slots": 4,
@@ -48,7 +52,7 @@ def families() -> InductiveBenchmark:
 
 
 def model(**changes: Any) -> Reshuffle:
-    return Reshuffle(recipe="paper", device="cpu", **{**TINY, **changes})
+    return Reshuffle(device="cpu", **{"recipe": "paper", **TINY, **changes})
 
 
 def trainer(facts: KnowledgeGraph = FACTS, **changes: Any) -> Trainer:
@@ -435,6 +439,61 @@ def test_the_note_beside_the_bar() -> None:
     assert "hits@10" not in notes[0]
     assert f"loss {one.history.epochs[-1].loss:.4f}, hits@10 {one.patience.best:.3f} (epoch " in notes[-1]
     assert notes[-1].endswith(" GB")
+
+
+def test_the_note_names_what_the_kept_epoch_is_best_in() -> None:
+    one = trainer(select_by="mrr", look_every=6)
+    note = [progress_note(one, epoch) for epoch in one.epochs()][-1]
+    assert f"mrr {one.patience.best:.3f} (epoch 6)" in note
+    assert one.patience.best == one.history.epochs[-1].mrr
+
+
+def test_the_bar_tells_the_steps_within_an_epoch() -> None:
+    told: list[tuple[int, str]] = []
+
+    @contextmanager
+    def telling(description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        assert (description, total, unit) == ("training", 2, "epoch")
+        yield lambda done, /, note="": told.append((done, note))
+
+    run_training(trainer(max_epochs=2, epoch_steps=3), progress=telling)
+    steps = [note for done, note in told if not done and note]
+    assert [note.rpartition(", ")[2] for note in steps] == [f"step {n} of 3" for n in (1, 2, 3)] * 2
+    assert "loss" in steps[-1]  # what the epoch before said stays in sight
+
+
+BEST = {
+    "recipe": "best",
+    "num_slots": 4,
+    "num_layers": 2,
+    "epoch_steps": 4,
+    "look_every": 1,
+    "batch_size": 16,
+}
+
+
+def test_the_best_recipe_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    changes = {**BEST, "num_channels": 40, "num_negatives": 100, "max_epochs": 4}
+    whole, cut, fresh = (trainer(**changes) for _ in range(3))
+    run_training(whole)
+    for epoch in cut.epochs():
+        if epoch.number == 2:
+            save_checkpoint(cut, tmp_path / "c.safetensors")
+            break
+    load_checkpoint(fresh, tmp_path / "c.safetensors")
+    run_training(fresh)
+    assert losses(fresh) == losses(whole)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, fresh.model.state_dict()[name]), name
+
+
+def test_a_falling_learning_rate_cannot_be_stretched(tmp_path: Path) -> None:
+    changes = {**BEST, "max_epochs": 2}
+    model(**changes).fit(FACTS, directory=tmp_path)
+    with pytest.raises(InputError, match=r"made with other settings: max_epochs = 2 \(now 3\)"):
+        model(**{**changes, "max_epochs": 3}).fit(FACTS, directory=tmp_path, resume=True)
+    kept = model(**{**changes, "max_epochs": 1}).fit(FACTS, directory=tmp_path, resume=True)
+    assert kept.summary()["epochs"] == 2  # nothing more to train, so nothing that could differ
 
 
 def test_training_needs_a_slot() -> None:

@@ -206,3 +206,6 @@ def test_a_hardened_model_has_hard_rows_and_keeps_weights_and_evidence() -> None
     one, other = (model.on(facts).judge("p0", "r", "p3") for model in (soft, hard))
     assert one.evidence == other.evidence
     torch.testing.assert_close(soft.model.slot_weights(), hard.model.slot_weights())
+    assert (
+        soft.calibration is not None and hard.calibration is None
+    )  # confidences were fitted to other scores

@@ -11,10 +11,9 @@ import numpy as np
 from reshuffle.evaluation.metrics import bootstrap_interval, per_query
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.scorer import SIDES
+from reshuffle.kg.frames import ArrowFrames
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
     from reshuffle.evaluation.metrics import Metrics
@@ -62,7 +61,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(ArrowFrames):
     """The result of `evaluate`; prints as a table.
 
     `baseline` is the type baseline on the same candidates. `skipped` counts triples that could not be asked, by
@@ -118,18 +117,6 @@ class Report:
         import pyarrow as pa  # noqa: PLC0415 - only for who asks
 
         return pa.Table.from_pylist(self.rows())
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas frame."""
-        import pandas as pd  # noqa: PLC0415 - an optional library
-
-        return pd.DataFrame(self.rows())
-
-    def to_polars(self) -> pl.DataFrame:
-        """The rows as a polars frame."""
-        import polars as pl  # noqa: PLC0415 - an optional library
-
-        return pl.DataFrame(self.rows())
 
     def __str__(self) -> str:
         lines = [

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.evaluation.baselines.rules import RuleBaseline, RuleScorer
+from reshuffle.kg.frames import ArrowFrames
 from reshuffle.rules import IntersectionRule, RuleBase
 from reshuffle.rules.rule import Quality
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
 
     from reshuffle.extraction.types import TypeRule
@@ -78,7 +77,7 @@ class ExtractedRule:
 
 
 @dataclass(frozen=True)
-class ExtractedRules:
+class ExtractedRules(ArrowFrames):
     """Rules in order: as to be read where they were measured, else by degree or evidence. Prints as a table.
 
     `types` are rules about roles, where they were asked for. `unconstrained` are relations that the model says nothing
@@ -148,17 +147,6 @@ class ExtractedRules:
         import pyarrow as pa  # noqa: PLC0415 - only for who asks
 
         return pa.Table.from_pylist(self.rows(), schema=_schema(pa))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas frame."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
-
-    def to_polars(self) -> pl.DataFrame:
-        """The rows as a polars frame."""
-        import polars as pl  # noqa: PLC0415 - an optional library
-
-        return pl.DataFrame(self.to_arrow())
 
     def __str__(self) -> str:
         return self.table()

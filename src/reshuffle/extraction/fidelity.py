@@ -24,13 +24,12 @@ from reshuffle.evaluation.queries import known_answers
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.evaluation.unknown import answerable
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.frames import ArrowFrames
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -54,7 +53,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Fidelity:
+class Fidelity(ArrowFrames):
     """Each scorer's report, and how far each pair agrees. Prints as two tables."""
 
     reports: dict[str, Report]
@@ -96,18 +95,6 @@ class Fidelity:
         import pyarrow as pa  # noqa: PLC0415 - only for who asks
 
         return pa.Table.from_pylist(self.rows())
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas frame."""
-        import pandas as pd  # noqa: PLC0415 - an optional library
-
-        return pd.DataFrame(self.rows())
-
-    def to_polars(self) -> pl.DataFrame:
-        """The rows as a polars frame."""
-        import polars as pl  # noqa: PLC0415 - an optional library
-
-        return pl.DataFrame(self.rows())
 
     def __str__(self) -> str:
         width = max(len(name) for name in ("scorer", *self.reports))

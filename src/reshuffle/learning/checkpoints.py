@@ -88,11 +88,15 @@ def _injected(trainer: Trainer) -> str:
 
 def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
     mine, theirs = json.loads(json.dumps(_settings(trainer))), json.loads(notes["settings"])
+    # How long to train may change, unless the learning rate falls over just that time and there is more to train.
+    done = len(json.loads(notes["history"])["epochs"])
+    over = trainer.settings.max_epochs <= done
+    free = {"max_epochs"} if over or trainer.settings.schedule == "constant" else set()
     other = [
         f"{name} = {before[name]!r} (now {now[name]!r})"
         for now, before in zip(mine, theirs, strict=True)
         for name in now
-        if name != "max_epochs" and now[name] != before.get(name, now[name])
+        if name not in free and now[name] != before.get(name, now[name])
     ]
     if other:
         raise InputError(

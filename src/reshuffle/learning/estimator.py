@@ -185,9 +185,9 @@ class Reshuffle:
         return harden(self.model, self.relations, self.identities)
 
     def hardened(self) -> Reshuffle:
-        """The same model with hard matrices; slot weights and evidence stay as they are."""
+        """The same model with hard matrices; slot weights and evidence stay, confidences are of other scores."""
         twin = copy.copy(self)
-        twin._model = hardened(self.model)
+        twin._model, twin.calibration = hardened(self.model), None
         return twin
 
     @torch.no_grad()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from reshuffle.model.runs import runs
+
 
 def random_others(
     entities: Tensor, num_negatives: int, *, num_entities: int, generator: torch.Generator
@@ -37,9 +39,7 @@ class KnownTails:
         wanted = relations * self.num_entities + heads
         first = torch.searchsorted(self.keys, wanted)
         number = torch.searchsorted(self.keys, wanted, right=True) - first
-        queries = torch.repeat_interleave(torch.arange(len(heads), device=heads.device), number)
-        begins = torch.repeat_interleave(first - (number.cumsum(0) - number), number)
-        tails = self.tails[torch.arange(len(queries), device=heads.device) + begins]
+        queries, places = runs(first, number)
         known = torch.zeros_like(scores, dtype=torch.bool)
-        known[queries, tails] = True
+        known[queries, self.tails[places]] = True
         return scores.masked_fill(known, -torch.inf)

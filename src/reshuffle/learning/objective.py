@@ -143,13 +143,12 @@ class AllTails:
         trainer, count = self._trainer, len(self._trainer.data.triples)
         gone = torch.zeros(count, dtype=torch.bool, device=trainer.device)
         if trainer.settings.drop_facts:
-            share, *chances = torch.rand(count + 1, generator=trainer.generator, device=trainer.device).split(
-                [1, count]
-            )
-            gone = chances[0] < share * trainer.settings.drop_facts
+            drawn = torch.rand(count + 1, generator=trainer.generator, device=trainer.device)
+            gone = drawn[1:] < drawn[0] * trainer.settings.drop_facts
         if trainer.settings.hide_targets:
             gone[targets] = True
-        return gone.nonzero().flatten() if bool(gone.any()) else None
+        hidden = gone.nonzero().flatten()
+        return hidden if len(hidden) else None
 
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:
         """With all facts in sight."""

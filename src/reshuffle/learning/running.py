@@ -40,13 +40,16 @@ def run_training(
     keeper = None if directory is None else _Keeper(trainer, directory, resume=resume)
     with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
         report(len(trainer.history.epochs))
+        told = ""
+        trainer.after_step = lambda step: report(0, f"{told}step {step} of {trainer.steps_per_epoch}")
         started = time.perf_counter()
         try:
             for epoch in trainer.epochs():
                 seconds, started = time.perf_counter() - started, time.perf_counter()
                 if keeper is not None:
                     keeper.keep(epoch, seconds)
-                report(1, progress_note(trainer, epoch))
+                report(1, note := progress_note(trainer, epoch))
+                told = f"{note}, "
                 after_epoch(epoch)
         except DivergedError:
             if keeper is not None:
@@ -59,8 +62,8 @@ def run_training(
 
 def progress_note(trainer: Trainer, epoch: Epoch) -> str:
     """What stands beside the bar: loss, the best validation result so far, memory. Time left is the bar's business."""
-    best = trainer.patience.best
-    looked = "" if best is None else f"hits@10 {best:.3f} (epoch {trainer.patience.best_epoch}), "
+    best, watched = trainer.patience.best, trainer.settings.select_by
+    looked = "" if best is None else f"{watched} {best:.3f} (epoch {trainer.patience.best_epoch}), "
     return f"loss {epoch.loss:.4f}, {looked}{memory_in_use(trainer.device) / 2**30:.1f} GB"
 
 

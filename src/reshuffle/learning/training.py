@@ -170,7 +170,7 @@ class Trainer:
         self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.history = History()
         self.pieces = 1  # how many a batch is cut into
-        self.after_step: Callable[[], None] = lambda: None
+        self.after_step: Callable[[int], None] = lambda _number: None
         self.objective = objective_of(self)
 
     @property
@@ -204,7 +204,7 @@ class Trainer:
             self._set_learning_rate((number - 1) * self.steps_per_epoch + place)
             with all_threads_for(self._numbers_per_step):
                 total += self._step(batch)
-            self.after_step()
+            self.after_step(place + 1)
         loss = float(total / len(batches))
         # Parameters too: comparisons with NaN are false, so a maximum can hide it from the loss.
         if not (math.isfinite(loss) and all(bool(p.isfinite().all()) for p in self.model.parameters())):

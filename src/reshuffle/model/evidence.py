@@ -26,6 +26,7 @@ from torch.nn.functional import softplus
 
 from reshuffle.evaluation.baselines.types import Roles
 from reshuffle.model.propagation import propagate
+from reshuffle.model.runs import runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,9 +238,7 @@ class Evidence(nn.Module):
     ) -> Tensor:
         first = graph.starts[heads]
         number = graph.starts[heads + 1] - first
-        queries = torch.repeat_interleave(torch.arange(len(heads), device=heads.device), number)
-        begins = torch.repeat_interleave(first - (number.cumsum(0) - number), number)
-        places = torch.arange(len(queries), device=heads.device) + begins
+        queries, places = runs(first, number)
         values = weights[relations[queries], graph.relations[places]]
         if hidden is not None:
             there = torch.ones(len(graph.edges) // 2, device=heads.device)
@@ -267,10 +266,8 @@ def hops(
     queries = torch.arange(len(heads), device=heads.device)
     reached = torch.zeros(messages.num_entities, 1, len(heads), device=heads.device)
     reached[heads, 0, queries] = 1.0
-    halves = torch.full((int(messages.relations.max()) + 1 if messages.num_messages else 1, 1, 1), 0.5)
+    halves = torch.full((messages.num_relations, 1, 1), 0.5, device=heads.device)
     edges = None if hidden is None else messages.hiding(hidden)
-    reached = propagate(
-        reached, halves.to(heads.device), messages, num_layers=most, edge_messages=edges
-    ).squeeze(1)
+    reached = propagate(reached, halves, messages, num_layers=most, edge_messages=edges).squeeze(1)
     steps = -torch.log2(reached.clamp(min=2.0 ** -(most + 1)))
     return steps.round().long().T

@@ -23,6 +23,7 @@ from torch.nn.functional import softplus
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import inverse_name
+from reshuffle.model.runs import runs
 from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
@@ -75,10 +76,8 @@ class Steps:
 
     def _after(self, front: Tensor, width: int, gone: Tensor | None) -> Tensor:
         node = front % width
-        first, number = self.starts[node], self.starts[node + 1] - self.starts[node]
-        begins = torch.repeat_interleave(first - (number.cumsum(0) - number), number)
-        places = torch.arange(len(begins), device=front.device) + begins
-        following = torch.repeat_interleave(front - node, number) + self.targets[places]
+        owners, places = runs(self.starts[node], self.starts[node + 1] - self.starts[node])
+        following = (front - node)[owners] + self.targets[places]
         return following if gone is None else following[~gone[self.triples[places]]]
 
 
@@ -149,10 +148,7 @@ class InjectedBlock(nn.Module):
     ) -> Tensor:  # query entity
         """Minus the number of deciding slots that nothing arrives in; 0 throughout where no rule derives r."""
         base, backwards = relations % len(self.relations), relations >= len(self.relations)
-        first, number = self.pair_starts[base], self.pair_starts[base + 1] - self.pair_starts[base]
-        query = torch.repeat_interleave(torch.arange(len(heads), device=heads.device), number)
-        begins = torch.repeat_interleave(first - (number.cumsum(0) - number), number)
-        pair = torch.arange(len(query), device=heads.device) + begins
+        query, pair = runs(self.pair_starts[base], self.pair_starts[base + 1] - self.pair_starts[base])
         gone = graph.gone(hidden)
         scores = torch.zeros(len(heads), graph.num_entities, device=heads.device)
         directions = (

@@ -35,6 +35,11 @@ class MessageGraph:
         return len(self.heads)
 
     @cached_property
+    def num_relations(self) -> int:
+        """Of those that send something, inverses and identities included, the highest, and one more."""
+        return int(self.relations[-1]) + 1 if self.num_messages else 1
+
+    @cached_property
     def messages_by_head(self) -> tuple[Tensor, Tensor]:
         """Where each entity starts in the messages ordered by head, and those."""
         heads, order = torch.sort(self.heads, stable=True)

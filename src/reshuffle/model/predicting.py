@@ -12,13 +12,12 @@ import numpy as np
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import Triple
 from reshuffle.kg.files import written_whole
+from reshuffle.kg.frames import ArrowFrames
 from reshuffle.model.judgement import Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import pandas as pd
-    import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -95,7 +94,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(ArrowFrames):
     """Predictions, best first. Prints as a table."""
 
     rows: tuple[Prediction, ...]
@@ -134,17 +133,6 @@ class Predictions:
     @property
     def _of_rules(self) -> tuple[str, ...]:
         return ("injected",) if any(row.injected is not None for row in self.rows) else ()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas frame."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
-
-    def to_polars(self) -> pl.DataFrame:
-        """The rows as a polars frame."""
-        import polars as pl  # noqa: PLC0415 - an optional library
-
-        return pl.DataFrame(self.to_arrow())
 
     def write(self, path: str) -> None:
         """The table as a file: .parquet, .csv or .tsv, with a header."""

@@ -17,6 +17,7 @@ from reshuffle.model.initial import initial_states
 from reshuffle.model.kernels import kernels_for
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.propagation import propagate
+from reshuffle.model.runs import runs
 
 if TYPE_CHECKING:
     from reshuffle.model.initial import Kind
@@ -94,9 +95,7 @@ def _incoming(graph: MessageGraph, entities: Tensor) -> tuple[Tensor, Tensor]:
     """How many edges arrive at each entity, and their messages, one entity after the other."""
     first = graph.starts[entities]
     number = graph.starts[entities + 1] - first
-    begins = torch.repeat_interleave(first - (number.cumsum(0) - number), number)
-    places = torch.arange(len(begins), device=entities.device) + begins
-    return number, graph.edge_messages[places]
+    return number, graph.edge_messages[runs(first, number)[1]]
 
 
 def _neighbours(graph: MessageGraph, entities: Tensor) -> Tensor:

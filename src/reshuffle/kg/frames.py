@@ -1,0 +1,30 @@
+"""Results that are tables go out to data frame libraries through Arrow, all in the same way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class ArrowFrames(ABC):
+    """For results with a method `to_arrow`: the same rows as a pandas and as a polars frame."""
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas frame."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars frame."""
+        import polars as pl  # noqa: PLC0415 - an optional library
+
+        return pl.DataFrame(self.to_arrow())
