@@ -9,7 +9,7 @@ import torch
 
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.evidence import EVIDENCE
+from reshuffle.model.evidence import EVIDENCE, LOCAL
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 
 RELATIONS = ("r", "s")
@@ -35,8 +35,7 @@ def random_model(seed: int, **changes: Any) -> ReshuffleModel:
 
 
 def random_answers(seed: int, **changes: Any) -> ModelAnswers:
-    """With weights and evidence, unless told otherwise."""
-    options = {"slot_weights": True, "evidence": EVIDENCE, **changes}
-    if options.get("initial", "head") != "head":
-        options |= {"slot_weights": False, "evidence": ()}
+    """With weights and evidence, unless told otherwise; without a channel per query, with what needs none."""
+    by_query = changes.get("initial", "head") == "head"
+    options = {"slot_weights": by_query, "evidence": EVIDENCE if by_query else LOCAL, **changes}
     return ModelAnswers(random_model(seed, **options), RELATIONS, random_graph(seed), seed=seed)

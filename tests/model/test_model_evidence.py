@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import Any
 
@@ -136,6 +137,32 @@ def test_every_kind_of_evidence_is_what_its_definition_says_with_facts_hidden_to
             }
             for kind, value in wanted.items():
                 assert float(parts[kind][row, entity]) == pytest.approx(value, abs=1e-4), kind
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["against", "both"]))
+@settings(max_examples=25, deadline=None)
+def test_evidence_of_some_candidates_is_that_of_everyone_gradients_too(
+    seed: int, hiding: bool, direct: DirectFacts
+) -> None:
+    triples = random_triples(seed)
+    evidence = random_evidence(triples, seed, direct).requires_grad_()
+    graph, chance = graphs(triples)[0], torch.Generator().manual_seed(seed)
+    heads, relations = torch.tensor([0, 3, 3]), torch.tensor([0, 3, 1])
+    candidates = torch.randint(ENTITIES, (3, 5), generator=chance)  # the head, and some of them twice
+    shown = {"graph": graph, "hidden": torch.tensor([0, len(triples) - 1]) if hiding else None}
+    everyone = evidence.local_parts(heads, relations, **shown)
+    some = evidence.local_parts(heads, relations, **shown, candidates=candidates)
+    assert list(some) == list(everyone)
+    values = torch.rand(3, 5, generator=chance)
+    gradients = []
+    for kind, wanted in everyone.items():
+        torch.testing.assert_close(some[kind], wanted.gather(1, candidates), atol=1e-5, rtol=1e-5)
+    for parts in ({kind: part.gather(1, candidates) for kind, part in everyone.items()}, some):
+        evidence.zero_grad()
+        (sum(parts.values()) * values).sum().backward()
+        gradients.append([p.grad.clone() for p in evidence.parameters() if p.grad is not None])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
 
 def test_confidences_are_smoothed_shares_of_the_training_graph() -> None:
@@ -322,8 +349,6 @@ def test_judging_names_what_it_does_not_know() -> None:
         answers.judge("b", "likes", "a")  # of the graph, but not learned
     with pytest.raises(UnknownNameError, match="unknown entity 'z'"):
         answers.judge("a", "parent", "z")
-    with pytest.raises(ReshuffleError, match="only models with a channel per query"):
-        fitted(recipe="paper").on(KnowledgeGraph([("a", "parent", "b")])).judge("a", "parent", "b")
 
 
 def test_states_before_a_question_are_refused() -> None:
@@ -331,10 +356,28 @@ def test_states_before_a_question_are_refused() -> None:
         _ = fitted().on(KnowledgeGraph([("a", "parent", "b")])).states
 
 
-def test_weights_and_evidence_need_a_channel_per_query() -> None:
-    for changes in ({"slot_weights": True}, {"evidence": ["unary"]}):
-        with pytest.raises(ReshuffleError, match=r"need a channel per query\n  hint: .*initial = 'head'"):
-            fitted(recipe="paper", **changes)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"slot_weights": True},
+            "slot_weights need a channel per query\n  hint: train with initial = 'head', ",
+        ),
+        (
+            {"evidence": ["unary", "proximity"]},
+            "evidence from proximity needs a channel per query\n"
+            '  hint: train with initial = \'head\', or with evidence = ["unary", "negative"] alone',
+        ),
+        (
+            {"evidence": ["paths", "proximity"]},
+            "evidence from paths and proximity needs a channel per query\n",
+        ),
+    ],
+)
+def test_what_needs_a_channel_per_query_is_refused_without(changes: dict[str, Any], message: str) -> None:
+    for initial in ("bits", "continuous"):
+        with pytest.raises(ReshuffleError, match=re.escape(message)):
+            fitted(recipe="paper", initial=initial, **changes)
 
 
 def test_the_channel_of_a_head_is_lit_there_only() -> None:

@@ -50,7 +50,7 @@ def test_the_best_of_all_pairs(seed: int, relation: str | None, batch: int) -> N
 
 
 def test_models_without_evidence_and_relations_never_learned() -> None:
-    answers = random_answers(2, initial="bits")
+    answers = random_answers(2, initial="bits", evidence=())
     graph = answers.graph | KnowledgeGraph([("x", "likes", "e1")])
     found = answers.on(graph).missing(top=3)
     assert len(found) == 3 and found.kinds == () and found[0].evidence == {}

@@ -14,7 +14,7 @@ from predicting_worlds import RELATIONS, random_graph, random_model
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.evidence import EVIDENCE
+from reshuffle.model.evidence import EVIDENCE, LOCAL
 from reshuffle.model.initial import KINDS
 from reshuffle.model.reshuffle import Architecture
 from reshuffle.model.updating import Draw
@@ -33,7 +33,8 @@ def all_scores(answers: ModelAnswers) -> np.ndarray:
 
 
 def answers_of(seed: int, initial: str, **changes: Any) -> ModelAnswers:
-    options = {"slot_weights": True, "evidence": EVIDENCE} if initial == "head" else {"num_channels": 6}
+    head = {"slot_weights": True, "evidence": EVIDENCE}
+    options = head if initial == "head" else {"num_channels": 6, "evidence": LOCAL, "direct_facts": "both"}
     model = random_model(
         seed, **{"initial": "bits" if initial == "private" else initial, **options, **changes}
     )

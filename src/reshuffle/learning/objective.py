@@ -13,6 +13,7 @@ from torch import Tensor
 
 from reshuffle.learning.loss import margin_ranking, softmax
 from reshuffle.learning.negatives import KnownTails, random_others
+from reshuffle.model.evidence import EvidenceGraph
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 
 if TYPE_CHECKING:
@@ -50,13 +51,38 @@ def compared(trainer: Trainer, positives: Tensor, negatives: Tensor) -> Tensor:
     return margin_ranking(positives, negatives, margin=trainer.settings.margin)
 
 
+def evidence_penalty(trainer: Trainer, examples: Tensor) -> Tensor | float:
+    """What pulls free weights of evidence to 0, given the number of examples [relation]; 0 without evidence."""
+    if trainer.model.evidence is None:
+        return 0.0
+    decay = trainer.settings.evidence_decay / trainer.settings.batch_size
+    return decay * trainer.model.evidence.penalty(
+        examples if trainer.settings.evidence_prior == "examples" else None
+    )
+
+
+def examples_of(trainer: Trainer) -> Tensor:  # relation
+    """How many examples each relation has, inverses included."""
+    return torch.bincount(trainer.examples[:, 1], minlength=2 * trainer.data.num_relations)
+
+
 class SampledCorruptions:
-    """The paper's way."""
+    """The paper's way, and with it evidence that needs no channel per query."""
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
         self._graph = trainer.model.graph_of(trainer.data.triples, num_entities=trainer.data.num_entities)
         self.at_once = _MOST_SCORES // max(1, trainer.data.num_entities)
+        if trainer.model.evidence is not None:
+            self._facts = EvidenceGraph.build(
+                trainer.data.triples,
+                num_entities=trainer.data.num_entities,
+                num_relations=trainer.data.num_relations,
+                device=trainer.device,
+            )
+            self._examples = examples_of(trainer)
+            trainer.model.evidence.fit_types(self._facts)
+            self.at_once = min(self.at_once, _MOST_SCORES // max(1, len(self._facts.entities)))
 
     def states(self, matrices: Tensor, edge_messages: Tensor | None = None) -> Tensor:
         """The states for one scoring call; with redraw "once" every call sees the same initial values."""
@@ -73,7 +99,8 @@ class SampledCorruptions:
         settings, model, data = self._trainer.settings, self._trainer.model, self._trainer.data
         heads, relations, tails = self._trainer.examples[batch].T.contiguous()
         matrices = model.matrices()
-        hidden = self._graph.hiding(batch % len(data.triples)) if settings.hide_targets else None
+        targets = batch % len(data.triples) if settings.hide_targets else None
+        hidden = None if targets is None else self._graph.hiding(targets)
         states = self.states(matrices, hidden)
         bodies = model.bodies(matrices, states, heads, relations)
         positives = tail_scores(bodies, states, tails[:, None])
@@ -92,19 +119,47 @@ class SampledCorruptions:
             )
             for entities in (heads[:half], tails[half:])
         ]
-        negatives = [
+        corrupted = [
             model.head_scores(matrices, states, others[0], relations[:half], tails[:half]),
             tail_scores(bodies, states, others[1]),
         ]
-        return compared(self._trainer, positives, torch.cat(negatives))
+        negatives = torch.cat(corrupted)
+        if model.evidence is None:
+            return compared(self._trainer, positives, negatives)
+        true = torch.cat([heads[:half], tails[half:]])
+        candidates = torch.cat([true[:, None], torch.cat(others)], dim=1)
+        told = self._evidence(heads, relations, tails, candidates, hidden=targets)
+        loss = compared(self._trainer, positives + told[:, :1], negatives + told[:, 1:])
+        return loss + evidence_penalty(self._trainer, self._examples)
+
+    def _evidence(
+        self, heads: Tensor, relations: Tensor, tails: Tensor, candidates: Tensor, *, hidden: Tensor | None
+    ) -> Tensor:  # triple candidate
+        """For candidates as heads of the first half of some triples, and as tails of the others.
+
+        The head of (?, r, t) is the tail of (t, r^-1, ?), and true triples are asked about as their corruptions are.
+        """
+        evidence, half = self._trainer.model.evidence, len(heads) // 2
+        assert evidence is not None  # the caller has looked
+        count = self._trainer.data.num_relations
+        anchors = torch.cat([tails[:half], heads[half:]])
+        asked = torch.cat([(relations[:half] + count) % (2 * count), relations[half:]])
+        gone = None if hidden is None else torch.unique(hidden)  # a batch may have a triple and its inverse
+        parts = evidence.local_parts(anchors, asked, graph=self._facts, hidden=gone, candidates=candidates)
+        return torch.stack(list(parts.values())).sum(0)
 
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:
         """All queries of a look see one draw."""
         model, matrices = self._trainer.model, self._trainer.model.matrices()
         states = self.states(matrices)
-        return lambda heads, relations: all_tail_scores(
-            model.bodies(matrices, states, heads, relations), states
-        )
+
+        def scores_of(heads: Tensor, relations: Tensor) -> Tensor:
+            scores = all_tail_scores(model.bodies(matrices, states, heads, relations), states)
+            if model.evidence is not None:
+                scores += sum(model.evidence.local_parts(heads, relations, graph=self._facts).values())
+            return scores
+
+        return scores_of
 
 
 class AllTails:
@@ -115,7 +170,7 @@ class AllTails:
         data = trainer.data
         self._channels = trainer.model.head_channels(data.triples, num_entities=data.num_entities)
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
-        self._examples = torch.bincount(trainer.examples[:, 1], minlength=2 * data.num_relations)
+        self._examples = examples_of(trainer)
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
         if trainer.model.evidence is not None:
@@ -130,11 +185,9 @@ class AllTails:
         scores = self._channels.parts(matrices, heads, relations, hidden=hidden).total
         positives = scores.gather(1, tails[:, None])
         loss = compared(trainer, positives, self._known.cleared(scores, heads, relations))
-        decay = trainer.settings.evidence_decay / trainer.settings.batch_size
-        if trainer.model.evidence is not None:
-            examples = self._examples if trainer.settings.evidence_prior == "examples" else None
-            loss = loss + decay * trainer.model.evidence.penalty(examples)
+        loss = loss + evidence_penalty(trainer, self._examples)
         if trainer.model.injected is not None:
+            decay = trainer.settings.evidence_decay / trainer.settings.batch_size
             loss = loss + decay * trainer.model.injected.penalty()
         return loss
 

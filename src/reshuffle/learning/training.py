@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +16,7 @@ from reshuffle.learning.memory import run_in_pieces
 from reshuffle.learning.objective import objective_of
 from reshuffle.learning.stopping import Patience
 from reshuffle.learning.validation import ValidationQueries, realistic_ranks
+from reshuffle.model.evidence import LOCAL
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 
@@ -115,9 +117,16 @@ def _check(architecture: Architecture, settings: TrainingSettings) -> None:
             "private initial states cannot be trained with: in one step only few entities would have a channel\n"
             "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
         )
-    if architecture.initial != "head" and (architecture.slot_weights or architecture.evidence):
+    if architecture.initial != "head" and architecture.slot_weights:
         raise ReshuffleError(
-            "slot_weights and evidence need a channel per query\n  hint: train with initial = 'head' as well"
+            "slot_weights need a channel per query\n"
+            "  hint: train with initial = 'head', or with slot_weights = false"
+        )
+    distant = [kind for kind in architecture.evidence if kind not in LOCAL]
+    if architecture.initial != "head" and distant:
+        raise ReshuffleError(
+            f"evidence from {' and '.join(distant)} needs a channel per query\n"
+            f"  hint: train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone"
         )
     for name in ("batch_size", "num_negatives", "look_every"):
         if getattr(settings, name) < 1:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from reshuffle.errors import ReshuffleError, UnknownNameError
+from reshuffle.errors import UnknownNameError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.files import made_directory
@@ -108,44 +107,43 @@ class ModelAnswers:
         side: Side,
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:  # query candidate
-        """The constraint score of every candidate, 0 iff captured, and the evidence of a model that has it added."""
+        """The constraint score of every candidate, 0 iff captured, and the evidence of a model that has it added.
+
+        Evidence that needs a channel per query is left out, all of it, where there is none.
+        """
         if not len(anchors):
             width = self.graph.num_entities if candidates is None else candidates.shape[1]
             return np.empty((0, width), dtype=np.float32)
-        forward = side == "tail" or self._through_inverse
-        numbers = self._query_numbers(relations, side="tail" if not forward else side)
+        numbers, forward = self._query_numbers(relations, side=side)
         return self._placed.scores(anchors, numbers, candidates, forward=forward)
 
-    def _query_numbers(self, relations: NDArray[np.int32], *, side: Side) -> NDArray[np.int64]:
-        """The relations of the queries as the model numbers them: head queries go through the inverse."""
-        numbers = self._placed.numbers[relations]
-        return numbers + self._model.num_relations if side == "head" else numbers
+    def _query_numbers(self, relations: NDArray[np.int32], *, side: Side) -> tuple[NDArray[np.int64], bool]:
+        """The relations of the queries as the model numbers them, and whether tails are asked for.
 
-    @torch.no_grad()
+        Head queries ask for the tails of the inverse, or else for heads.
+        """
+        numbers = self._placed.numbers[relations]
+        if side == "head" and self._through_inverse:
+            return numbers + self._model.num_relations, True
+        return numbers, side == "tail"
+
     def judge(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> Judgement:
         """What a triple's score is made of, as an answer to (head, relation, ?), or to (?, relation, tail).
 
         The two questions have their own matrices, r and r^-1, and so their own scores.
         """
-        if self._initial != "head":
-            raise ReshuffleError(
-                f"only models with a channel per query (initial = 'head') have parts to tell apart; this has "
-                f"'{self._initial}'\n  hint: ask for scores instead"
-            )
         graph = self.graph
         ends = np.array([graph.entities.id(name) for name in (head, tail)])
         if relation not in self.relations:
             raise UnknownNameError("relation", relation, self.relations)
-        number = self._query_numbers(np.array([graph.relations.id(relation)], dtype=np.int32), side=side)
         anchor, answer = ends if side == "tail" else ends[::-1]
-        (parts,) = self._placed.parts(np.array([anchor]), number)
+        asked = np.array([graph.relations.id(relation)], dtype=np.int32)
+        found = self._parts(np.array([anchor]), asked, np.array([[answer]]), side=side)
         return Judgement(
             (head, relation, tail),
-            float(parts.constraint[0, answer]),
-            {kind: float(values[0, answer]) for kind, values in parts.evidence.items()},
-            None
-            if (rules := self._of_rules([parts.injected], number)) is None
-            else questions.told(rules[0, answer]),
+            float(found.constraint[0, 0]),
+            {kind: float(values[0, 0]) for kind, values in found.evidence.items()},
+            None if found.injected is None else questions.told(found.injected[0, 0]),
         )
 
     def export(self, directory: str | Path, *, heads: Sequence[str] | None = None) -> list[Path]:
@@ -207,6 +205,11 @@ class ModelAnswers:
         """How far proximity looks."""
         return self._model.architecture.num_hops
 
+    @property
+    def looks_at_distance(self) -> bool:
+        """Is proximity about the number of steps, or about facts between the two alone?"""
+        return "proximity" in self._model.architecture.evidence
+
     def asks_inverse(self, question: Question) -> bool:
         """Does the question go through the inverse relation?"""
         return question.side == "head" and self._through_inverse
@@ -230,22 +233,28 @@ class ModelAnswers:
         spoken = np.array([block.speaks_of(number) for number in numbers.tolist()], dtype=np.bool_)
         return np.where(spoken[:, None], np.concatenate(found), np.float32(np.nan))
 
-    @torch.no_grad()
     def scored_all(
         self, anchors: NDArray[np.int64], relations: NDArray[np.int64], *, side: Side
     ) -> questions.Scored:  # query entity
-        """The same for several questions; only a channel per query has evidence to tell apart."""
-        known = relations.astype(np.int32)
-        if self._initial != "head" or (side == "head" and not self._through_inverse):
-            return questions.Scored(
-                self.scores(anchors.astype(np.int32), known, side=side, candidates=None), {}
-            )
-        numbers = self._query_numbers(known, side=side)
-        pieces = self._placed.parts(anchors, numbers)
-        kinds = pieces[0].evidence
+        """The same for several questions."""
+        return self._parts(anchors, relations.astype(np.int32), None, side=side)
+
+    def _parts(
+        self,
+        anchors: NDArray[np.int64],
+        relations: NDArray[np.int32],
+        candidates: NDArray[np.int64] | None,
+        *,
+        side: Side,
+    ) -> questions.Scored:  # query candidate
+        numbers, forward = self._query_numbers(relations, side=side)
+        pieces = self._placed.parts(anchors, numbers, candidates, forward=forward)
         return questions.Scored(
             np.concatenate([array_of(piece.constraint) for piece in pieces]),
-            {kind: np.concatenate([array_of(piece.evidence[kind]) for piece in pieces]) for kind in kinds},
+            {
+                kind: np.concatenate([array_of(piece.evidence[kind]) for piece in pieces])
+                for kind in pieces[0].evidence
+            },
             self._of_rules([piece.injected for piece in pieces], numbers),
         )
 

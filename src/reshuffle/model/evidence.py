@@ -9,6 +9,9 @@
 
 With `direct_facts = "both"` facts between the two may also speak for a triple, and what they say counts as proximity.
 
+Unary and negative evidence are *local*: they look at the facts of the two ends alone, so they need no channel per query
+and can be told for some candidates without the others.
+
 Each kind is a number per query and candidate, added to the constraint score for ranking and reported beside it; none
 enters the messages or the constraints, so what the rules guarantee is untouched. A *role* is numbered like a relation:
 who is a tail of r has role r, and who is a head of r, that is a tail of r^-1, has role r + R.
@@ -17,6 +20,7 @@ who is a tail of r has role r, and who is a head of r, that is a tail of r^-1, h
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 EvidenceKind = Literal["unary", "proximity", "paths", "negative"]
 DirectFacts = Literal["against", "both"]
 EVIDENCE = get_args(EvidenceKind)
+LOCAL: tuple[EvidenceKind, ...] = ("unary", "negative")
 
 _SMOOTHING = 2.0  # added to the number of entities that a confidence is a share of: rare roles prove little
 _FLOOR = 1e-3  # the confidence of having no role that is known to go with the one asked for
@@ -91,6 +96,20 @@ class EvidenceGraph:
             ),
         )
 
+    @cached_property
+    def role_starts(self) -> Tensor:  # entity + 1
+        """Where the entries of each entity begin."""
+        everyone = torch.arange(self.num_entities + 1, device=self.entities.device)
+        return torch.searchsorted(self.entities, everyone)
+
+    @cached_property
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """For each edge head x entities + tail, sorted, and its place in `edges`."""
+        everyone = torch.arange(self.num_entities, device=self.starts.device)
+        heads = torch.repeat_interleave(everyone, self.starts.diff())
+        keys, places = torch.sort(heads * self.num_entities + self.tails, stable=True)
+        return keys, places
+
     def counts_without(self, hidden: Tensor | None) -> Tensor:
         """How many edges give each role when some triples (by position, each at most once) are not there."""
         if hidden is None:
@@ -100,10 +119,14 @@ class EvidenceGraph:
 
     def role_pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
         """How many entities have both of two roles."""
-        starts = torch.searchsorted(
-            self.entities, torch.arange(self.num_entities + 1, device=self.entities.device)
-        )
-        return Roles(starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)
+        return Roles(self.role_starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)
+
+    def shown(self, hidden: Tensor | None) -> Tensor:  # edge
+        """1 for every edge, and 0 for those of triples that are not there."""
+        there = torch.ones(2, len(self.edges) // 2, device=self.edges.device)
+        if hidden is not None:
+            there[:, hidden] = 0.0
+        return there.flatten()
 
 
 class Evidence(nn.Module):
@@ -137,6 +160,11 @@ class Evidence(nn.Module):
         if "negative" in kinds:
             # Columns: the relation that holds already; the last one is being the same entity.
             self.of_fact = nn.Parameter(torch.zeros(roles, roles + 1))
+
+    @property
+    def local(self) -> bool:
+        """Does all of it do without a channel per query?"""
+        return set(self.kinds) <= set(LOCAL)
 
     def fit_types(self, graph: EvidenceGraph) -> None:
         """Count which roles go together on the training graph."""
@@ -178,19 +206,44 @@ class Evidence(nn.Module):
 
         `states` [entity, slot, query] are those that the constraints are about.
         """
-        parts = {}
-        if "unary" in self.kinds:
-            parts["unary"] = self._unary(relations, graph, graph.counts_without(hidden))
+        parts = self.local_parts(heads, relations, graph=graph, hidden=hidden)
         if "proximity" in self.kinds:
-            parts["proximity"] = self._proximity(heads, relations, messages, hidden)
+            near = self._proximity(heads, relations, messages, hidden)
+            parts["proximity"] = near + parts["proximity"] if "proximity" in parts else near
         if "paths" in self.kinds:
             weights = softplus(self.of_slot + _WEAK).index_select(0, relations)
             reached = torch.log(states / _REACHED + 1)
             parts["paths"] = torch.einsum("esq,qs->qe", reached, weights)
+        return {kind: parts[kind] for kind in EVIDENCE if kind in parts}
+
+    def local_parts(
+        self,
+        heads: Tensor,
+        relations: Tensor,
+        *,
+        graph: EvidenceGraph,
+        hidden: Tensor | None = None,
+        candidates: Tensor | None = None,
+    ) -> dict[str, Tensor]:  # query candidate, by kind
+        """The local kinds alone, for the given candidates [query, candidate] of each query or for every entity.
+
+        Some candidates cost as much as they have roles, whatever the size of the graph.
+        """
+        parts = {}
+        counts = graph.counts_without(hidden)
+        if "unary" in self.kinds:
+            parts["unary"] = (
+                self._unary(relations, graph, counts)
+                if candidates is None
+                else self._unary_of(candidates, relations, graph, counts)
+            )
         if "negative" in self.kinds:
             for kind, weights in self._fact_weights().items():
-                told = self._facts(weights, heads, relations, graph, hidden)
-                parts[kind] = parts[kind] + told if kind in parts else told
+                parts[kind] = (
+                    self._facts(weights, heads, relations, graph, hidden)
+                    if candidates is None
+                    else self._facts_of(weights, heads, relations, candidates, graph, hidden)
+                )
         return parts
 
     def _unary(self, relations: Tensor, graph: EvidenceGraph, counts: Tensor) -> Tensor:
@@ -204,15 +257,40 @@ class Evidence(nn.Module):
         number = nothing.scatter_add(1, owners, asked.float())
         degree = nothing[0].scatter_add(0, graph.entities, counts.float())
         roles = nothing.index_add(1, graph.entities, self.of_role[wanted][:, graph.roles] * present)
+        return self._told(wanted, best, number, roles, degree).index_select(0, place)
+
+    def _unary_of(
+        self, candidates: Tensor, relations: Tensor, graph: EvidenceGraph, counts: Tensor
+    ) -> Tensor:  # query candidate
+        """The same for some candidates, from the entries of each."""
+        flat = candidates.flatten()
+        first = graph.role_starts[flat]
+        pairs, entries = runs(first, graph.role_starts[flat + 1] - first)
+        asked = relations.repeat_interleave(candidates.shape[1])[pairs]
+        given, counts = graph.roles[entries], counts[entries]
+        present = (counts > 0).float()
+        places = asked * len(self.confidences) + given  # indexing would add up gradients in any order
+        nothing = torch.zeros(len(flat), device=flat.device)
+        confidences = self.confidences.flatten().index_select(0, places) * present
+        best = nothing.scatter_reduce(0, pairs, confidences, "amax")
+        number = nothing.index_add(0, pairs, ((given == asked) * counts).float())
+        degree = nothing.index_add(0, pairs, counts.float())
+        of_role = self.of_role.flatten().index_select(0, places)
+        roles = nothing.index_add(0, pairs, of_role * present)
+        best, number, roles, degree = (part.view_as(candidates) for part in (best, number, roles, degree))
+        return self._told(relations, best, number, roles, degree)
+
+    def _told(self, asked: Tensor, best: Tensor, number: Tensor, roles: Tensor, degree: Tensor) -> Tensor:
+        """The best confidence, the number of asked roles, the weights of all roles and the degree, taken together."""
         other, any_role = softplus(self.of_type)
         result: Tensor = (
             other * torch.log(best + _FLOOR)
             + any_role * torch.log(torch.where(number > 0, 1.0, best) + _FLOOR)
             + roles
-            + _with_shared(self.of_count, wanted) * torch.log1p(number)
-            + _with_shared(self.of_degree, wanted) * torch.log1p(degree)
+            + _with_shared(self.of_count, asked) * torch.log1p(number)
+            + _with_shared(self.of_degree, asked) * torch.log1p(degree)
         )
-        return result.index_select(0, place)
+        return result
 
     def _proximity(
         self, heads: Tensor, relations: Tensor, messages: MessageGraph, hidden: Tensor | None
@@ -241,14 +319,33 @@ class Evidence(nn.Module):
         queries, places = runs(first, number)
         values = weights[relations[queries], graph.relations[places]]
         if hidden is not None:
-            there = torch.ones(len(graph.edges) // 2, device=heads.device)
-            there[hidden] = 0.0
-            values = values * there[graph.edges[places] % len(there)]
+            values = values * graph.shown(hidden)[graph.edges[places]]
         everyone = torch.arange(len(heads), device=heads.device)
         rows, columns = torch.cat([queries, everyone]), torch.cat([graph.tails[places], heads])
         flat = torch.zeros(len(heads) * graph.num_entities, device=heads.device)
         values = torch.cat([values, weights[relations, -1]])
         return flat.index_add(0, rows * graph.num_entities + columns, values).view(len(heads), -1)
+
+    def _facts_of(
+        self,
+        weights: Tensor,
+        heads: Tensor,
+        relations: Tensor,
+        candidates: Tensor,
+        graph: EvidenceGraph,
+        hidden: Tensor | None,
+    ) -> Tensor:  # query candidate
+        """The same for some candidates, from the edges between the two."""
+        keys, places = graph.pairs
+        wanted = (heads[:, None] * graph.num_entities + candidates).flatten()
+        first = torch.searchsorted(keys, wanted)
+        pairs, found = runs(first, torch.searchsorted(keys, wanted, right=True) - first)
+        edges = places[found]
+        asked = relations.repeat_interleave(candidates.shape[1])
+        values = weights.flatten().index_select(0, asked[pairs] * weights.shape[1] + graph.relations[edges])
+        values = values * graph.shown(hidden)[graph.edges[edges]]
+        of_same = weights[:, -1].index_select(0, relations)[:, None] * (candidates == heads[:, None])
+        return of_same.flatten().index_add(0, pairs, values).view_as(candidates)
 
 
 def _with_shared(weights: Tensor, relations: Tensor) -> Tensor:  # relation 1

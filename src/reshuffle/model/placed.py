@@ -9,23 +9,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.model.evidence import EvidenceGraph
 from reshuffle.model.exact import ExactScores
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.propagation import propagate
+from reshuffle.model.reaching import Parts
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 from reshuffle.model.supporting import Supports
 from reshuffle.model.updating import Draw, LayeredStates
 from reshuffle.reasoning import Reasoner
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.evidence import Evidence
     from reshuffle.model.initial import Kind
     from reshuffle.model.messages import MessageGraph
-    from reshuffle.model.reaching import HeadChannels, Parts
+    from reshuffle.model.reaching import HeadChannels
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.reasoning import Answers
 
@@ -80,6 +83,24 @@ class PlacedModel:
         return self.model.head_channels(self.triples, num_entities=self.graph.num_entities)
 
     @cached_property
+    def facts(self) -> EvidenceGraph:
+        """The graph as evidence and walks need it."""
+        if self.initial == "head":
+            return self.channels.graph
+        return EvidenceGraph.build(
+            self.triples,
+            num_entities=self.graph.num_entities,
+            num_relations=self.model.num_relations,
+            device=self.model.device,
+        )
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What is added to the scores: with a channel per query whatever the model has, else if all of it is local."""
+        evidence = self.model.evidence
+        return evidence if evidence is not None and (self.initial == "head" or evidence.local) else None
+
+    @cached_property
     def states(self) -> Tensor:  # entity slot channel
         """Z^(m) of every entity."""
         architecture = self.model.architecture
@@ -101,7 +122,7 @@ class PlacedModel:
     def supports(self) -> Supports:
         """What the search for reasons needs; as much of it as does not depend on the question."""
         by_slot = self.initial != "head"
-        return Supports(self.model, self.matrices, self.channels.graph, self.triples, by_slot=by_slot)
+        return Supports(self.model, self.matrices, self.facts, self.triples, by_slot=by_slot)
 
     @cached_property
     def rule_answers(self) -> Answers | None:
@@ -128,62 +149,100 @@ class PlacedModel:
 
     # --- scores -------------------------------------------------------------------------------------------------
 
-    def parts(self, anchors: NDArray[np.integer], numbers: NDArray[np.int64]) -> list[Parts]:
-        """What the scores of all tails are made of, some queries at a time; with a channel per query."""
-        step = self._at_once(None, forward=True)
-        queries = zip(self.on_device(anchors).split(step), self.on_device(numbers).split(step), strict=True)
-        work = len(anchors) * self.messages.num_messages * self.model.architecture.num_slots**2
-        with torch.no_grad(), all_threads_for(work):
-            return [self.channels.parts(self.matrices, heads, relations) for heads, relations in queries]
+    def parts(
+        self,
+        anchors: NDArray[np.integer],
+        numbers: NDArray[np.int64],
+        candidates: NDArray[np.integer] | None = None,
+        *,
+        forward: bool = True,
+    ) -> list[Parts]:  # query candidate
+        """What the scores are made of, candidates as tails of the anchors or else as heads; some queries at a time."""
+        with all_threads_for(self._work(len(anchors))):
+            return list(self._pieces(anchors, numbers, candidates, forward=forward))
 
-    @torch.no_grad()
     def scores(
         self,
-        anchors: NDArray[np.int32],
+        anchors: NDArray[np.integer],
         numbers: NDArray[np.int64],
-        candidates: NDArray[np.int32] | None,
+        candidates: NDArray[np.integer] | None,
         *,
         forward: bool,
     ) -> NDArray[np.float32]:  # query candidate
-        """Candidates as tails of the anchors, or else as heads; some queries at a time."""
-        score = self._tail_scores if forward else self._head_scores
-        step = self._at_once(candidates, forward=forward)
-        pieces = [
-            score(anchors[piece], numbers[piece], None if candidates is None else candidates[piece])
-            for piece in (slice(start, start + step) for start in range(0, len(anchors), step))
-        ]
-        return np.concatenate([array_of(piece) for piece in pieces])
+        """What is ranked by."""
+        with all_threads_for(self._work(len(anchors))):
+            pieces = self._pieces(anchors, numbers, candidates, forward=forward)
+            return np.concatenate([array_of(piece.total) for piece in pieces])
 
-    def _at_once(self, candidates: NDArray[np.int32] | None, *, forward: bool) -> int:
+    @torch.no_grad()
+    def _pieces(
+        self,
+        anchors: NDArray[np.integer],
+        numbers: NDArray[np.int64],
+        candidates: NDArray[np.integer] | None,
+        *,
+        forward: bool,
+    ) -> Iterator[Parts]:
+        step = self._at_once(candidates, forward=forward)
+        for piece in (slice(start, start + step) for start in range(0, len(anchors), step)):
+            yield self._parts(
+                self.on_device(anchors[piece]),
+                self.on_device(numbers[piece]),
+                None if candidates is None else self.on_device(candidates[piece]),
+                forward=forward,
+            )
+
+    def _work(self, queries: int) -> int:
+        """How many numbers some queries go through, roughly."""
+        architecture = self.model.architecture
+        if self.initial == "head":
+            return queries * self.messages.num_messages * architecture.num_slots**2
+        return queries * self.graph.num_entities * architecture.num_slots * architecture.num_channels
+
+    def _at_once(self, candidates: NDArray[np.integer] | None, *, forward: bool) -> int:
         architecture = self.model.architecture
         numbers = self.graph.num_entities * architecture.num_slots
         if self.initial != "head":
             bodies = 1 if forward else self.graph.num_entities if candidates is None else candidates.shape[1]
             numbers = bodies * architecture.num_slots * architecture.num_channels
+            numbers = max(numbers, self._evidence_numbers(candidates))
         return max(1, _MOST_NUMBERS // max(1, numbers))
 
-    def _tail_scores(
-        self, anchors: NDArray[np.int32], numbers: NDArray[np.int64], candidates: NDArray[np.int32] | None
-    ) -> Tensor:
-        heads, relations = self.on_device(anchors), self.on_device(numbers)
-        tails = None if candidates is None else self.on_device(candidates)
+    def _evidence_numbers(self, candidates: NDArray[np.integer] | None) -> int:
+        """How many entries evidence goes through per query, roughly; 0 where there is none."""
+        if self.evidence is None:
+            return 0
+        entries, entities = len(self.facts.entities), max(1, self.graph.num_entities)
+        return (
+            max(entries, entities) if candidates is None else candidates.shape[1] * (1 + entries // entities)
+        )
+
+    def _parts(
+        self, anchors: Tensor, numbers: Tensor, candidates: Tensor | None, *, forward: bool
+    ) -> Parts:  # query candidate
+        if self.initial == "head" and forward:
+            parts = self.channels.parts(self.matrices, anchors, numbers)
+            return parts if candidates is None else parts.of(candidates)
+        score = self._tail_scores if forward else self._head_scores
+        constraint = score(anchors, numbers, candidates)
+        if self.evidence is None:
+            return Parts(constraint, {})
+        # The head of (?, r, t) is the tail of (t, r^-1, ?), and that is how its evidence is learned.
+        asked = numbers if forward else numbers + self.model.num_relations
+        found = self.evidence.local_parts(anchors, asked, graph=self.facts, candidates=candidates)
+        return Parts(constraint, found)
+
+    def _tail_scores(self, heads: Tensor, relations: Tensor, tails: Tensor | None) -> Tensor:
         if self.initial == "private":
             return self.exact.scores(heads, relations, tails)
-        if self.initial == "head":
-            scores = self.channels.parts(self.matrices, heads, relations).total
-            return scores if tails is None else scores.gather(1, tails)
         bodies = self.model.bodies(self.matrices, self.states, heads, relations)
         if tails is None:
             return all_tail_scores(bodies, self.states)
         return tail_scores(bodies, self.states, tails)
 
-    def _head_scores(
-        self, anchors: NDArray[np.int32], numbers: NDArray[np.int64], candidates: NDArray[np.int32] | None
-    ) -> Tensor:
-        if candidates is None:
-            candidates = np.tile(np.arange(self.graph.num_entities, dtype=np.int32), (len(anchors), 1))
-        heads, tails = self.on_device(candidates), self.on_device(anchors)
-        relations = self.on_device(numbers)
+    def _head_scores(self, tails: Tensor, relations: Tensor, heads: Tensor | None) -> Tensor:
+        if heads is None:
+            heads = torch.arange(self.graph.num_entities, device=tails.device).repeat(len(tails), 1)
         width = heads.shape[1]
         if self.initial == "private":
             flat = self.exact.scores(

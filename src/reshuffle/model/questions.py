@@ -204,7 +204,7 @@ def _relation_name(answers: ModelAnswers, number: int) -> str:
 def _words(answers: ModelAnswers, kind: str, question: Question, answer: int) -> str:
     if kind == "unary":
         return _roles(answers.graph, question, answer)
-    if kind == "proximity":
+    if kind == "proximity" and answers.looks_at_distance:
         return _distance(answers, question, answer)
     if kind == "paths":
         return f"how well walks from {answers.graph.entities[question.anchor]} lead there, slot by slot"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a score is made of, each [query, entity]."""
+    """What a score is made of, each [query, entity], or [query, candidate] where only some are asked about."""
 
     constraint: Tensor
     evidence: dict[str, Tensor]
@@ -36,6 +36,14 @@ class Parts:
         """What is ranked by."""
         learned = self.constraint + sum(self.evidence.values())
         return learned if self.injected is None else learned + self.injected
+
+    def of(self, candidates: Tensor) -> Parts:  # query candidate
+        """Of some entities only."""
+        return Parts(
+            self.constraint.gather(1, candidates),
+            {kind: part.gather(1, candidates) for kind, part in self.evidence.items()},
+            None if self.injected is None else self.injected.gather(1, candidates),
+        )
 
 
 @dataclass(frozen=True)
