@@ -81,7 +81,6 @@ def test_the_loss_is_that_of_constraint_scores_with_evidence_asked_in_the_direct
         captured_others(patch, drawn)
         found = one.loss(batch)
 
-    graph = facts_of(one, (batch % count).tolist() if hiding else [])
     matrices = one.model.matrices()
     edges = one.objective._graph.hiding(batch % count) if hiding else None
     states = one.objective.states(matrices, edges)
@@ -91,6 +90,7 @@ def test_the_loss_is_that_of_constraint_scores_with_evidence_asked_in_the_direct
 
     positives, negatives = [], []
     for place, (head, relation, tail) in enumerate(one.examples[batch].tolist()):
+        graph = facts_of(one, [int(batch[place]) % count] if hiding else [])
         others = torch.cat(drawn)[place].tolist()
         if place < len(batch) // 2:
             inverse = (relation + relations_count) % (2 * relations_count)

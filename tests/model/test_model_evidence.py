@@ -147,19 +147,31 @@ def test_evidence_of_some_candidates_is_that_of_everyone_gradients_too(
     triples = random_triples(seed)
     evidence = random_evidence(triples, seed, direct).requires_grad_()
     graph, chance = graphs(triples)[0], torch.Generator().manual_seed(seed)
-    heads, relations = torch.tensor([0, 3, 3]), torch.tensor([0, 3, 1])
-    candidates = torch.randint(ENTITIES, (3, 5), generator=chance)  # the head, and some of them twice
-    shown = {"graph": graph, "hidden": torch.tensor([0, len(triples) - 1]) if hiding else None}
-    everyone = evidence.local_parts(heads, relations, **shown)
-    some = evidence.local_parts(heads, relations, **shown, candidates=candidates)
-    assert list(some) == list(everyone)
-    values = torch.rand(3, 5, generator=chance)
-    gradients = []
-    for kind, wanted in everyone.items():
-        torch.testing.assert_close(some[kind], wanted.gather(1, candidates), atol=1e-5, rtol=1e-5)
-    for parts in ({kind: part.gather(1, candidates) for kind, part in everyone.items()}, some):
+    gone = torch.randint(len(triples), (3,), generator=chance)  # from each query one, often its own
+    heads, relations = torch.from_numpy(triples)[gone].T[:2]
+    heads, relations = (
+        torch.cat([heads[:2], torch.tensor([3])]),
+        torch.cat([relations[:2], torch.tensor([3])]),
+    )
+    candidates = torch.randint(ENTITIES, (3, 12), generator=chance)  # the head, and some of them twice
+    some = evidence.parts_of(candidates, heads, relations, graph=graph, without=gone if hiding else None)
+    everyone = [
+        evidence.local_parts(
+            heads[row : row + 1],
+            relations[row : row + 1],
+            graph=graph,
+            hidden=gone[row : row + 1] if hiding else None,
+        )
+        for row in range(3)
+    ]
+    wanted = {kind: torch.cat([one[kind] for one in everyone]).gather(1, candidates) for kind in everyone[0]}
+    assert list(some) == list(wanted)
+    for kind, values in wanted.items():
+        torch.testing.assert_close(some[kind], values, atol=1e-5, rtol=1e-5)
+    factors, gradients = torch.rand(3, 12, generator=chance), []
+    for parts in (wanted, some):
         evidence.zero_grad()
-        (sum(parts.values()) * values).sum().backward()
+        (sum(parts.values()) * factors).sum().backward()
         gradients.append([p.grad.clone() for p in evidence.parameters() if p.grad is not None])
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)

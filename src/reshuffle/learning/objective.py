@@ -128,24 +128,24 @@ class SampledCorruptions:
             return compared(self._trainer, positives, negatives)
         true = torch.cat([heads[:half], tails[half:]])
         candidates = torch.cat([true[:, None], torch.cat(others)], dim=1)
-        told = self._evidence(heads, relations, tails, candidates, hidden=targets)
+        told = self._evidence(candidates, heads, relations, tails, without=targets)
         loss = compared(self._trainer, positives + told[:, :1], negatives + told[:, 1:])
         return loss + evidence_penalty(self._trainer, self._examples)
 
     def _evidence(
-        self, heads: Tensor, relations: Tensor, tails: Tensor, candidates: Tensor, *, hidden: Tensor | None
+        self, candidates: Tensor, heads: Tensor, relations: Tensor, tails: Tensor, *, without: Tensor | None
     ) -> Tensor:  # triple candidate
         """For candidates as heads of the first half of some triples, and as tails of the others.
 
         The head of (?, r, t) is the tail of (t, r^-1, ?), and true triples are asked about as their corruptions are.
+        Each is hidden from its own question alone: to hide a large batch would change what evidence looks at.
         """
         evidence, half = self._trainer.model.evidence, len(heads) // 2
         assert evidence is not None  # the caller has looked
         count = self._trainer.data.num_relations
         anchors = torch.cat([tails[:half], heads[half:]])
         asked = torch.cat([(relations[:half] + count) % (2 * count), relations[half:]])
-        gone = None if hidden is None else torch.unique(hidden)  # a batch may have a triple and its inverse
-        parts = evidence.local_parts(anchors, asked, graph=self._facts, hidden=gone, candidates=candidates)
+        parts = evidence.parts_of(candidates, anchors, asked, graph=self._facts, without=without)
         return torch.stack(list(parts.values())).sum(0)
 
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:

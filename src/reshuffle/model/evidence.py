@@ -121,13 +121,6 @@ class EvidenceGraph:
         """How many entities have both of two roles."""
         return Roles(self.role_starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)
 
-    def shown(self, hidden: Tensor | None) -> Tensor:  # edge
-        """1 for every edge, and 0 for those of triples that are not there."""
-        there = torch.ones(2, len(self.edges) // 2, device=self.edges.device)
-        if hidden is not None:
-            there[:, hidden] = 0.0
-        return there.flatten()
-
 
 class Evidence(nn.Module):
     """The weights of each kind of evidence, per relation that is asked for (r, then r^-1)."""
@@ -217,33 +210,36 @@ class Evidence(nn.Module):
         return {kind: parts[kind] for kind in EVIDENCE if kind in parts}
 
     def local_parts(
+        self, heads: Tensor, relations: Tensor, *, graph: EvidenceGraph, hidden: Tensor | None = None
+    ) -> dict[str, Tensor]:  # query entity, by kind
+        """The local kinds alone."""
+        parts = {}
+        if "unary" in self.kinds:
+            parts["unary"] = self._unary(relations, graph, graph.counts_without(hidden))
+        if "negative" in self.kinds:
+            for kind, weights in self._fact_weights().items():
+                parts[kind] = self._facts(weights, heads, relations, graph, hidden)
+        return parts
+
+    def parts_of(
         self,
+        candidates: Tensor,
         heads: Tensor,
         relations: Tensor,
         *,
         graph: EvidenceGraph,
-        hidden: Tensor | None = None,
-        candidates: Tensor | None = None,
+        without: Tensor | None = None,
     ) -> dict[str, Tensor]:  # query candidate, by kind
-        """The local kinds alone, for the given candidates [query, candidate] of each query or for every entity.
+        """The local kinds for some candidates [query, candidate], at a cost that does not grow with the graph.
 
-        Some candidates cost as much as they have roles, whatever the size of the graph.
+        `without` [query] are triples by position, one per query, that are not there for this query.
         """
         parts = {}
-        counts = graph.counts_without(hidden)
         if "unary" in self.kinds:
-            parts["unary"] = (
-                self._unary(relations, graph, counts)
-                if candidates is None
-                else self._unary_of(candidates, relations, graph, counts)
-            )
+            parts["unary"] = self._unary_of(candidates, relations, graph, without)
         if "negative" in self.kinds:
             for kind, weights in self._fact_weights().items():
-                parts[kind] = (
-                    self._facts(weights, heads, relations, graph, hidden)
-                    if candidates is None
-                    else self._facts_of(weights, heads, relations, candidates, graph, hidden)
-                )
+                parts[kind] = self._facts_of(weights, candidates, heads, relations, graph, without)
         return parts
 
     def _unary(self, relations: Tensor, graph: EvidenceGraph, counts: Tensor) -> Tensor:
@@ -260,14 +256,16 @@ class Evidence(nn.Module):
         return self._told(wanted, best, number, roles, degree).index_select(0, place)
 
     def _unary_of(
-        self, candidates: Tensor, relations: Tensor, graph: EvidenceGraph, counts: Tensor
+        self, candidates: Tensor, relations: Tensor, graph: EvidenceGraph, without: Tensor | None
     ) -> Tensor:  # query candidate
         """The same for some candidates, from the entries of each."""
-        flat = candidates.flatten()
+        flat, width = candidates.flatten(), candidates.shape[1]
         first = graph.role_starts[flat]
         pairs, entries = runs(first, graph.role_starts[flat + 1] - first)
-        asked = relations.repeat_interleave(candidates.shape[1])[pairs]
-        given, counts = graph.roles[entries], counts[entries]
+        asked, given, counts = relations[pairs // width], graph.roles[entries], graph.counts[entries]
+        if without is not None:
+            for gone in graph.entry_of_edge.view(2, -1)[:, without]:  # of the edge, and of its inverse
+                counts = counts - (entries == gone[pairs // width]).long()
         present = (counts > 0).float()
         places = asked * len(self.confidences) + given  # indexing would add up gradients in any order
         nothing = torch.zeros(len(flat), device=flat.device)
@@ -319,7 +317,9 @@ class Evidence(nn.Module):
         queries, places = runs(first, number)
         values = weights[relations[queries], graph.relations[places]]
         if hidden is not None:
-            values = values * graph.shown(hidden)[graph.edges[places]]
+            there = torch.ones(len(graph.edges) // 2, device=heads.device)
+            there[hidden] = 0.0
+            values = values * there[graph.edges[places] % len(there)]
         everyone = torch.arange(len(heads), device=heads.device)
         rows, columns = torch.cat([queries, everyone]), torch.cat([graph.tails[places], heads])
         flat = torch.zeros(len(heads) * graph.num_entities, device=heads.device)
@@ -329,21 +329,22 @@ class Evidence(nn.Module):
     def _facts_of(
         self,
         weights: Tensor,
+        candidates: Tensor,
         heads: Tensor,
         relations: Tensor,
-        candidates: Tensor,
         graph: EvidenceGraph,
-        hidden: Tensor | None,
+        without: Tensor | None,
     ) -> Tensor:  # query candidate
         """The same for some candidates, from the edges between the two."""
         keys, places = graph.pairs
         wanted = (heads[:, None] * graph.num_entities + candidates).flatten()
         first = torch.searchsorted(keys, wanted)
         pairs, found = runs(first, torch.searchsorted(keys, wanted, right=True) - first)
-        edges = places[found]
-        asked = relations.repeat_interleave(candidates.shape[1])
-        values = weights.flatten().index_select(0, asked[pairs] * weights.shape[1] + graph.relations[edges])
-        values = values * graph.shown(hidden)[graph.edges[edges]]
+        queries, edges = pairs // candidates.shape[1], places[found]
+        asked = relations[queries] * weights.shape[1] + graph.relations[edges]
+        values = weights.flatten().index_select(0, asked)
+        if without is not None:
+            values = values * (graph.edges[edges] % (len(graph.edges) // 2) != without[queries])
         of_same = weights[:, -1].index_select(0, relations)[:, None] * (candidates == heads[:, None])
         return of_same.flatten().index_add(0, pairs, values).view_as(candidates)
 

@@ -229,8 +229,9 @@ class PlacedModel:
             return Parts(constraint, {})
         # The head of (?, r, t) is the tail of (t, r^-1, ?), and that is how its evidence is learned.
         asked = numbers if forward else numbers + self.model.num_relations
-        found = self.evidence.local_parts(anchors, asked, graph=self.facts, candidates=candidates)
-        return Parts(constraint, found)
+        if candidates is None:
+            return Parts(constraint, self.evidence.local_parts(anchors, asked, graph=self.facts))
+        return Parts(constraint, self.evidence.parts_of(candidates, anchors, asked, graph=self.facts))
 
     def _tail_scores(self, heads: Tensor, relations: Tensor, tails: Tensor | None) -> Tensor:
         if self.initial == "private":
