@@ -103,7 +103,8 @@ def test_redraw_says_how_often_initial_values_are_drawn() -> None:
     for redraw, changes in (("once", False), ("step", True)):
         one = trainer(redraw=redraw)
         matrices = one.model.matrices()
-        assert bool((one.objective.states(matrices) != one.objective.states(matrices)).any()) == changes
+        (before,), (after,) = (one.objective.states(matrices) for _ in range(2))
+        assert torch.equal(before, after) != changes
 
 
 @pytest.mark.parametrize(("redraw", "draws"), [("once", 1), ("step", 1), ("call", 2)])
@@ -112,11 +113,25 @@ def test_redraw_says_whether_positives_and_negatives_share_a_draw(
 ) -> None:
     one, seen = trainer(redraw=redraw), []
     real = one.objective.states
-    monkeypatch.setattr(one.objective, "states", lambda *arguments: seen.append(real(*arguments)) or seen[-1])
+
+    def watched(*arguments: object, **options: int) -> list[torch.Tensor]:
+        seen.extend(real(*arguments, **options))
+        return seen
+
+    monkeypatch.setattr(one.objective, "states", watched)
     one.loss(torch.arange(8))
     assert len(seen) == draws
     if draws == 2:
         assert not torch.equal(*seen)
+
+
+def test_draws_side_by_side_are_those_that_come_one_after_the_other() -> None:
+    one, other = trainer(redraw="call"), trainer(redraw="call")
+    matrices = one.model.matrices()
+    together = one.objective.states(matrices, calls=2)
+    apart = [other.objective.states(matrices)[0] for _ in range(2)]
+    for state, expected in zip(together, apart, strict=True):
+        torch.testing.assert_close(state, expected)
 
 
 def test_the_gradient_of_a_batch_in_pieces_is_that_of_the_batch() -> None:

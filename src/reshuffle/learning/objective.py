@@ -29,6 +29,7 @@ class Objective(Protocol):
     """One way to score."""
 
     at_once: int  # queries of a look
+    replayable: bool  # all batches of one size take the same kernels with the same shapes
 
     def loss(self, batch: Tensor) -> Tensor:
         """Of examples, by position."""
@@ -83,16 +84,23 @@ class SampledCorruptions:
             self._examples = examples_of(trainer)
             trainer.model.evidence.fit_types(self._facts)
             self.at_once = min(self.at_once, _MOST_SCORES // max(1, len(self._facts.entities)))
+        # "once" sets a generator's state in every step, and how many roles the candidates have differs.
+        self.replayable = trainer.settings.redraw != "once" and trainer.model.evidence is None
 
-    def states(self, matrices: Tensor, edge_messages: Tensor | None = None) -> Tensor:
-        """The states for one scoring call; with redraw "once" every call sees the same initial values."""
+    def states(
+        self, matrices: Tensor, edge_messages: Tensor | None = None, *, calls: int = 1
+    ) -> list[Tensor]:
+        """The states for each of some scoring calls; with redraw "once" every call sees the same initial values."""
         trainer = self._trainer
         if trainer.settings.redraw == "once":
             generator = torch.Generator(trainer.device)
             generator.set_state(trainer.draw_state)
         else:
             generator = trainer.generator
-        return trainer.model.states(self._graph, matrices, generator, edge_messages=edge_messages)
+        states = trainer.model.states(
+            self._graph, matrices, generator, edge_messages=edge_messages, draws=calls
+        )
+        return [part.contiguous() for part in states.chunk(calls, dim=2)]
 
     def loss(self, batch: Tensor) -> Tensor:
         """Half of the batch corrupted at the head, half at the tail."""
@@ -101,12 +109,13 @@ class SampledCorruptions:
         matrices = model.matrices()
         targets = batch % len(data.triples) if settings.hide_targets else None
         hidden = None if targets is None else self._graph.hiding(targets)
-        states = self.states(matrices, hidden)
+        drawn = self.states(matrices, hidden, calls=2 if settings.redraw == "call" else 1)
+        states = drawn[0]
         bodies = model.bodies(matrices, states, heads, relations)
         positives = tail_scores(bodies, states, tails[:, None])
         half = len(batch) // 2
         if settings.redraw == "call":
-            states = self.states(matrices, hidden)
+            states = drawn[1]
             bodies = model.bodies(matrices, states, heads[half:], relations[half:])
         else:
             bodies = bodies[half:]
@@ -151,7 +160,7 @@ class SampledCorruptions:
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:
         """All queries of a look see one draw."""
         model, matrices = self._trainer.model, self._trainer.model.matrices()
-        states = self.states(matrices)
+        states = self.states(matrices)[0]
 
         def scores_of(heads: Tensor, relations: Tensor) -> Tensor:
             scores = all_tail_scores(model.bodies(matrices, states, heads, relations), states)
@@ -171,6 +180,7 @@ class AllTails:
         self._channels = trainer.model.head_channels(data.triples, num_entities=data.num_entities)
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
         self._examples = examples_of(trainer)
+        self.replayable = False  # how many relations and known tails a batch has differs
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
         if trainer.model.evidence is not None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.learning.capture import CapturedStep
 from reshuffle.learning.loss import LossKind  # noqa: TC001 - settings are checked by their types when they are read
 from reshuffle.learning.memory import run_in_pieces
 from reshuffle.learning.objective import objective_of
@@ -171,7 +172,10 @@ class Trainer:
         inverse = torch.stack([forward[:, 2], forward[:, 1] + data.num_relations, forward[:, 0]], dim=1)
         self.examples = torch.cat([forward, inverse]).to(device)
         self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=settings.learning_rate, fused=device.type == "cuda"
+            self.model.parameters(),
+            lr=settings.learning_rate,
+            fused=device.type == "cuda",
+            capturable=device.type == "cuda",
         )
         self.generator = torch.Generator(device).manual_seed(settings.seed)
         self.draw_state = self.generator.get_state()
@@ -181,6 +185,11 @@ class Trainer:
         self.pieces = 1  # how many a batch is cut into
         self.after_step: Callable[[int], None] = lambda _number: None
         self.objective = objective_of(self)
+        self._captured: CapturedStep | None = None
+        # A recording holds the learning rate as a number.
+        self._may_capture = (
+            device.type == "cuda" and self.objective.replayable and settings.schedule == "constant"
+        )
 
     @property
     def steps_per_epoch(self) -> int:
@@ -247,6 +256,24 @@ class Trainer:
         return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
 
     def _step(self, batch: Tensor) -> Tensor:
+        if not self._may_capture or len(batch) < min(self.settings.batch_size, len(self.examples)):
+            return self._plain_step(batch)
+        if self._captured is not None:
+            return self._captured(batch)
+        loss = self._plain_step(batch)
+        self._capture(batch)
+        return loss
+
+    def _capture(self, batch: Tensor) -> None:
+        if self.pieces > 1:  # memory is short, and a recording needs its own
+            self._may_capture = False
+            return
+        try:
+            self._captured = CapturedStep(self._plain_step, batch, generator=self.generator)
+        except torch.cuda.OutOfMemoryError:
+            self._may_capture = False
+
+    def _plain_step(self, batch: Tensor) -> Tensor:
         loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
         if self.settings.max_gradient:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_gradient)

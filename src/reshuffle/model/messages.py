@@ -13,6 +13,8 @@ from torch import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_LONGEST_RUN = 8
+
 
 @dataclass(frozen=True)
 class MessageGraph:
@@ -45,6 +47,14 @@ class MessageGraph:
         heads, order = torch.sort(self.heads, stable=True)
         everyone = torch.arange(self.num_entities + 1, device=heads.device)
         return torch.searchsorted(heads, everyone), order
+
+    @cached_property
+    def relation_runs(self) -> Tensor:
+        """Where runs of messages of one relation start, none longer than `_LONGEST_RUN`, and the end."""
+        places = torch.arange(self.num_messages, device=self.relations.device)
+        since = places - torch.searchsorted(self.relations, self.relations)  # the first of the relation
+        ends = torch.full((1,), self.num_messages, device=places.device)
+        return torch.cat([places[since % _LONGEST_RUN == 0], ends])
 
     @cached_property
     def receivers(self) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,9 @@ class ReshuffleModel(nn.Module):
 
     bias: Tensor | None
     slot_logits: Tensor | None
+    path_matrices: RelationMatrices | None
+    """What "paths" evidence sees, where it is not the matrices of the constraints: those of a model before it was
+    hardened."""
 
     def __init__(
         self,
@@ -79,6 +83,7 @@ class ReshuffleModel(nn.Module):
             symmetric=symmetric,
             generator=torch.Generator().manual_seed(seed),
         )
+        self.path_matrices = None
         if architecture.bias:
             self.bias = nn.Parameter(torch.zeros(2 * num_relations, architecture.num_slots))
         else:
@@ -98,6 +103,11 @@ class ReshuffleModel(nn.Module):
             if architecture.evidence
             else None
         )
+
+    def keep_path_matrices(self) -> None:
+        """Whatever becomes of the matrices, "paths" evidence goes on to see them as they are now."""
+        if self.evidence is not None and "paths" in self.evidence.kinds:
+            self.path_matrices = copy.deepcopy(self.matrices)
 
     def slot_weights(self) -> Tensor:  # relation slot
         """How much a slot counts in the score of a relation: strictly positive, so that 0 still means captured."""
@@ -140,22 +150,28 @@ class ReshuffleModel(nn.Module):
         edge_messages: Tensor | None = None,
         initial: Kind | None = None,
         owners: Tensor | None = None,
+        draws: int = 1,
     ) -> Tensor:  # entity slot channel
         """Z^(m) of every entity of a graph, from a draw of Z^(0), of the model's own kind or another.
 
-        With `owners` (see `initial_states`) the channels are private.
+        With `owners` (see `initial_states`) the channels are private. Channels do not see each other, so that several
+        draws side by side take one pass.
         """
         architecture = self.architecture
         channels = architecture.num_channels if owners is None else len(owners)
-        drawn = initial_states(
-            (initial or architecture.initial) if owners is None else "private",
-            (graph.num_entities, architecture.num_slots, channels),
-            probability=architecture.probability,
-            generator=generator,
-            owners=owners,
-        )
+        drawn = [
+            initial_states(
+                (initial or architecture.initial) if owners is None else "private",
+                (graph.num_entities, architecture.num_slots, channels),
+                probability=architecture.probability,
+                generator=generator,
+                owners=owners,
+            )
+            for _ in range(draws)
+        ]
+        side_by_side = drawn[0] if draws == 1 else torch.cat(drawn, dim=2)
         return propagate(
-            drawn, matrices, graph, num_layers=architecture.num_layers, edge_messages=edge_messages
+            side_by_side, matrices, graph, num_layers=architecture.num_layers, edge_messages=edge_messages
         )
 
     def bodies(self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from reshuffle.model.kernels import kernels_for
 
-_CPU_NUMBERS, _GPU_NUMBERS = 1 << 23, 1 << 28  # of the bodies of corrupted heads at a time
+_NUMBERS = 1 << 23  # of the bodies of corrupted heads at a time
 _KEPT_NUMBERS = 1 << 27  # of theirs that wait for the backward pass: half a gigabyte
 
 
@@ -44,7 +44,8 @@ def head_scores(
     matrices: Tensor, relations: Tensor, states: Tensor, candidates: Tensor, targets: Tensor
 ) -> Tensor:  # query candidate
     """Scores of the candidates as heads: B_r Z_c against the target of each query."""
-    scores: Tensor = _HeadScores.apply(matrices, relations, states, candidates, targets)
+    way = _HeadScores if states.device.type == "cpu" else _HeadScoresOnGpu
+    scores: Tensor = way.apply(matrices, relations, states, candidates, targets)
     return scores
 
 
@@ -105,6 +106,31 @@ class _HeadScores(torch.autograd.Function):
         return to_matrices, None, to_states, None, to_targets.view(-1, *states.shape[1:])
 
 
+class _HeadScoresOnGpu(torch.autograd.Function):
+    """Nothing is shared between queries: finding out what could be takes a GPU longer than it saves."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, matrices: Tensor, relations: Tensor, states: Tensor, candidates: Tensor, targets: Tensor
+    ) -> Tensor:
+        from reshuffle.model.kernels.gpu_heads import head_norms  # noqa: PLC0415 - Triton exists only beside GPUs
+
+        targets = targets.contiguous()
+        norms = head_norms(matrices, relations, states, candidates, targets)
+        ctx.save_for_backward(matrices, relations, states, candidates, targets, norms)
+        return -norms
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, Tensor, None, Tensor]:
+        from reshuffle.model.kernels.gpu_heads import head_pulls  # noqa: PLC0415
+
+        matrices, relations, states, candidates, targets, norms = ctx.saved_tensors
+        to_matrices, to_states, to_targets = head_pulls(
+            matrices, relations, states, candidates, targets, -_over(gradient, norms)
+        )
+        return to_matrices, None, to_states, None, -to_targets
+
+
 @dataclass(frozen=True)
 class _Chunk:
     """Some queries, the distinct (relation, row) among their candidates, and which of them each query has."""
@@ -121,10 +147,9 @@ class _Chunk:
 
 def _chunks(relations: Tensor, candidates: Tensor, states: Tensor) -> list[_Chunk]:
     """Queries of one relation together, few enough at a time that their bodies nearly fit the cache of a CPU."""
-    numbers = _CPU_NUMBERS if states.device.type == "cpu" else _GPU_NUMBERS
     per_query = max(1, candidates.shape[1] * states[0].numel())
     chunks = []
-    for queries in torch.argsort(relations, stable=True).split(max(1, numbers // per_query)):
+    for queries in torch.argsort(relations, stable=True).split(max(1, _NUMBERS // per_query)):
         keys = relations[queries, None] * len(states) + candidates[queries]
         pairs, places = torch.unique(keys, return_inverse=True)
         chunks.append(_Chunk(queries, pairs // len(states), pairs % len(states), places))

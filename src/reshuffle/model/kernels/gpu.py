@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from reshuffle.model.messages import MessageGraph
 
 _COLUMNS = 256  # of a row, per program
+_MANY = tl.constexpr(16)  # messages that a program reads at once
+_SMALLEST = 16  # side of a tile that can be multiplied
 _TINY = tl.constexpr(
     torch.finfo(torch.float32).tiny
 )  # below it squares have underflowed; see `_norm` of the CPU
@@ -22,7 +24,21 @@ def products(
     matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
     """B_r Z_e for each relation and row, [product, slot, channel]."""
-    return torch.bmm(matrices[relations], states[rows], out=out)
+    _, slots, channels = states.shape
+    result = states.new_empty(len(rows), slots, channels) if out is None else out
+    if len(rows):
+        tile = tiles(slots, channels)
+        _products[(len(rows), triton.cdiv(channels, tile["CHANNELS"]))](
+            matrices.contiguous(),
+            relations,
+            states.contiguous(),
+            rows,
+            result,
+            slots,
+            channels,
+            **tile,
+        )
+    return result
 
 
 def products_back(
@@ -33,12 +49,129 @@ def products_back(
     rows: Tensor,
     *,
     to_states: Tensor | None,
+    by_row: tuple[Tensor, Tensor] | None = None,
+    by_relation: Tensor | None = None,
 ) -> Tensor:
-    """What the matrices get of the gradient; what the states get is added to `to_states`."""
-    if to_states is not None:
-        to_states.index_add_(0, rows, torch.bmm(matrices[relations].transpose(1, 2), gradient))
-    own = torch.bmm(gradient, states[rows].transpose(1, 2))
-    return torch.zeros_like(matrices).index_add_(0, relations, own)
+    """What the matrices get of the gradient; what the states get is added to `to_states`.
+
+    Where it is known, `by_row` is what `grouped` says about the rows, and `by_relation` where runs of one relation
+    start.
+    """
+    to_matrices = torch.zeros_like(matrices)
+    if len(rows):
+        _, slots, channels = states.shape
+        tile = tiles(slots, channels)
+        parts = triton.cdiv(channels, tile["CHANNELS"])
+        runs = torch.arange(len(rows) + 1, device=rows.device) if by_relation is None else by_relation
+        _to_matrices[(len(runs) - 1, parts)](
+            gradient, relations, states, rows, runs, to_matrices, slots, channels, **tile | {"num_warps": 4}
+        )
+        if to_states is not None:
+            order, starts = grouped(rows, len(states)) if by_row is None else by_row
+            _to_states[(len(states), parts)](
+                gradient, matrices, relations, order, starts, to_states, slots, channels, **tile
+            )
+    return to_matrices
+
+
+def tiles(slots: int, channels: int) -> dict[str, int]:
+    """How to cut states: tiles of all slots and as many channels as leave little of them empty, in powers of 2."""
+    width = min((64, 32), key=lambda size: (triton.cdiv(channels, size) * size, -size))
+    return {
+        "SLOTS": max(_SMALLEST, triton.next_power_of_2(slots)),
+        "CHANNELS": min(width, max(_SMALLEST, triton.next_power_of_2(channels))),
+        "num_warps": 2,
+    }
+
+
+@triton.jit
+def multiplied(one, other):
+    """Three products on tensor cores make up for their short numbers: as exact as plain ones, and faster."""
+    return tl.dot(one, other, input_precision="tf32x3")
+
+
+@triton.jit
+def nearly_multiplied(one, other):
+    """For gradients, which may be a thousandth off."""
+    return tl.dot(one, other, input_precision="tf32")
+
+
+@triton.jit
+def square(slots, SLOTS: tl.constexpr):
+    """Offsets of a matrix, and which are inside."""
+    row, column = tl.arange(0, SLOTS)[:, None], tl.arange(0, SLOTS)[None, :]
+    return row * slots + column, (row < slots) & (column < slots)
+
+
+@triton.jit
+def block(part, slots, channels, SLOTS: tl.constexpr, CHANNELS: tl.constexpr):
+    """Offsets of some channels of a state, and which are inside."""
+    row, column = tl.arange(0, SLOTS)[:, None], part * CHANNELS + tl.arange(0, CHANNELS)[None, :]
+    return row * channels + column, (row < slots) & (column < channels)
+
+
+@triton.jit
+def _products(
+    matrices, relations, states, rows, result, slots, channels, SLOTS: tl.constexpr, CHANNELS: tl.constexpr
+):
+    pair = tl.program_id(0).to(tl.int64)
+    entry, in_matrix = square(slots, SLOTS)
+    place, in_state = block(tl.program_id(1), slots, channels, SLOTS, CHANNELS)
+    matrix = tl.load(matrices + tl.load(relations + pair) * slots * slots + entry, mask=in_matrix, other=0.0)
+    state = tl.load(states + tl.load(rows + pair) * slots * channels + place, mask=in_state, other=0.0)
+    tl.store(result + pair * slots * channels + place, multiplied(matrix, state), mask=in_state)
+
+
+@triton.jit
+def _to_matrices(
+    gradient,
+    relations,
+    states,
+    rows,
+    runs,
+    to_matrices,
+    slots,
+    channels,
+    SLOTS: tl.constexpr,
+    CHANNELS: tl.constexpr,
+):
+    first, last = tl.load(runs + tl.program_id(0)), tl.load(runs + tl.program_id(0) + 1)
+    entry, in_matrix = square(slots, SLOTS)
+    place, in_state = block(tl.program_id(1), slots, channels, SLOTS, CHANNELS)
+    total = tl.zeros((SLOTS, SLOTS), tl.float32)
+    for pair in range(first, last):
+        own = tl.load(gradient + pair * slots * channels + place, mask=in_state, other=0.0)
+        state = tl.load(states + tl.load(rows + pair) * slots * channels + place, mask=in_state, other=0.0)
+        total += nearly_multiplied(own, tl.trans(state))
+    tl.atomic_add(to_matrices + tl.load(relations + first) * slots * slots + entry, total, mask=in_matrix)
+
+
+@triton.jit
+def _to_states(
+    gradient,
+    matrices,
+    relations,
+    order,
+    starts,
+    to_states,
+    slots,
+    channels,
+    SLOTS: tl.constexpr,
+    CHANNELS: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    entry, in_matrix = square(slots, SLOTS)
+    place, in_state = block(tl.program_id(1), slots, channels, SLOTS, CHANNELS)
+    result = to_states + row * slots * channels + place
+    total = tl.load(result, mask=in_state, other=0.0)
+    for index in range(tl.load(starts + row), tl.load(starts + row + 1)):
+        pair = tl.load(order + index)
+        own = tl.load(gradient + pair * slots * channels + place, mask=in_state, other=0.0)
+        matrix = tl.load(
+            matrices + tl.load(relations + pair) * slots * slots + entry, mask=in_matrix, other=0.0
+        )
+        total += nearly_multiplied(tl.trans(matrix), own)
+    tl.store(result, total, mask=in_state)
 
 
 def layer(
@@ -70,17 +203,26 @@ def _segment_max(messages, states, starts, edges, received, winner, count, colum
     best = tl.load(states + entity * columns + column, mask=inside, other=0.0)
     won = tl.full((BLOCK,), 0, tl.int32) + count
     first, last = tl.load(starts + entity), tl.load(starts + entity + 1)
-    for place in range(first, last):
-        message = tl.load(edges + place).to(tl.int64)
-        shown = (
-            message + column * 0 < count
-        )  # a block like `inside`: the interpreter cannot join it with a scalar
-        value = tl.load(messages + message * columns + column, mask=inside & shown, other=0.0)
-        better = (value > best) & shown
-        best = tl.where(better, value, best)
-        won = tl.where(better, message.to(tl.int32), won)
+    # Many at once, since each waits long for its memory; the rest in fours, since most entities have few.
+    rest = first + (last - first) // _MANY * _MANY
+    for start in range(first, rest, _MANY):
+        for number in tl.static_range(_MANY):
+            best, won = _better(messages, edges, start + number, last, count, column, columns, best, won)
+    for start in range(rest, last, 4):
+        for number in tl.static_range(4):
+            best, won = _better(messages, edges, start + number, last, count, column, columns, best, won)
     tl.store(received + entity * columns + column, best, mask=inside)
     tl.store(winner + entity * columns + column, won, mask=inside)
+
+
+@triton.jit
+def _better(messages, edges, place, last, count, column, columns, best, won):
+    message = tl.load(edges + place, mask=place < last, other=count).to(tl.int64)
+    # A block like `column`: the interpreter cannot join it with a scalar.
+    shown = (message + column * 0 < count) & (column < columns)
+    value = tl.load(messages + message * columns + column, mask=shown, other=-1.0)
+    better = value > best
+    return tl.where(better, value, best), tl.where(better, message.to(tl.int32), won)
 
 
 def segment_max_back(
@@ -107,6 +249,8 @@ def segment_max_back(
         states,
         graph.heads,
         to_states=to_states,
+        by_row=graph.messages_by_head[::-1],
+        by_relation=graph.relation_runs,
     )
     return to_matrices, to_states
 
@@ -160,24 +304,27 @@ def _norms(bodies, states, candidates, result, width, columns, ROWS: tl.constexp
 
 def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Sums of weight x ReLU(x_q - z_c): over the candidates of each query, and over the queries of each candidate."""
-    of_bodies, of_states = torch.empty_like(bodies), torch.zeros_like(states)
+    of_bodies, of_states = torch.empty_like(bodies), torch.empty_like(states)
+    order, starts = grouped(candidates.flatten(), len(states))
     queries, columns = bodies.shape
-    _pulls[(queries, triton.cdiv(columns, _COLUMNS))](
-        bodies,
-        states,
-        candidates,
-        weights.contiguous(),
-        of_bodies,
-        of_states,
-        candidates.shape[1],
-        columns,
-        BLOCK=_COLUMNS,
+    weights, width, blocks = weights.contiguous(), candidates.shape[1], triton.cdiv(columns, _COLUMNS)
+    _pulls_of_bodies[(queries, blocks)](
+        bodies, states, candidates, weights, of_bodies, width, columns, BLOCK=_COLUMNS
+    )
+    _pulls_of_states[(len(states), blocks)](
+        bodies, states, weights, order, starts, of_states, width, columns, BLOCK=_COLUMNS
     )
     return of_bodies, of_states
 
 
+def grouped(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The places of each row number, one row after the other, and where each row starts."""
+    ordered, order = torch.sort(rows.to(torch.int32))
+    return order, torch.searchsorted(ordered, torch.arange(count + 1, device=rows.device, dtype=torch.int32))
+
+
 @triton.jit
-def _pulls(bodies, states, candidates, weights, of_bodies, of_states, width, columns, BLOCK: tl.constexpr):
+def _pulls_of_bodies(bodies, states, candidates, weights, of_bodies, width, columns, BLOCK: tl.constexpr):
     query = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < columns
@@ -188,10 +335,24 @@ def _pulls(bodies, states, candidates, weights, of_bodies, of_states, width, col
         if weight != 0.0:
             candidate = tl.load(candidates + query * width + place).to(tl.int64)
             state = tl.load(states + candidate * columns + column, mask=inside, other=0.0)
-            pull = weight * tl.maximum(body - state, 0.0)
-            total += pull
-            tl.atomic_add(of_states + candidate * columns + column, pull, mask=inside & (pull != 0.0))
+            total += weight * tl.maximum(body - state, 0.0)
     tl.store(of_bodies + query * columns + column, total, mask=inside)
+
+
+@triton.jit
+def _pulls_of_states(bodies, states, weights, order, starts, of_states, width, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = column < columns
+    state = tl.load(states + row * columns + column, mask=inside, other=0.0)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for index in range(tl.load(starts + row), tl.load(starts + row + 1)):
+        place = tl.load(order + index)
+        weight = tl.load(weights + place)
+        if weight != 0.0:
+            body = tl.load(bodies + (place // width) * columns + column, mask=inside, other=0.0)
+            total += weight * tl.maximum(body - state, 0.0)
+    tl.store(of_states + row * columns + column, total, mask=inside)
 
 
 def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
