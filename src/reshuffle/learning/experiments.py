@@ -50,9 +50,13 @@ VARIANTS = {
         "no-weights",
         "no-unary",
         "no-proximity",
+        "no-paths",
         "no-negative",
+        "facts-against",
         "no-evidence",
         "no-constraints",
+        "equal-prior",
+        "eight-epochs",
         "margin-loss",
         "three-layers",
         "sixteen-slots",
@@ -145,7 +149,7 @@ def run_cell(
         "results": _evaluated(trainer.model, data, settings),
     }
     if cell.recipe == "best":
-        result["hardened"] = _evaluated(hardened(trainer.model), data, settings)
+        result["hardened"] = _evaluated(hardened(trainer.model, paths=True), data, settings)
     if models is not None:
         Reshuffle.trained(trainer, data.train.facts, settings).save(models / cell.name)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -169,7 +173,7 @@ def _ids(graph: KnowledgeGraph) -> NDArray[np.int64]:
 def _train(
     trainer: Trainer, rest: Path, seconds: float | None, seconds_between: float, progress: Progress
 ) -> bool:
-    """Train to the end, or to the first look after the time is up."""
+    """Train to the end, or to the first epoch after the time is up."""
     rest.parent.mkdir(parents=True, exist_ok=True)
     before, started, saved = trainer.history.seconds, time.perf_counter(), time.perf_counter()
     with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
@@ -178,7 +182,7 @@ def _train(
             now = time.perf_counter()
             report(1, progress_note(trainer, epoch))
             trainer.history.seconds = before + now - started
-            time_is_up = seconds is not None and now - started > seconds and epoch.hits_at_10 is not None
+            time_is_up = seconds is not None and now - started > seconds
             if time_is_up or trainer.finished or now - saved >= seconds_between:
                 save_checkpoint(trainer, rest)
                 saved = time.perf_counter()
