@@ -1,33 +1,76 @@
-"""Compares settings of the best recipe on training graphs alone: `python -m benchmarks.choosing`.
+"""Compares settings of the best recipe on training graphs alone: `python -m benchmarks.choosing [--full --jobs N]`.
 
 A graph's own validation triples are about entities that the model was trained on, so they cannot show what a model has
 learned about single entities, and that is worth nothing on another graph. Therefore the training graph is cut in two
 parts without common entities: train on the facts within one, hold out facts of the other, and rank those. The test
-graph is never read. Results go to `benchmarks/results/choosing.json`; what is there already is not run again.
+graph is never read.
+
+Small models, for a CPU, are compared with what the recipe was before (`BASE`), and go to
+`benchmarks/results/choosing.json`. With `--full` models of the recipe's own size are compared with the recipe as it is,
+best on a GPU and several at a time; they go to `benchmarks/results/choosing-full.json`. What is there already is not
+run again.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from pathlib import Path
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from os import cpu_count
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
+from benchmarks.combining import Averaged, BothDirections
 from benchmarks.reproduction import ROOT
 from benchmarks.speed.measure import describe
+from numba import set_num_threads
 
-from reshuffle.evaluation import evaluate
+from reshuffle.cli.console import Console
+from reshuffle.evaluation import Scorer, TypeBaseline, evaluate
 from reshuffle.kg import KnowledgeGraph, written_whole
 from reshuffle.kg.benchmarks import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.settings import Settings
 from reshuffle.rules.benchmarks import load_benchmark
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
 RESULTS = ROOT / "benchmarks" / "results" / "choosing.json"
+FULL_RESULTS = ROOT / "benchmarks" / "results" / "choosing-full.json"
 DATASETS = ("FB15k-237-v1", "WN18RR-v1", "NELL-995-v2")
 CUTS = (1, 2)  # seeds
-SMALL = {"num_slots": 16, "num_layers": 4, "max_epochs": 4, "look_every": 4}  # what a CPU can do in a minute
+BASE: dict[str, Any] = {
+    "recipe": "paper",  # what is not named here is as the paper has it
+    "initial": "head",
+    "num_slots": 16,  # this, layers and epochs: what a CPU can do in a minute
+    "num_layers": 4,
+    "identity": False,
+    "slot_weights": True,
+    "evidence": ["unary", "proximity", "negative"],
+    "direct_facts": "against",
+    "hide_targets": True,
+    "loss": "softmax",
+    "batch_size": 64,
+    "learning_rate": 0.01,
+    "schedule": "linear",
+    "max_gradient": 1.0,
+    "evidence_decay": 2.0,
+    "evidence_prior": "equal",
+    "epoch_steps": 100,
+    "max_epochs": 4,
+    "look_every": 4,
+    "select_by": "mrr",
+    "relative_delta": 0.01,
+}
+"""The best recipe as it was when the small models were compared, smaller. Its successor came out of the comparison."""
 _ALL = {"evidence": ["unary", "proximity", "paths", "negative"], "direct_facts": "both"}
 COMPARED: tuple[dict[str, Any], ...] = (
     {},
@@ -42,6 +85,16 @@ COMPARED: tuple[dict[str, Any], ...] = (
     {"evidence_prior": "examples", "evidence_decay": 50.0, "learning_rate": 0.02},
     {"evidence_prior": "examples", "evidence_decay": 10.0, "learning_rate": 0.02},
 )
+"""Changes against `BASE`."""
+COMPARED_FULL: tuple[tuple[dict[str, Any], tuple[int, ...]], ...] = (
+    ({}, (1, 2, 3)),
+    ({"max_epochs": 8, "look_every": 2}, (1,)),
+    ({"look_every": 2}, (1,)),
+    ({"num_slots": 64}, (1,)),
+    ({"max_epochs": 4}, (1,)),
+)
+"""Changes against the recipe as it is, and the seeds to train with. The recipe keeps its last epoch; with `look_every`
+of 2 it is the one that is best on the validation triples."""
 _SHARE, _HELD_OUT, _MOST_NEIGHBOURS = 0.35, 0.1, 50
 
 
@@ -97,32 +150,39 @@ def _about(
     return KnowledgeGraph([t for t in triples if {t[0], t[2]} <= entities and t[1] in relations])
 
 
+# --- small models -----------------------------------------------------------------------------------------------------
+
+
 def measured(dataset: str, changes: dict[str, Any]) -> dict[str, Any]:
     """Means over the cuts."""
     rows = []
     for seed in CUTS:
         bench = cut_in_two(dataset, seed)
-        answers = Reshuffle(**{**SMALL, **changes}).fit(bench.train).on(bench.test.facts)
-        rows.append(
-            [
-                evaluate(answers, bench.test.queries, protocol=protocol, known=bench.test)
-                for protocol in ("sampled-50", "full")
-            ]
-        )
+        answers = Reshuffle(**{**BASE, **changes}).fit(bench.train).on(bench.test.facts)
+        rows.append(_ranked(answers, bench, answers.type_baseline))
+    means = {name: mean(row[name] for row in rows) for name in ("hits@10", "mrr", "type baseline hits@10")}
+    return {"dataset": dataset, "changes": changes, **means}
+
+
+def _ranked(scorer: Scorer, bench: InductiveBenchmark, types: TypeBaseline) -> dict[str, float]:
+    """Under both protocols, with the type baseline of the training part beside it."""
+    sampled, full = (
+        evaluate(scorer, bench.test.queries, protocol=protocol, known=bench.test, baseline=types)
+        for protocol in ("sampled-50", "full")
+    )
+    report = sampled.to_dict()
     return {
-        "dataset": dataset,
-        "changes": changes,
-        "hits@10": mean(row[0]["hits@10"] for row in rows),
-        "mrr": mean(row[1]["mrr"] for row in rows),
-        "type baseline hits@10": mean(
-            row[0].to_dict()["type_baseline"]["metrics"]["hits@10"] for row in rows
-        ),
+        "hits@10": sampled["hits@10"],
+        "mrr": full["mrr"],
+        "hits@1": full["hits@1"],
+        "tie_rate": report["tie_rate"],
+        "type baseline hits@10": report["type_baseline"]["metrics"]["hits@10"],
     }
 
 
-def main() -> None:
+def compare_small() -> None:
     """Run what is missing."""
-    stored = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"rows": []}
+    stored = _stored(RESULTS, BASE)
     done = [(row["dataset"], row["changes"]) for row in stored["rows"]]
     for dataset in DATASETS:
         for changes in COMPARED:
@@ -133,16 +193,147 @@ def main() -> None:
             stored["rows"].append(row)
             stored |= {
                 "command": "python -m benchmarks.choosing",
-                "base": SMALL,
+                "base": BASE,
                 "seeds": list(CUTS),
                 **describe(["reshuffle", "torch"]),
             }
-            _write(stored)
+            _write(stored, RESULTS)
 
 
-def _write(stored: dict[str, Any]) -> None:
-    with written_whole(Path(RESULTS)) as aside:
+# --- models of the recipe's size --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting on one cut. Of several seeds also the mean is ranked, and both directions of the first one's."""
+
+    dataset: str
+    cut: int
+    changes: dict[str, Any]  # against `base`
+    seeds: tuple[int, ...]
+    base: dict[str, Any]
+
+    @property
+    def key(self) -> tuple[str, int, dict[str, Any]]:
+        """What its rows have in common."""
+        return self.dataset, self.cut, self.changes
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One per way to score."""
+        bench, answers, rows = cut_in_two(self.dataset, self.cut), [], []
+
+        def add(scoring: str, seeds: Sequence[int], scorer: Scorer, **more: Any) -> None:
+            told = {"dataset": self.dataset, "cut": self.cut, "changes": self.changes, "scoring": scoring}
+            found = _ranked(scorer, bench, answers[0].type_baseline)
+            rows.append({**told, "seeds": list(seeds), **found, **more})
+
+        for seed in self.seeds:
+            started = time.perf_counter()
+            model = Reshuffle(**{**self.base, **self.changes}, seed=seed).fit(bench.train)
+            seconds = round(time.perf_counter() - started, 1)
+            answers.append(model.on(bench.test.facts))
+            add("alone", [seed], answers[-1], kept_epoch=model.summary()["best_epoch"], seconds=seconds)
+        if len(answers) > 1:
+            first = self.seeds[:1]
+            add("mean of seeds", self.seeds, Averaged(answers))
+            add("both directions", first, BothDirections(answers[0], shares=False))
+            add("both directions, as shares", first, BothDirections(answers[0], shares=True))
+        return rows
+
+
+def compare_full(
+    target: Path = FULL_RESULTS,
+    *,
+    datasets: Sequence[str] = DATASETS,
+    jobs: int = 1,
+    base: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Run what is missing, several at a time; `base`: changes of the recipe for all, for those who only try it out."""
+    base = base or {}
+    stored = _stored(target, _plain(Settings.of("best", **base).to_dict()))
+    done = [(row["dataset"], row["cut"], row["changes"]) for row in stored["rows"]]
+    # The longest first, so that nobody waits for one at the end.
+    trials = [
+        Trial(dataset, cut, changes, seeds, base)
+        for changes, seeds in sorted(COMPARED_FULL, key=lambda one: -len(one[1]))
+        for dataset in datasets
+        for cut in CUTS
+    ]
+    missing = [trial for trial in trials if trial.key not in done]
+    stored |= {
+        "command": f"python -m benchmarks.choosing --full --jobs {jobs}",
+        "base": _plain(Settings.of("best", **base).to_dict()),
+        "cuts": list(CUTS),
+        **_described(),
+    }
+    console = Console()
+    with console.progress("comparing", total=len(missing), unit="setting") as report:
+        for rows in _run(missing, jobs):
+            stored["rows"] += rows
+            _write(stored, target)
+            report(1)
+            console.message(f"{len(stored['rows'])} rows, the last: {rows[-1]}")
+    return stored
+
+
+def _run(trials: Sequence[Trial], jobs: int) -> Iterator[list[dict[str, Any]]]:
+    if jobs == 1:
+        yield from map(Trial.rows, trials)
+        return
+    threads = max(1, (cpu_count() or 1) // jobs)
+    with ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_start, initargs=(threads,)
+    ) as pool:
+        for future in as_completed([pool.submit(Trial.rows, trial) for trial in trials]):
+            yield future.result()
+
+
+def _start(threads: int) -> None:
+    torch.set_num_threads(threads)
+    set_num_threads(threads)
+
+
+def _described() -> dict[str, Any]:
+    found = describe(["reshuffle", "torch", "numpy"])
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {**found, "hardware": {**found["hardware"], "gpu": gpu}}
+
+
+# --- result files -----------------------------------------------------------------------------------------------------
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """As it comes back from a file."""
+    return dict(json.loads(json.dumps(settings)))
+
+
+def _stored(path: Path, base: dict[str, Any]) -> dict[str, Any]:
+    """What is there already, if it was compared with the same."""
+    if not path.exists():
+        return {"rows": []}
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if found["base"] != base:
+        raise SystemExit(
+            f"{path.name} compares with other settings than this would\n  hint: remove it, and all is run again"
+        )
+    return found
+
+
+def _write(stored: dict[str, Any], path: Path) -> None:
+    with written_whole(path) as aside:
         aside.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Run what is missing."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="models of the recipe's own size")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="with --full: at a time (default 1)")
+    arguments = parser.parse_args()
+    if arguments.full:
+        compare_full(jobs=max(1, arguments.jobs))
+    else:
+        compare_small()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,108 @@
+"""Settings compared on cut training graphs: nothing in common between the parts, and figures that can be made again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from benchmarks import choosing
+from benchmarks.combining import Averaged, BothDirections
+
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.learning.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+TINY = {"num_slots": 3, "num_layers": 2, "epoch_steps": 2, "max_epochs": 2, "look_every": 2}
+
+
+class Told:
+    """Scores as given, [relation, anchor, candidate] for tails; for heads the negative."""
+
+    def __init__(self, numbers: NDArray[np.float32]) -> None:
+        self.numbers = numbers
+        self.graph = KnowledgeGraph([("a", "r", "b"), ("b", "s", "c")])
+
+    def scores(self, anchors, relations, *, side, candidates):  # type: ignore[no-untyped-def]
+        rows = self.numbers[relations, anchors] * (1 if side == "tail" else -1)
+        return rows if candidates is None else np.take_along_axis(rows, candidates, axis=1)
+
+
+def of(*numbers: int) -> NDArray[np.int32]:
+    return np.array(numbers, dtype=np.int32)
+
+
+@pytest.fixture
+def two() -> tuple[Told, Told]:
+    chance = np.random.default_rng(0)
+    one, other = (chance.normal(size=(2, 3, 3)).astype(np.float32) for _ in range(2))
+    return Told(one), Told(other)
+
+
+def test_the_mean_is_the_mean(two: tuple[Told, Told]) -> None:
+    asked = {"side": "tail", "candidates": np.array([[2, 0]])}
+    found = Averaged(two).scores(of(1), of(0), **asked)
+    one, other = (each.numbers[0, 1, [2, 0]] for each in two)
+    assert np.allclose(found, [(one + other) / 2])
+
+
+@pytest.mark.parametrize("side", ["tail", "head"])
+def test_both_directions_of_a_query_are_added(two: tuple[Told, Told], side: str) -> None:
+    told = two[0].numbers[1]
+    both = BothDirections(two[0], shares=False)
+    wanted = told[2] - told[:, 2]  # as tails of 2, and 2 as the head of each; or the other way round
+    found = both.scores(of(2), of(1), side=side, candidates=None)
+    assert np.allclose(found, [wanted if side == "tail" else -wanted], atol=1e-6)
+    some = both.scores(of(2), of(1), side=side, candidates=np.array([[1, 0]], dtype=np.int32))
+    assert np.array_equal(some, found[:, [1, 0]])
+
+
+def test_shares_do_not_see_what_all_answers_of_a_query_have_in_common(two: tuple[Told, Told]) -> None:
+    moved = Told(two[0].numbers + np.float32(5) * np.arange(3, dtype=np.float32)[:, None])
+    plain, shifted = (BothDirections(each, shares=True) for each in (two[0], moved))
+    asked = {"side": "tail", "candidates": None}
+    assert np.allclose(plain.scores(of(0), of(0), **asked), shifted.scores(of(0), of(0), **asked), atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", choosing.CUTS)
+def test_the_two_parts_have_no_entity_in_common(seed: int) -> None:
+    cut = choosing.cut_in_two("families", seed)
+    here, there = set(cut.train.facts.entities), set(cut.test.facts.entities)
+    assert not here & there
+    assert len(cut.train.facts) > len(cut.test.facts) > len(cut.test.queries) > 0
+    assert not set(cut.test.queries) & set(cut.test.facts)
+
+
+def test_full_size_models_are_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "CUTS", (1,))
+    monkeypatch.setattr(choosing, "COMPARED_FULL", (({}, (1, 2)), ({"num_slots": 2}, (1,))))
+    target = tmp_path / "full.json"
+    found = choosing.compare_full(target, datasets=["families"], base=TINY)
+    assert found == json.loads(target.read_text())
+    assert [(row["changes"], row["scoring"], row["seeds"]) for row in found["rows"]] == [
+        ({}, "alone", [1]),
+        ({}, "alone", [2]),
+        ({}, "mean of seeds", [1, 2]),
+        ({}, "both directions", [1]),
+        ({}, "both directions, as shares", [1]),
+        ({"num_slots": 2}, "alone", [1]),
+    ]
+    assert all(0 < row["mrr"] < 1 and 0 < row["type baseline hits@10"] <= 1 for row in found["rows"])
+    assert {"command", "base", "cuts", "hardware", "versions", "date"} <= set(found)
+
+    monkeypatch.setattr(choosing.Trial, "rows", lambda _trial: pytest.fail("this has been run"))
+    assert choosing.compare_full(target, datasets=["families"], base=TINY)["rows"] == found["rows"]
+    with pytest.raises(SystemExit, match="other settings than this would"):
+        choosing.compare_full(target, datasets=["families"], base={**TINY, "num_slots": 4})
+
+
+def test_what_was_compared_stands_in_the_files() -> None:
+    small = json.loads(choosing.RESULTS.read_text(encoding="utf-8"))
+    assert small["base"] == choosing.BASE
+    assert all(row["changes"] in choosing.COMPARED for row in small["rows"])
+    Settings.of(**choosing.BASE)  # all names and kinds of values are right
