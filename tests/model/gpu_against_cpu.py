@@ -104,7 +104,7 @@ def compare_head_scores(*, slots: int, channels: int) -> None:
         found.append([scores.detach().cpu(), *(leaf.grad.cpu() for leaf in leaves)])
     for one, other in zip(*found, strict=True):
         assert bool(one.any())
-        torch.testing.assert_close(one, other, rtol=ROUGH, atol=1e-4)
+        torch.testing.assert_close(one, other, rtol=ROUGH, atol=ROUGH)
 
 
 if __name__ == "__main__":

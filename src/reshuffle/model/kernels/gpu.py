@@ -12,8 +12,8 @@ from torch import Tensor
 if TYPE_CHECKING:
     from reshuffle.model.messages import MessageGraph
 
-_COLUMNS = 256  # of a row, per program
-_MANY = tl.constexpr(16)  # messages that a program reads at once
+_COLUMNS, _WARP_COLUMNS = 512, 128  # of a row, per program
+_EDGES = 16  # messages that a program reads at once
 _SMALLEST = 16  # side of a tile that can be multiplied
 _TINY = tl.constexpr(
     torch.finfo(torch.float32).tiny
@@ -189,40 +189,55 @@ def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor)
         torch.empty(states.shape, dtype=torch.int32, device=states.device),
     )
     rows, columns = states.shape
-    _segment_max[(rows, triton.cdiv(columns, _COLUMNS))](
-        messages, states, starts, edges, received, winner, len(messages), columns, BLOCK=_COLUMNS
+    # One warp per program: what is compared along the edges then lies within a thread.
+    _segment_max[(rows, triton.cdiv(columns, _WARP_COLUMNS))](
+        messages,
+        states,
+        starts,
+        edges,
+        received,
+        winner,
+        len(messages),
+        columns,
+        EDGES=_EDGES,
+        BLOCK=_WARP_COLUMNS,
+        num_warps=1,
     )
     return received, winner
 
 
 @triton.jit
-def _segment_max(messages, states, starts, edges, received, winner, count, columns, BLOCK: tl.constexpr):
+def _segment_max(
+    messages,
+    states,
+    starts,
+    edges,
+    received,
+    winner,
+    count,
+    columns,
+    EDGES: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     entity = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < columns
     best = tl.load(states + entity * columns + column, mask=inside, other=0.0)
     won = tl.full((BLOCK,), 0, tl.int32) + count
     first, last = tl.load(starts + entity), tl.load(starts + entity + 1)
-    # Many at once, since each waits long for its memory; the rest in fours, since most entities have few.
-    rest = first + (last - first) // _MANY * _MANY
-    for start in range(first, rest, _MANY):
-        for number in tl.static_range(_MANY):
-            best, won = _better(messages, edges, start + number, last, count, column, columns, best, won)
-    for start in range(rest, last, 4):
-        for number in tl.static_range(4):
-            best, won = _better(messages, edges, start + number, last, count, column, columns, best, won)
+    number = tl.arange(0, EDGES)[:, None]
+    for start in range(first, last, EDGES):  # many at once, since each waits long for its memory
+        message = tl.load(edges + start + number, mask=start + number < last, other=count).to(tl.int64)
+        shown = (message < count) & inside[None, :]
+        values = tl.load(messages + message * columns + column[None, :], mask=shown, other=-1.0)
+        highest = tl.max(values, axis=0)
+        foremost = tl.min(tl.where(values == highest[None, :], number, EDGES), axis=0)
+        sender = tl.sum(tl.where(number == foremost[None, :], message.to(tl.int32), 0), axis=0)
+        better = highest > best
+        best = tl.where(better, highest, best)
+        won = tl.where(better, sender, won)
     tl.store(received + entity * columns + column, best, mask=inside)
     tl.store(winner + entity * columns + column, won, mask=inside)
-
-
-@triton.jit
-def _better(messages, edges, place, last, count, column, columns, best, won):
-    message = tl.load(edges + place, mask=place < last, other=count).to(tl.int64)
-    # A block like `column`: the interpreter cannot join it with a scalar.
-    shown = (message + column * 0 < count) & (column < columns)
-    value = tl.load(messages + message * columns + column, mask=shown, other=-1.0)
-    better = value > best
-    return tl.where(better, value, best), tl.where(better, message.to(tl.int32), won)
 
 
 def segment_max_back(
@@ -263,7 +278,7 @@ def _spread(gradient, winner, to_messages, to_states, count, columns, BLOCK: tl.
     value = tl.load(gradient + entity * columns + column, mask=inside, other=0.0)
     message = tl.load(winner + entity * columns + column, mask=inside, other=0).to(tl.int64)
     sent = message < count
-    tl.atomic_add(to_messages + message * columns + column, value, mask=inside & sent)
+    tl.atomic_add(to_messages + message * columns + column, value, mask=inside & sent & (value != 0.0))
     tl.store(to_states + entity * columns + column, tl.where(sent, 0.0, value), mask=inside)
 
 
