@@ -83,7 +83,7 @@ def test_the_loss_is_that_of_constraint_scores_with_evidence_asked_in_the_direct
 
     matrices = one.model.matrices()
     edges = one.objective._graph.hiding(batch % count) if hiding else None
-    states = one.objective.states(matrices, edges)
+    (states,) = one.objective.states(matrices, edges)
 
     def constraint(head: int, relation: int, tail: int) -> torch.Tensor:
         return -torch.relu(matrices[relation] @ states[head] - states[tail]).norm()
@@ -135,7 +135,7 @@ def test_a_look_sees_the_evidence() -> None:
     with torch.no_grad():
         found = one.objective.look()(heads, relations)
         matrices = one.model.matrices()
-        states = one.objective.states(matrices)
+        (states,) = one.objective.states(matrices)
         bare = all_tail_scores(one.model.bodies(matrices, states, heads, relations), states)
         parts = one.model.evidence.local_parts(heads, relations, graph=facts_of(one, []))
         torch.testing.assert_close(found, bare + sum(parts.values()))
@@ -165,3 +165,9 @@ def test_small_graphs_train_and_answer_with_evidence(facts: list[tuple[str, str,
     judged = fitted.on(KnowledgeGraph([*facts, ("z", "r", "a")])).judge("z", "r", "a")
     assert set(judged.evidence) == {"unary", "negative"}
     assert torch.tensor(judged.score).isfinite()
+
+
+def test_steps_with_evidence_are_not_replayed() -> None:
+    """How many roles the candidates of a batch have differs, and with it the shapes."""
+    assert not trainer(redraw="step").objective.replayable
+    assert trainer(redraw="step", evidence=[]).objective.replayable
