@@ -6,7 +6,9 @@ import json
 import sys
 from functools import cache
 from statistics import mean, pstdev
+from typing import TYPE_CHECKING, TypeAlias
 
+from benchmarks import choosing
 from benchmarks.reproduction import RESULTS, ROOT
 
 from reshuffle.cli.console import table
@@ -14,8 +16,10 @@ from reshuffle.kg import written_whole
 from reshuffle.learning.experiments import VARIANTS
 from reshuffle.learning.settings import read_toml
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
-CHOOSING = ROOT / "benchmarks" / "results" / "choosing.json"
 PUBLISHED = ROOT / "benchmarks" / "published.toml"
 DATASETS = tuple(f"{family}-v{n}" for family in ("FB15k-237", "WN18RR", "NELL-995") for n in range(1, 5))
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
@@ -31,14 +35,19 @@ def cells() -> tuple[dict, ...]:
     return tuple(stored)
 
 
-def values(dataset: str, metric: str, *, variant: str = "default", baseline: bool = False) -> list[float]:
+def cells_of(dataset: str, variant: str = "default") -> list[dict]:
+    """One per seed that has been run."""
+    return [cell for cell in cells() if (cell["dataset"], cell["variant"]) == (dataset, variant)]
+
+
+def values(dataset: str, metric: str, *, baseline: bool = False) -> list[float]:
     """A metric over the seeds that have been run, of the model or of the type baseline beside it."""
-    found = []
-    for cell in cells():
-        if (cell["dataset"], cell["variant"]) == (dataset, variant):
-            result = next(r for r in cell["results"] if r["protocol"] == PROTOCOL_OF[metric])
-            found.append((result["type_baseline"] if baseline else result)["metrics"][metric])
-    return found
+    found = [_result(cell, metric) for cell in cells_of(dataset)]
+    return [(result["type_baseline"] if baseline else result)["metrics"][metric] for result in found]
+
+
+def _result(cell: dict, metric: str, kind: str = "results") -> dict:
+    return next(result for result in cell[kind] if result["protocol"] == PROTOCOL_OF[metric])
 
 
 def published(metric: str) -> dict[str, dict[str, float]]:
@@ -51,19 +60,19 @@ def published(metric: str) -> dict[str, dict[str, float]]:
 
 def main_table(metric: str) -> str:
     """Ours above what is published."""
-    ours = [mean(values(dataset, metric)) for dataset in DATASETS]
-    spreads = [pstdev(values(dataset, metric)) for dataset in DATASETS]
-    types = [mean(values(dataset, metric, baseline=True)) for dataset in DATASETS]
-    seeds = [len(values(dataset, metric)) for dataset in DATASETS]
+    ours = {dataset: mean(values(dataset, metric)) for dataset in DATASETS}
+    types = {dataset: mean(values(dataset, metric, baseline=True)) for dataset in DATASETS}
+    ties = [mean(_result(cell, metric)["tie_rate"] for cell in cells_of(dataset)) for dataset in DATASETS]
     rows: list[list[object]] = [
-        ["reshuffle, best recipe", *ours, counted_mean(dict(zip(DATASETS, ours, strict=True)))],
-        ["  spread over seeds", *spreads, ""],
-        ["  seeds", *seeds, ""],
-        ["type baseline, ours", *types, counted_mean(dict(zip(DATASETS, types, strict=True)))],
+        ["reshuffle, best recipe", *ours.values(), counted_mean(ours)],
+        ["  spread over seeds", *(pstdev(values(dataset, metric)) for dataset in DATASETS), ""],
+        ["  seeds", *(len(values(dataset, metric)) for dataset in DATASETS), ""],
+        ["  tie rate", *ties, ""],
+        ["type baseline, ours", *types.values(), counted_mean(types)],
     ]
     for name, numbers in published(metric).items():
         rows.append([name, *(numbers[dataset] for dataset in DATASETS), counted_mean(numbers)])
-    return _text(["system", *COLUMNS, "mean of 11"], rows)
+    return text_table(["system", *COLUMNS, "mean of 11"], rows)
 
 
 def counted_mean(numbers: dict[str, float]) -> float:
@@ -71,98 +80,136 @@ def counted_mean(numbers: dict[str, float]) -> float:
     return mean(value for dataset, value in numbers.items() if dataset != UNCOUNTED)
 
 
+def standing_table() -> str:
+    """In how many of the counted columns we are above others, and where not."""
+    short = dict(zip(DATASETS, COLUMNS, strict=True))
+    rows: list[list[object]] = []
+    for name in dict.fromkeys(name for metric in PROTOCOL_OF for name in published(metric)):
+        row: list[object] = [name]
+        for metric in PROTOCOL_OF:
+            known = name in published(metric)
+            below = not_above(name, metric) if known else []
+            row += [f"{11 - len(below)} of 11" if known else "", " ".join(short[d] for d in below)]
+        rows.append(row)
+    return text_table(["system", "hits@10 above", "not in", "mrr above", "not in"], rows)
+
+
+def not_above(name: str, metric: str) -> list[str]:
+    """The counted data sets where our mean over seeds is not above a published number."""
+    numbers = published(metric)[name]
+    return [d for d in DATASETS if d != UNCOUNTED and mean(values(d, metric)) <= numbers[d]]
+
+
 def ablation_table() -> str:
     """Every variant on the data sets that ablations were run on; empty where one was not."""
-    variants = [v for v in VARIANTS["best"] if any(values(d, "mrr", variant=v) for d in DATASETS)]
-    chosen = [d for d in DATASETS if any(values(d, "mrr", variant=v) for v in variants if v != "default")]
+    variants = [v for v in VARIANTS["best"] if any(cells_of(d, v) for d in DATASETS)]
+    chosen = [d for d in DATASETS if any(cells_of(d, v) for v in variants if v != "default")]
+    kinds: dict[str, Callable[[dict], float]] = {
+        "hits": lambda cell: _result(cell, "hits@10")["metrics"]["hits@10"],
+        "mrr": lambda cell: _result(cell, "mrr")["metrics"]["mrr"],
+        "valid": lambda cell: cell["training"]["validation"]["mrr"],
+        "ties": lambda cell: _result(cell, "hits@10")["tie_rate"],
+    }
+
+    def row(
+        name: str, variant: str, seeds: Container[int], taken: Callable[[list[float]], float] = mean
+    ) -> list[object]:
+        own = {d: [cell for cell in cells_of(d, variant) if cell["seed"] in seeds] for d in chosen}
+        found = [[number(cell) for cell in own[dataset]] for number in kinds.values() for dataset in chosen]
+        return [name, *(taken(numbers) if numbers else "" for numbers in found)]
+
+    every = range(1, 4)
+    rows = [row("default, three seeds", "default", every), row("  spread", "default", every, pstdev)]
+    rows += [row(variant, variant, [1]) for variant in variants]
+    types = [mean(values(d, metric, baseline=True)) for metric in PROTOCOL_OF for d in chosen]
+    rows.append(["(type baseline)", *types, *("" for _ in types)])
     short = dict(zip(DATASETS, COLUMNS, strict=True))
-    rows: list[list[object]] = [
-        [
-            variant,
-            *(
-                _mean(values(dataset, metric, variant=variant))
-                for metric in PROTOCOL_OF
-                for dataset in chosen
-            ),
-            *(_mean(_validation(dataset, variant)) for dataset in chosen),
-        ]
-        for variant in variants
-    ]
-    header = [f"{short[dataset]} {metric}" for metric in (*PROTOCOL_OF, "valid mrr") for dataset in chosen]
-    return _text(["variant", *header], rows)
-
-
-def _validation(dataset: str, variant: str) -> list[float]:
-    return [
-        cell["training"]["validation"]["mrr"]
-        for cell in cells()
-        if (cell["dataset"], cell["variant"]) == (dataset, variant)
-    ]
-
-
-def _mean(numbers: list[float]) -> float | str:
-    return mean(numbers) if numbers else ""
+    return text_table(
+        ["variant", *(f"{short[dataset]} {kind}" for kind in kinds for dataset in chosen)], rows
+    )
 
 
 def hardened_table() -> str:
     """What is left when every row of the matrices takes its one largest slot."""
     rows: list[list[object]] = []
     for dataset in DATASETS:
-        own = [cell for cell in cells() if (cell["dataset"], cell["variant"]) == (dataset, "default")]
-        soft, hard = (
-            {
-                metric: mean(
-                    next(r for r in cell[key] if r["protocol"] == protocol)["metrics"][metric] for cell in own
-                )
-                for metric, protocol in PROTOCOL_OF.items()
-            }
-            for key in ("results", "hardened")
-        )
-        kept = [hard[metric] / soft[metric] for metric in PROTOCOL_OF]
-        rows.append([dataset, soft["hits@10"], hard["hits@10"], kept[0], soft["mrr"], hard["mrr"], kept[1]])
-    header = ["data set", "hits@10", "hardened", "kept", "mrr", "hardened", "kept"]
-    return _text(header, rows)
+        row: list[object] = [dataset]
+        for metric in PROTOCOL_OF:
+            hard = [_result(cell, metric, "hardened")["metrics"][metric] for cell in cells_of(dataset)]
+            soft = mean(values(dataset, metric))
+            row += [soft, mean(hard), pstdev(hard), mean(hard) / soft]
+        tied = [_result(cell, "hits@10", "hardened")["tie_rate"] for cell in cells_of(dataset)]
+        rows.append([*row, mean(tied), mean(values(dataset, "hits@10", baseline=True))])
+    each = ["hardened", "spread", "kept"]
+    return text_table(["data set", "hits@10", *each, "mrr", *each, "tie rate", "type hits@10"], rows)
 
 
 def cost_table() -> str:
     """What the cells cost."""
     rows: list[list[object]] = []
     for dataset in DATASETS:
-        own = [cell for cell in cells() if (cell["dataset"], cell["variant"]) == (dataset, "default")]
-        ties = [next(r for r in c["results"] if r["protocol"] == "sampled-50")["tie_rate"] for c in own]
-        rows.append(
-            [
-                dataset,
-                round(mean(cell["training"]["seconds"] for cell in own)),
-                mean(cell["training"]["peak_gigabytes"] or 0.0 for cell in own),
-                mean(ties),
-                own[0]["hardware"],
-            ]
-        )
-    return _text(["data set", "seconds of training", "GB of GPU memory", "tie rate", "hardware"], rows)
+        own = cells_of(dataset)
+        seconds = [cell["training"]["seconds"] for cell in own]
+        memory = max(cell["training"]["peak_gigabytes"] or 0.0 for cell in own)
+        rows.append([dataset, round(mean(seconds)), round(max(seconds)), memory, own[0]["hardware"]])
+    return text_table(
+        ["data set", "seconds of training", "at most", "GB of GPU memory, at most", "hardware"], rows
+    )
 
 
 def choosing_table() -> str:
-    """Settings compared on cut training graphs; empty where one was not run."""
-    stored = json.loads(CHOOSING.read_text(encoding="utf-8"))["rows"]
-    datasets = list(dict.fromkeys(row["dataset"] for row in stored))
-    found = {(row["dataset"], _changes(row)): row for row in stored}
-    rows: list[list[object]] = [
-        [
-            changes,
-            *(
-                found[dataset, changes][metric] if (dataset, changes) in found else ""
-                for metric in PROTOCOL_OF
-                for dataset in datasets
-            ),
-        ]
-        for changes in dict.fromkeys(_changes(row) for row in stored)
+    """Settings compared on cut training graphs, with small models; empty where one was not run."""
+    stored = json.loads(choosing.RESULTS.read_text(encoding="utf-8"))["rows"]
+    groups: dict[str, list[dict]] = {}
+    for row in stored:
+        groups.setdefault(_changes(row), []).append(row)
+    return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
+
+
+def choosing_full_table() -> str:
+    """The same with models of the recipe's size: means over the cuts, and of the recipe itself over seeds, too."""
+    if not choosing.FULL_RESULTS.exists():
+        return "(not run)"
+    stored = json.loads(choosing.FULL_RESULTS.read_text(encoding="utf-8"))["rows"]
+    recipe = [row for row in stored if not row["changes"] and row["scoring"] == "alone"]
+    groups: dict[str, list[dict]] = {}
+    for row in sorted(stored, key=lambda row: bool(row["changes"])):
+        if row not in recipe:
+            groups.setdefault(_changes(row) if row["changes"] else row["scoring"], []).append(row)
+    told: list[Compared] = [
+        ("(nothing), all seeds", recipe, mean),
+        ("  spread over seeds", recipe, pstdev),
+        ("(nothing), seed 1", [row for row in recipe if row["seeds"] == [1]], mean),
+        *((name, rows, mean) for name, rows in groups.items()),
     ]
-    types = {row["dataset"]: row["type baseline hits@10"] for row in stored}
-    rows.append(["(type baseline)", *(types[dataset] for dataset in datasets), *("" for _ in datasets)])
+    return _compared("changed", told, stored, "tie_rate")
+
+
+Compared: TypeAlias = "tuple[str, list[dict], Callable[[list[float]], float]]"
+"""The name of a row, what was measured, and what is taken of it."""
+
+
+def _compared(first: str, told: list[Compared], stored: list[dict], *more: str) -> str:
+    """What is taken over seeds of the means over cuts, and the type baseline of the same parts below."""
+    datasets = [d for d in DATASETS if any(row["dataset"] == d for row in stored)]
+
+    def over(rows: list[dict], metric: str, dataset: str, taken: Callable[[list[float]], float]) -> object:
+        by_seed: dict[tuple[int, ...], list[float]] = {}
+        for row in rows:
+            if row["dataset"] == dataset:
+                by_seed.setdefault(tuple(row.get("seeds", ())), []).append(row[metric])
+        return taken([mean(found) for found in by_seed.values()]) if by_seed else ""
+
+    metrics = (*PROTOCOL_OF, *more)
+    rows: list[list[object]] = [
+        [name, *(over(rows, metric, dataset, taken) for metric in metrics for dataset in datasets)]
+        for name, rows, taken in told
+    ]
+    types = [over(stored, "type baseline hits@10", dataset, mean) for dataset in datasets]
+    rows.append(["(type baseline)", *types, *("" for _ in metrics[1:] for _ in datasets)])
     short = dict(zip(DATASETS, COLUMNS, strict=True))
-    header = [f"{short[dataset]} {metric}" for metric in PROTOCOL_OF for dataset in datasets]
-    return _text(["changed", *header], rows)
+    header = [f"{short[dataset]} {metric}" for metric in metrics for dataset in datasets]
+    return text_table([first, *(name.replace("_rate", "s") for name in header)], rows)
 
 
 def _changes(row: dict) -> str:
@@ -173,7 +220,8 @@ def _changes(row: dict) -> str:
     return ", ".join(told) or "(nothing)"
 
 
-def _text(header: list[str], rows: list[list[object]]) -> str:
+def text_table(header: list[str], rows: list[list[object]]) -> str:
+    """As it stands in a page."""
     return "```text\n" + table(header, rows) + "\n```"
 
 
@@ -182,9 +230,11 @@ def made_tables() -> dict[str, str]:
     return {
         "hits": main_table("hits@10"),
         "mrr": main_table("mrr"),
+        "standing": standing_table(),
         "ablation": ablation_table(),
         "hardened": hardened_table(),
         "choosing": choosing_table(),
+        "choosing-full": choosing_full_table(),
         "cost": cost_table(),
     }
 
