@@ -36,34 +36,25 @@ def run() -> None:
     """Measure on the GPU where there is one, else on the CPU; results of the other are kept."""
     import torch
 
-    devices = ["cuda" if torch.cuda.is_available() else "cpu"]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     stored = RESULTS / "training.json"
     known = json.loads(stored.read_text(encoding="utf-8"))["devices"] if stored.exists() else {}
-    for device in devices:
-        known[device] = {**describe(["reshuffle", "torch", "numba"]), **_measured(device)}
-        if device == "cuda":
-            known[device]["hardware"]["gpu"] = torch.cuda.get_device_name()
+    known[device] = {**describe(["reshuffle", "torch", "numba"]), "datasets": {}}
+    if device == "cuda":
+        known[device]["hardware"]["gpu"] = torch.cuda.get_device_name()
     result = {
         "what": "seconds per epoch of training; one thread: processor time, all threads and GPU: wall time",
         "command": "python -m benchmarks.speed training",
         "required": {"times_faster": FASTER, "than": PLAIN},
         "devices": known,
     }
-    write_result("training", result)
-    for device in devices:
-        for dataset, modes in known[device]["datasets"].items():
-            for mode, found in modes.items():
-                for name, ratio in found["times_faster"].items():
-                    print(f"{dataset}, {device}, {mode}: {ratio} times faster than the {name}")
-
-
-def _measured(device: str) -> dict[str, Any]:
-    return {
-        "datasets": {
-            dataset: {mode: _compared(dataset, device, mode) for mode in _MODES[device]}
-            for dataset in DATASETS
-        }
-    }
+    for dataset in DATASETS:
+        modes = {mode: _compared(dataset, device, mode) for mode in _MODES[device]}
+        known[device]["datasets"][dataset] = modes
+        write_result("training", result)  # a run that is cut short keeps what it has
+        for mode, found in modes.items():
+            for name, ratio in found["times_faster"].items():
+                print(f"{dataset}, {device}, {mode}: {ratio} times faster than the {name}")
 
 
 def _compared(dataset: str, device: str, mode: str) -> dict[str, Any]:
@@ -112,7 +103,7 @@ def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mod
     for number in range(int(steps)):
         step(batches[1 + number % (len(batches) - 2)])  # whole ones
     seconds = (clock() - started) / int(steps) * len(trainer.examples) / settings.training.batch_size
-    return {"seconds_per_epoch": round(seconds, 3), "steps": int(steps), "loss": round(loss, 4)}
+    return {"seconds_per_epoch": round(seconds, 5), "steps": int(steps), "loss": round(loss, 4)}
 
 
 def _synchronised() -> float:

@@ -334,8 +334,9 @@ def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -
 
 def grouped(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The places of each row number, one row after the other, and where each row starts."""
-    ordered, order = torch.sort(rows.to(torch.int32))
-    return order, torch.searchsorted(ordered, torch.arange(count + 1, device=rows.device, dtype=torch.int32))
+    kind = torch.int16 if count < 1 << 15 else torch.int32  # a radix sort takes a pass for every byte
+    ordered, order = torch.sort(rows.to(kind))
+    return order, torch.searchsorted(ordered, torch.arange(count + 1, device=rows.device, dtype=kind))
 
 
 @triton.jit
