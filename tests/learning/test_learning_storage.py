@@ -112,7 +112,7 @@ def damaged(directory: Path, file: str, change: Any) -> InputError:
         (
             "settings.toml",
             lambda content: content.replace(b"version = 1", b"version = 7"),
-            "a model of version 7; this reshuffle reads version 1",
+            "a model of version 7; this reshuffle reads versions 1 and 2",
         ),
         (
             "settings.toml",

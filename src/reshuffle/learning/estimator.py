@@ -184,10 +184,13 @@ class Reshuffle:
         """The ordering constraints nearest to the learned matrices."""
         return harden(self.model, self.relations, self.identities)
 
-    def hardened(self) -> Reshuffle:
-        """The same model with hard matrices; slot weights and evidence stay, confidences are of other scores."""
+    def hardened(self, *, paths: bool = False) -> Reshuffle:
+        """The same model with hard matrices; slot weights and evidence stay, confidences are of other scores.
+
+        With `paths` the states that "paths" evidence looks at are those of the hard matrices, too.
+        """
         twin = copy.copy(self)
-        twin._model, twin.calibration = hardened(self.model), None
+        twin._model, twin.calibration = hardened(self.model, paths=paths), None
         return twin
 
     @torch.no_grad()
@@ -282,6 +285,8 @@ class Reshuffle:
             num_identities=len(self.identities),
             injected=None if self.injection is None else self.injection.block(self.relations),
         )
+        if stored.keeps_path_matrices:
+            model.keep_path_matrices()
         try:
             model.load_state_dict(arrays)
         except RuntimeError as error:

@@ -4,6 +4,12 @@ Where rules were injected, `injected.json` holds their constraints and `injected
 
 Each file is written whole, and the settings name the digest of the arrays they belong to, so that a directory that was
 being written when the power went is told from a good one. Nothing is ever unpickled.
+
+| version | what is new |
+| --- | --- |
+| 2 | a hardened model keeps `path_matrices`, the soft matrices that its "paths" evidence sees |
+
+A model is written as the oldest version that can hold it.
 """
 
 from __future__ import annotations
@@ -28,9 +34,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FORMAT = "reshuffle-model"
-VERSION = 1
+VERSIONS = (1, 2)
 ARRAYS, SETTINGS = "model.safetensors", "settings.toml"
 INJECTED, INJECTED_RULES = "injected.json", "injected.rules"
+_PATH_MATRICES = "path_matrices."  # how the names of its arrays begin
 _KEYS = ("relations", "identities", "heads_through_inverse", "arrays", "settings", "training")
 
 
@@ -46,6 +53,16 @@ class StoredModel:
     training: dict[str, Any] = field(default_factory=dict)  # how it came about; for people
     injection: Injection | None = None
 
+    @property
+    def keeps_path_matrices(self) -> bool:
+        """Was it hardened, and sees its "paths" evidence the soft matrices still?"""
+        return any(name.startswith(_PATH_MATRICES) for name in self.arrays)
+
+    @property
+    def version(self) -> int:
+        """The oldest that can hold it."""
+        return 2 if self.keeps_path_matrices else 1
+
 
 def save_model(model: StoredModel, directory: str | Path) -> None:
     """Write both files; those of an older model are replaced."""
@@ -55,7 +72,7 @@ def save_model(model: StoredModel, directory: str | Path) -> None:
         digest = hashlib.sha256(aside.read_bytes()).hexdigest()
     top = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": model.version,
         "relations": model.relations,
         "identities": model.identities,
         "heads_through_inverse": model.heads_through_inverse,
@@ -126,9 +143,10 @@ def _notes(path: Path) -> dict[str, Any]:
         raise InputError(
             "not the settings of a model", place=place, hint="`reshuffle train FACTS -o DIR` writes a model"
         )
-    if notes.get("version") != VERSION:
+    if notes.get("version") not in VERSIONS:
+        known = " and ".join(map(str, VERSIONS))
         raise InputError(
-            f"a model of version {notes.get('version', 'unknown')}; this reshuffle reads version {VERSION}",
+            f"a model of version {notes.get('version', 'unknown')}; this reshuffle reads versions {known}",
             place=place,
             hint="train it again, or use the reshuffle that wrote it",
         )

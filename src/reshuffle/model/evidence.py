@@ -197,7 +197,7 @@ class Evidence(nn.Module):
     ) -> dict[str, Tensor]:  # query entity, by kind
         """The evidence for every entity as the tail of each query, when some triples are not there.
 
-        `states` [entity, slot, query] are those that the constraints are about.
+        `states` [entity, slot, query] are those of the constraints, or of a model before it was hardened.
         """
         parts = self.local_parts(heads, relations, graph=graph, hidden=hidden)
         if "proximity" in self.kinds:

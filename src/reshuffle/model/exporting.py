@@ -3,6 +3,7 @@
 | file | columns |
 | --- | --- |
 | `matrices.parquet` | relation, slot, from_slot, value: the entries of B_r, inverses and identities by name |
+| `path_matrices.parquet` | the same of a hardened model's soft matrices, which its "paths" evidence sees |
 | `weights.parquet` | relation, slot, weight: how much a slot counts in the score, where the model has weights |
 | `states.parquet` | entity, slot, channel, value: Z^(m), where entities have states before a question |
 | `head_states.parquet` | head, entity, slot, value: the channels of given heads, without zeros |
@@ -35,11 +36,15 @@ _MOST_ROWS = 1 << 20  # made at once
 def export_matrices(
     model: ReshuffleModel, relations: Sequence[str], identities: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Write `matrices.parquet`, and `weights.parquet` where there are weights."""
+    """Write `matrices.parquet`, and `path_matrices.parquet` and `weights.parquet` where there are such."""
     names = all_names(relations, identities)
-    values = model.matrices().cpu().numpy()
     columns = ("relation", "slot", "from_slot", "value")
-    written = [_write(folder / "matrices.parquet", columns, names, [(0, values)])]
+    kept = {"matrices": model.matrices, "path_matrices": model.path_matrices}
+    written = [
+        _write(folder / f"{name}.parquet", columns, names, [(0, matrices().cpu().numpy())])
+        for name, matrices in kept.items()
+        if matrices is not None
+    ]
     if model.slot_logits is not None:
         weights = model.slot_weights().cpu().numpy()  # identities are never asked for and have none
         written.append(

@@ -55,10 +55,18 @@ def harden(model: ReshuffleModel, relations: Sequence[str], identities: Sequence
 
 
 @torch.no_grad()
-def hardened(model: ReshuffleModel) -> ReshuffleModel:
-    """The same model, weights and evidence included, with every row of its matrices the one slot it takes most from."""
+def hardened(model: ReshuffleModel, *, paths: bool = False) -> ReshuffleModel:
+    """The same model with every row of its matrices the one slot it takes most from; slot weights stay.
+
+    Evidence guarantees nothing and stays as it was learned: "paths" goes on to see the states of the soft matrices,
+    unless `paths` is True. Then its weights, learned on soft states, meet hard ones.
+    """
     _check_hardenable(model)
     twin = copy.deepcopy(model)
+    if paths:
+        twin.path_matrices = None
+    elif twin.path_matrices is None:
+        twin.keep_path_matrices()
     logits = twin.matrices.logits
     largest = logits.argmax(dim=-1, keepdim=True)
     logits.fill_(-math.inf).scatter_(-1, largest, 0.0)

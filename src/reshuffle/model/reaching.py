@@ -60,9 +60,12 @@ class HeadChannels:
     ) -> Parts:
         """Constraint score and evidence of every entity as the tail, when some triples (by position) are not there."""
         states = self.states(matrices, heads, hidden=hidden)
+        constraint = self._constraint_scores(matrices, states, heads, relations)
+        if self.model.path_matrices is not None:
+            states = self.states(self.model.path_matrices(), heads, hidden=hidden)
         evidence = self.model.evidence
         return Parts(
-            self._constraint_scores(matrices, states, heads, relations),
+            constraint,
             {}
             if evidence is None
             else evidence.parts(
