@@ -167,10 +167,16 @@ def choosing_table() -> str:
 
 
 def choosing_full_table() -> str:
-    """The same with models of the recipe's size: means over the cuts, and of the recipe itself over seeds, too."""
-    if not choosing.FULL_RESULTS.exists():
+    """The same with models of the recipe's size: means over the cuts, and of the recipe itself over seeds, too.
+
+    Only of what the command measured: figures from elsewhere are no results of it.
+    """
+    found = {"rows": []}
+    if choosing.FULL_RESULTS.exists():
+        found = json.loads(choosing.FULL_RESULTS.read_text(encoding="utf-8"))
+    if not (found["rows"] and choosing.own_rows(found)):
         return "(not run)"
-    stored = json.loads(choosing.FULL_RESULTS.read_text(encoding="utf-8"))["rows"]
+    stored = found["rows"]
     recipe = [row for row in stored if not row["changes"] and row["scoring"] == "alone"]
     groups: dict[str, list[dict]] = {}
     for row in sorted(stored, key=lambda row: bool(row["changes"])):

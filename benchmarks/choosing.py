@@ -95,6 +95,7 @@ COMPARED_FULL: tuple[tuple[dict[str, Any], tuple[int, ...]], ...] = (
 )
 """Changes against the recipe as it is, and the seeds to train with. The recipe keeps its last epoch; with `look_every`
 of 2 it is the one that is best on the validation triples."""
+_MEASURED = frozenset(("hits@10", "mrr", "hits@1", "tie_rate", "type baseline hits@10"))
 _SHARE, _HELD_OUT, _MOST_NEIGHBOURS = 0.35, 0.1, 50
 
 
@@ -241,6 +242,12 @@ class Trial:
         return rows
 
 
+def own_rows(stored: dict[str, Any]) -> bool:
+    """Is every row one that `compare_full` makes, and measured as it does?"""
+    settings = [changes for changes, _ in COMPARED_FULL]
+    return all(row["changes"] in settings and set(row) >= _MEASURED for row in stored["rows"])
+
+
 def compare_full(
     target: Path = FULL_RESULTS,
     *,
@@ -251,6 +258,10 @@ def compare_full(
     """Run what is missing, several at a time; `base`: changes of the recipe for all, for those who only try it out."""
     base = base or {}
     stored = _stored(target, _plain(Settings.of("best", **base).to_dict()))
+    if not own_rows(stored):
+        raise SystemExit(
+            f"{target.name} has rows that this command did not make\n  hint: move it away, and all is run again"
+        )
     done = [(row["dataset"], row["cut"], row["changes"]) for row in stored["rows"]]
     # The longest first, so that nobody waits for one at the end.
     trials = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from benchmarks import choosing
+from benchmarks import accuracy, choosing
 from benchmarks.combining import Averaged, BothDirections
 
 from reshuffle.kg import KnowledgeGraph
@@ -99,6 +99,27 @@ def test_full_size_models_are_compared_once(tmp_path: Path, monkeypatch: pytest.
     assert choosing.compare_full(target, datasets=["families"], base=TINY)["rows"] == found["rows"]
     with pytest.raises(SystemExit, match="other settings than this would"):
         choosing.compare_full(target, datasets=["families"], base={**TINY, "num_slots": 4})
+
+
+def test_rows_from_elsewhere_are_not_taken_for_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, made = tmp_path / "full.json", ("hits@10", "mrr", "hits@1", "tie_rate", "type baseline hits@10")
+    monkeypatch.setattr(choosing, "_run", lambda *_: iter(()))
+    monkeypatch.setattr(choosing, "FULL_RESULTS", target)
+    base = choosing._plain(Settings.of("best").to_dict())
+    row = {"dataset": "WN18RR-v1", "cut": 1, "changes": {}, "scoring": "alone", "seeds": [1]} | dict.fromkeys(
+        made, 0.5
+    )
+    copied = {name: value for name, value in row.items() if name != "tie_rate"}
+    for strange in (copied, row | {"changes": {"max_epochs": 5}}):
+        target.write_text(json.dumps({"base": base, "rows": [row, strange]}))
+        with pytest.raises(SystemExit, match="rows that this command did not make"):
+            choosing.compare_full(target)
+        assert accuracy.choosing_full_table() == "(not run)"
+    target.write_text(json.dumps({"base": base, "rows": [row]}))
+    assert choosing.compare_full(target)["rows"] == [row]
+    assert "(nothing), seed 1" in accuracy.choosing_full_table()
 
 
 def test_what_was_compared_stands_in_the_files() -> None:
