@@ -54,7 +54,7 @@ class Reshuffle:
     >>> bench = load_benchmark("families")
     >>> model = Reshuffle(num_slots=4, num_layers=2, epoch_steps=2, max_epochs=1).fit(bench.train)
     >>> sorted(model.on(bench.test.facts).judge(*next(iter(bench.test.queries))).evidence)
-    ['negative', 'proximity', 'unary']
+    ['negative', 'paths', 'proximity', 'unary']
     """
 
     def __init__(

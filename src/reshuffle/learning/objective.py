@@ -52,14 +52,12 @@ def compared(trainer: Trainer, positives: Tensor, negatives: Tensor) -> Tensor:
     return margin_ranking(positives, negatives, margin=trainer.settings.margin)
 
 
-def evidence_penalty(trainer: Trainer, examples: Tensor) -> Tensor | float:
-    """What pulls free weights of evidence to 0, given the number of examples [relation]; 0 without evidence."""
-    if trainer.model.evidence is None:
-        return 0.0
-    decay = trainer.settings.evidence_decay / trainer.settings.batch_size
-    return decay * trainer.model.evidence.penalty(
-        examples if trainer.settings.evidence_prior == "examples" else None
-    )
+def held_back(trainer: Trainer, examples: Tensor) -> Tensor | float:
+    """What pulls weights of evidence to 0 and those of injected rules to where they were, given examples [relation]."""
+    model, settings = trainer.model, trainer.settings
+    counted = examples if settings.evidence_prior == "examples" else None
+    penalties = [part.penalty(counted) for part in (model.evidence, model.injected) if part is not None]
+    return settings.evidence_decay / settings.batch_size * sum(penalties) if penalties else 0.0
 
 
 def examples_of(trainer: Trainer) -> Tensor:  # relation
@@ -139,7 +137,7 @@ class SampledCorruptions:
         candidates = torch.cat([true[:, None], torch.cat(others)], dim=1)
         told = self._evidence(candidates, heads, relations, tails, without=targets)
         loss = compared(self._trainer, positives + told[:, :1], negatives + told[:, 1:])
-        return loss + evidence_penalty(self._trainer, self._examples)
+        return loss + held_back(self._trainer, self._examples)
 
     def _evidence(
         self, candidates: Tensor, heads: Tensor, relations: Tensor, tails: Tensor, *, without: Tensor | None
@@ -195,11 +193,7 @@ class AllTails:
         scores = self._channels.parts(matrices, heads, relations, hidden=hidden).total
         positives = scores.gather(1, tails[:, None])
         loss = compared(trainer, positives, self._known.cleared(scores, heads, relations))
-        loss = loss + evidence_penalty(trainer, self._examples)
-        if trainer.model.injected is not None:
-            decay = trainer.settings.evidence_decay / trainer.settings.batch_size
-            loss = loss + decay * trainer.model.injected.penalty()
-        return loss
+        return loss + held_back(trainer, self._examples)
 
     def _hidden(self, targets: Tensor) -> Tensor | None:
         """The targets, and up to a share of all other facts: other graphs may be less complete than this one."""

@@ -127,9 +127,13 @@ class InjectedBlock(nn.Module):
         """Strictly positive, so that 0 still means captured."""
         return softplus(self.logits) + _LIGHTEST
 
-    def penalty(self) -> Tensor:
-        """How far the weights have moved: few facts should not talk a model out of the rules that it was given."""
-        return (self.logits - _LEVEL).square().sum()
+    def penalty(self, examples: Tensor | None = None) -> Tensor:
+        """How far the weights have moved: few facts should not talk a model out of the rules that it was given.
+
+        With the number of examples [relation], relations that have many are held back less.
+        """
+        squares = (self.logits - _LEVEL).square()
+        return (squares if examples is None else squares / (1 + examples)).sum()
 
     def speaks_of(self, relation: int) -> bool:
         """Does some rule derive the relation, or the one whose inverse it is?"""
