@@ -1,7 +1,16 @@
-"""How far a model, its hardened form and the rules read off it agree: `python -m benchmarks.fidelity MODELS`.
+"""How far a model, its hardened forms and the rules read off it agree: `python -m benchmarks.fidelity [MODELS]`.
 
 MODELS is a folder of trained models as `reshuffle bench paper --recipe best --models MODELS` leaves them, named by
-their cells. Each is compared on the queries of its test graph; results go to `benchmarks/results/fidelity.json`.
+their cells. Each is compared on the queries of its test graph; results go to `benchmarks/results/fidelity.json`, where
+what is there already is not run again, and into the tables of docs/explanation/extraction.md.
+
+| form | what it is |
+| --- | --- |
+| soft | the model as it was trained |
+| hardened | hard matrices, evidence as it was learned |
+| throughout | hard matrices, and "paths" evidence sees the hard states, too |
+| rules | the extracted rules with their confidences on the training facts, and nothing else |
+| types | the type baseline, fitted on the training facts |
 """
 
 from __future__ import annotations
@@ -9,63 +18,244 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from statistics import mean
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from benchmarks.accuracy import DATASETS, page_with, text_table
 from benchmarks.reproduction import ROOT
 from benchmarks.speed.measure import describe
 
+from reshuffle.cli.console import Console
+from reshuffle.evaluation import TypeBaseline
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.fidelity import fidelity
 from reshuffle.kg import written_whole
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.settings import read_toml
 from reshuffle.rules.benchmarks import load_benchmark
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation import Scorer
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
+
 RESULTS = ROOT / "benchmarks" / "results" / "fidelity.json"
+PAGE = ROOT / "docs" / "explanation" / "extraction.md"
 LENGTH, MOST_RULES = 3, 2000
+FORMS = ("soft", "hardened", "throughout", "rules", "types")
+PROTOCOLS = {"hits@10": "sampled-50", "mrr": "full"}
+KEPT = 0.95  # of the soft model's Hits@10, on as many data sets as possible
 
 
-def compared(folder: Path) -> dict[str, Any]:
-    """One model: soft, hardened with its weights and evidence, and as a list of rules with confidences."""
-    bench = load_benchmark(folder.name.split(".")[0])
+@dataclass(frozen=True)
+class Remembering:
+    """A scorer that scores all entities once per question, as it is asked by several protocols."""
+
+    scorer: Scorer
+    _rows: dict[tuple[int, int, Side], NDArray[np.float32]] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The scorer's own."""
+        return self.scorer.graph
+
+    @property
+    def learned_relations(self) -> NDArray[np.bool_]:
+        """The scorer's own, or all."""
+        every = np.ones(len(self.graph.relations), dtype=np.bool_)
+        known: NDArray[np.bool_] = getattr(self.scorer, "learned_relations", every)
+        return known
+
+    def scores(
+        self,
+        anchors: NDArray[np.int32],
+        relations: NDArray[np.int32],
+        *,
+        side: Side,
+        candidates: NDArray[np.int32] | None,
+    ) -> NDArray[np.float32]:
+        """As the scorer says."""
+        asked = list(zip(anchors.tolist(), relations.tolist(), strict=True))
+        missing = [pair for pair in dict.fromkeys(asked) if (*pair, side) not in self._rows]
+        if missing:
+            new = np.array(missing, dtype=np.int32)
+            found = self.scorer.scores(new[:, 0], new[:, 1], side=side, candidates=None)
+            self._rows.update({(*pair, side): row for pair, row in zip(missing, found, strict=True)})
+        rows = np.stack([self._rows[(*pair, side)] for pair in asked])
+        return rows if candidates is None else np.take_along_axis(rows, candidates, axis=1)
+
+
+def compared(folder: Path, progress: Progress) -> dict[str, Any]:
+    """One model in all its forms."""
+    bench, started = load_benchmark(folder.name.split(".")[0]), time.perf_counter()
     model = Reshuffle.load(folder, device="cpu")
-    started = time.perf_counter()
-    rules = extract_rules(model, on=bench.train.facts, max_length=LENGTH, most=MOST_RULES)
-    seconds = time.perf_counter() - started
-    graph = bench.test.facts
-    scorers = {"soft": model.on(graph), "hardened": model.hardened().on(graph), "rules": rules.on(graph)}
-    found: dict[str, Any] = {
-        "cell": folder.name,
-        "rules": len(rules),
-        "seconds_to_extract": round(seconds, 1),
+    rules = extract_rules(model, on=bench.train.facts, max_length=LENGTH, most=MOST_RULES, progress=progress)
+    extracted, graph, seed = time.perf_counter(), bench.test.facts, model.settings.training.seed
+    forms = {
+        "soft": model.on(graph),
+        "hardened": model.hardened().on(graph),
+        "throughout": model.hardened(paths=True).on(graph),
+        "rules": rules.on(graph),
+        "types": TypeBaseline.fit(bench.train.facts).on(graph),
     }
-    for protocol in ("sampled-50", "full"):
-        result = fidelity(scorers, bench.test.queries, protocol=protocol, known=bench.test, unknown="skip")
-        found[protocol] = {name: dict(report.to_dict()["metrics"]) for name, report in result.reports.items()}
-        found["agreements"] = [vars(agreement) for agreement in result.agreements]
-        found["skipped"] = result.skipped
-    return found
+    scorers = {name: Remembering(scorer) for name, scorer in forms.items()}
+    results = {
+        metric: fidelity(
+            scorers,
+            bench.test.queries,
+            protocol=protocol,
+            known=bench.test,
+            seed=seed,
+            unknown="skip",
+            progress=progress,
+        )
+        for metric, protocol in PROTOCOLS.items()
+    }
+    full = results["mrr"]
+    return {
+        "dataset": bench.name,
+        "cell": folder.name,
+        "model": read_toml(folder / "settings.toml")["arrays"],
+        "seed": seed,
+        "queries": full.reports["soft"].queries,
+        "skipped": full.skipped,
+        "rules": len(rules),
+        "all rules": rules.complete,
+        "seconds": {
+            "extraction": round(extracted - started, 1),
+            "comparison": round(time.perf_counter() - extracted, 1),
+        },
+        "forms": {
+            form: {
+                **{metric: result.reports[form][metric] for metric, result in results.items()},
+                "tie rate": full.reports[form].to_dict()["tie_rate"],
+            }
+            for form in FORMS
+        },
+        "agreement with soft": {
+            pair.second: {"top 1": pair.top1, "top 10": pair.top10}
+            for pair in full.agreements
+            if pair.first == "soft"
+        },
+    }
 
 
-def main() -> None:
-    """Compare every model of a folder."""
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m benchmarks.fidelity MODELS")
-    folders = sorted(path for path in Path(sys.argv[1]).iterdir() if (path / "settings.toml").exists())
-    rows = []
-    for folder in folders:
-        rows.append(compared(folder))
-        print(rows[-1], file=sys.stderr)
+def stored_rows() -> dict[str, dict[str, Any]]:
+    """What has been compared, by data set."""
+    if not RESULTS.exists():
+        return {}
+    return {row["dataset"]: row for row in json.loads(RESULTS.read_text(encoding="utf-8"))["rows"]}
+
+
+def run(models: Path, progress: Progress) -> None:
+    """Compare the models of a folder that have not been compared."""
+    folders = sorted(path for path in models.iterdir() if (path / "settings.toml").exists())
+    done = {(row["cell"], row["model"]) for row in stored_rows().values()}
+    with progress("fidelity", total=len(folders), unit="data set") as report:
+        for folder in folders:
+            if (folder.name, read_toml(folder / "settings.toml")["arrays"]) not in done:
+                row = compared(folder, progress)
+                print(json.dumps(row), file=sys.stderr)
+                _store(row)
+            report(1, folder.name)
+
+
+def _store(row: dict[str, Any]) -> None:
+    rows = {**stored_rows(), row["dataset"]: row}
+    places = {dataset: place for place, dataset in enumerate(DATASETS)}
     result = {
-        "what": "soft model, hardened model and extracted rules on the test queries",
+        "what": "a model in all its forms on the queries of the test graph: soft, hardened, rules",
         "command": "python -m benchmarks.fidelity MODELS",
+        "protocols": PROTOCOLS,
         "max_length": LENGTH,
         "most_rules": MOST_RULES,
-        **describe(["reshuffle", "torch"]),
-        "rows": rows,
+        **describe(["reshuffle", "torch", "numpy"]),
+        "rows": sorted(
+            rows.values(), key=lambda row: (places.get(row["dataset"], len(places)), row["dataset"])
+        ),
     }
     with written_whole(RESULTS) as aside:
         aside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+# --- the page -----------------------------------------------------------------------------------------------------
+
+
+def metric_table(metric: str) -> str:
+    """Each form's, and the share of the soft model's that the hardened ones and the rules keep."""
+    rows: list[list[object]] = []
+    for dataset, row in stored_rows().items():
+        own = {form: row["forms"][form][metric] for form in FORMS}
+        kept = {form: share_kept(row, metric, form) for form in FORMS[1:4]}
+        both = [number for form in FORMS[1:4] for number in (own[form], kept[form])]
+        rows.append([dataset, own["soft"], *both, own["types"]])
+    names = [name for form in FORMS[1:4] for name in (form, "kept")]
+    return text_table(["data set", "soft", *names, "types"], [*rows, _means(rows)])
+
+
+def share_kept(row: dict[str, Any], metric: str, form: str) -> float:
+    """Of the soft model's."""
+    share: float = row["forms"][form][metric] / row["forms"]["soft"][metric]
+    return share
+
+
+def agreement_table() -> str:
+    """How much of its first answer and of its first ten each form has in common with the soft model."""
+    rows: list[list[object]] = [
+        [dataset, *(row["agreement with soft"][form][f"top {k}"] for form in FORMS[1:] for k in (1, 10))]
+        for dataset, row in stored_rows().items()
+    ]
+    header = [name for form in FORMS[1:] for name in (form, "10")]
+    return text_table(["data set", *header], [*rows, _means(rows)])
+
+
+def ties_table() -> str:
+    """Tie rates, the number of rules, and what it cost."""
+    rows: list[list[object]] = [
+        [
+            dataset,
+            *(row["forms"][form]["tie rate"] for form in FORMS),
+            row["rules"],
+            "yes" if row["all rules"] else "no",
+            round(row["seconds"]["extraction"]),
+            round(row["seconds"]["comparison"]),
+        ]
+        for dataset, row in stored_rows().items()
+    ]
+    header = ["data set", *FORMS, "number of rules", "all", "s to extract", "s to compare"]
+    return text_table(header, rows)
+
+
+def _means(rows: list[list[object]]) -> list[object]:
+    columns = list(zip(*rows, strict=True))[1:]
+    return ["mean", *(mean(float(str(value)) for value in column) for column in columns)]
+
+
+def made_tables() -> dict[str, str]:
+    """By the name that stands in the page."""
+    return {
+        "fidelity hits": metric_table("hits@10"),
+        "fidelity mrr": metric_table("mrr"),
+        "fidelity agreement": agreement_table(),
+        "fidelity ties": ties_table(),
+    }
+
+
+def main() -> None:
+    """Compare the models of a folder, if one is given, and rewrite the page."""
+    if len(sys.argv) > 2:
+        raise SystemExit("usage: python -m benchmarks.fidelity [MODELS]")
+    if len(sys.argv) == 2:
+        run(Path(sys.argv[1]), Console().progress)
+    with written_whole(PAGE) as aside:
+        aside.write_text(page_with(PAGE.read_text(encoding="utf-8"), made_tables()), encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)}: {len(stored_rows())} data sets", file=sys.stderr)
 
 
 if __name__ == "__main__":

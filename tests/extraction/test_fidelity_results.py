@@ -1,0 +1,75 @@
+"""The stored comparison of soft models, hardened models and rules: how it is made, and that the page shows it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from benchmarks import fidelity
+from benchmarks.accuracy import DATASETS, page_with
+
+from reshuffle.evaluation import TypeBaseline
+from reshuffle.learning.estimator import Reshuffle
+from reshuffle.progress import SILENT
+from reshuffle.rules.benchmarks import load_benchmark
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TINY = {"num_slots": 3, "num_layers": 2, "epoch_steps": 2, "max_epochs": 1, "device": "cpu"}
+
+
+def test_the_page_shows_the_stored_results() -> None:
+    content = fidelity.PAGE.read_text(encoding="utf-8")
+    assert page_with(content, fidelity.made_tables()) == content
+
+
+def test_the_hardened_models_keep_what_the_page_says() -> None:
+    rows = fidelity.stored_rows()
+    assert tuple(rows) == DATASETS
+
+    def keeping(form: str) -> int:
+        return sum(fidelity.share_kept(row, "hits@10", form) >= fidelity.KEPT for row in rows.values())
+
+    assert (keeping("hardened"), keeping("throughout"), keeping("rules")) == (12, 2, 0)
+    assert {row["seed"] for row in rows.values()} == {1} and not any(row["skipped"] for row in rows.values())
+
+
+@pytest.mark.parametrize("side", ["head", "tail"])
+def test_remembered_scores_are_the_scorers_own(side: str) -> None:
+    bench = load_benchmark("families")
+    scorer = TypeBaseline.fit(bench.train.facts).on(bench.test.facts)
+    remembering = fidelity.Remembering(scorer)
+    chance = np.random.default_rng(0)
+    assert np.array_equal(remembering.learned_relations, scorer.learned_relations)
+    for _ in range(3):
+        anchors, relations = chance.integers(0, 5, (2, 9)).astype(np.int32)
+        some = chance.integers(0, bench.test.facts.num_entities, (9, 4)).astype(np.int32)
+        for candidates in (None, some):
+            one, other = (
+                each.scores(anchors, relations, side=side, candidates=candidates)
+                for each in (scorer, remembering)
+            )
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_is_stored_is_not_compared_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fidelity, "RESULTS", tmp_path / "fidelity.json")
+    folder = tmp_path / "models" / "families.best.default.1"
+    Reshuffle(**TINY, seed=1).fit(load_benchmark("families").train).save(folder)
+    fidelity.run(folder.parent, SILENT)
+    (row,) = fidelity.stored_rows().values()
+    assert set(row["forms"]) == set(fidelity.FORMS)
+    assert set(row["agreement with soft"]) == set(fidelity.FORMS[1:])
+    stored = json.loads(fidelity.RESULTS.read_text(encoding="utf-8"))
+    assert {"command", "date", "hardware", "versions", "protocols"} <= set(stored)
+
+    asked = []
+    monkeypatch.setattr(fidelity, "compared", lambda path, _progress: asked.append(path.name) or row)
+    fidelity.run(folder.parent, SILENT)
+    assert not asked
+    Reshuffle(**TINY, seed=2).fit(load_benchmark("families").train).save(folder)  # another model of that name
+    fidelity.run(folder.parent, SILENT)
+    assert asked == [folder.name]
