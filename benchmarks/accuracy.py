@@ -191,6 +191,17 @@ def choosing_full_table() -> str:
     return _compared("changed", told, stored, "tie_rate")
 
 
+def script_table() -> str:
+    """What the recipe's epochs were chosen by: each cut on its own, since not all was run on both."""
+    stored = json.loads(choosing.SCRIPT_RESULTS.read_text(encoding="utf-8"))["rows"]
+    groups: dict[str, list[dict]] = {}
+    for row in sorted(stored, key=lambda row: (row["cut"], len(row["changes"]), row["scoring"])):
+        if row["scoring"] == "mean of seeds" or row["seeds"] == [1]:
+            more = "" if row["scoring"] == "alone" else f", {row['scoring']}"
+            groups.setdefault(f"cut {row['cut']}: {_changes(row)}{more}", []).append(row)
+    return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
+
+
 Compared: TypeAlias = "tuple[str, list[dict], Callable[[list[float]], float]]"
 """The name of a row, what was measured, and what is taken of it."""
 
@@ -241,6 +252,7 @@ def made_tables() -> dict[str, str]:
         "hardened": hardened_table(),
         "choosing": choosing_table(),
         "choosing-full": choosing_full_table(),
+        "script": script_table(),
         "cost": cost_table(),
     }
 

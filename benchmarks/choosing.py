@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 RESULTS = ROOT / "benchmarks" / "results" / "choosing.json"
 FULL_RESULTS = ROOT / "benchmarks" / "results" / "choosing-full.json"
+SCRIPT_RESULTS = ROOT / "benchmarks" / "results" / "chosen-by-script.json"
+"""What the recipe's epochs were chosen by before `--full` was there; no command writes it."""
 DATASETS = ("FB15k-237-v1", "WN18RR-v1", "NELL-995-v2")
 CUTS = (1, 2)  # seeds
 BASE: dict[str, Any] = {
