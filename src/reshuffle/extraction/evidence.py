@@ -12,6 +12,8 @@ y_{d+1}[j] = max over letters of (y_d F B)[j] in plain matrix products, no conti
 left the vector v says more than y_d · v. Nor, since rows sum to at most 1, more than the sum of w_r times the largest
 value of v. The smaller of the two, largest over the d that are left, bounds all continuations. Per relation, prefixes
 are taken by falling bound, so rules come out by falling evidence.
+
+With a graph, bodies that cannot join anything there (`joining`) are not grown.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.extraction.joining import Joins
     from reshuffle.extraction.matrices import SoftMatrices
     from reshuffle.progress import Progress
 
@@ -62,9 +65,12 @@ def graded_by_evidence(
     min_evidence: float = 0.0,
     most_per_relation: int = 20,
     budget: int = 100,
+    joins: Joins | None = None,
     progress: Progress = SILENT,
 ) -> Graded:
     """For each relation and inverse the rules of highest evidence, from at most `budget` grown prefixes each.
+
+    With `joins` only rules that its graph does not rule out are given.
 
     Evidence is compared within a relation only, so each has its own list. A rule about an inverse is given as the same
     rule about the relation, with the higher evidence of the two.
@@ -75,7 +81,7 @@ def graded_by_evidence(
     cuts: list[float] = []
     with progress("extracting rules", total=len(matrices.letters), unit="relations") as report:
         for head in matrices.letters.tolist():
-            search = _Search(paths, head, max_length, min_evidence, most_per_relation)
+            search = _Search(paths, head, max_length, min_evidence, most_per_relation, joins)
             for rule, grade in search.rules(budget):
                 grades[rule] = max(grade, grades.get(rule, 0.0))
             cuts += [] if search.cut is None else [search.cut]
@@ -94,6 +100,7 @@ class _Paths:
                 hint="grade the rules by degree",
             )
         self.matrices, self._starts, self.weights = matrices, matrices.starts, matrices.weights
+        self.places = {letter: place for place, letter in enumerate(matrices.letters.tolist())}
         self._free = Flows(matrices).empty.free
         self._still = bool((self._free == np.eye(matrices.num_slots)).all())
         self._steps = matrices.values[matrices.letters]  # letter slot slot
@@ -126,8 +133,10 @@ class _Paths:
 class _Search:
     """Prefixes and rules of one head in one queue. The floor rises as soon as enough rules are known."""
 
-    def __init__(self, paths: _Paths, head: int, max_length: int, floor: float, most: int) -> None:
-        self._paths, self._head, self._max_length = paths, head, max_length
+    def __init__(
+        self, paths: _Paths, head: int, max_length: int, floor: float, most: int, joins: Joins | None
+    ) -> None:
+        self._paths, self._head, self._max_length, self._joins = paths, head, max_length, joins
         self._floor, self._most = max(floor, _NOTHING), most
         self._letters = paths.matrices.letters.tolist()
         self._bounds = paths.bounds(head, max_length)
@@ -155,12 +164,25 @@ class _Search:
     def _grow(self, body: tuple[int, ...], vector: Vector) -> None:
         further = self._paths.after(vector)
         values = further @ self._paths.weights[self._head]
-        for place in np.flatnonzero(values >= self._floor).tolist():
+        can_follow, can_end = self._allowed(body)
+        for place in np.flatnonzero(can_end & (values >= self._floor)).tolist():
             if (*body, self._letters[place]) != (self._head,):
                 self._found(float(values[place]), (*body, self._letters[place]))
         bounds = self._highest(further, self._max_length - len(body) - 1)
-        for place in np.flatnonzero(bounds >= self._floor).tolist():
+        for place in np.flatnonzero(can_follow & (bounds >= self._floor)).tolist():
             self._push(float(bounds[place]), (*body, self._letters[place]), further[place])
+
+    def _allowed(
+        self, body: tuple[int, ...]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:  # letter, letter
+        """Which letters may come next, and which of them last."""
+        if self._joins is None:
+            everything = np.ones(len(self._letters), dtype=np.bool_)
+            return everything, everything
+        places, joins = self._paths.places, self._joins
+        head = places[self._head]
+        follow = joins.follows[places[body[-1]]] if body else joins.begins[head]
+        return follow, follow & joins.ends[head]
 
     def _highest(self, vectors: Vectors, letters_left: int) -> Vector:
         """What no continuation of each prefix exceeds."""

@@ -11,6 +11,7 @@ from reshuffle.extraction.capturing import captured_rules
 from reshuffle.extraction.degrees import graded_by_degree
 from reshuffle.extraction.evidence import graded_by_evidence
 from reshuffle.extraction.extracted import ExtractedRule, ExtractedRules
+from reshuffle.extraction.joining import Joins
 from reshuffle.extraction.matrices import Hardenable, HasSoftMatrices, SoftMatrices
 from reshuffle.extraction.measuring import measured
 from reshuffle.extraction.reading import reading_order
@@ -69,8 +70,7 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     if isinstance(source, OrderingConstraints):
         found = _from_constraints(source, max_length, most, progress)
     else:
-        looked_at = most if on is None else _LOOKED_AT * most
-        found = _from_matrices(source, max_length, min_degree, looked_at, budget, progress)
+        found = _from_matrices(source, on, max_length, min_degree, most, budget, progress)
     if on is not None:
         found = _measured(found, on, min_confidence, progress)
     found = _kept(found, most)
@@ -113,6 +113,7 @@ def _from_constraints(
 
 def _from_matrices(
     matrices: SoftMatrices,
+    graph: KnowledgeGraph | None,
     max_length: int,
     min_degree: float,
     most: int,
@@ -120,6 +121,8 @@ def _from_matrices(
     progress: Progress,
 ) -> ExtractedRules:
     rules: tuple[ExtractedRule, ...]
+    if graph is not None:
+        most *= _LOOKED_AT
     if matrices.starts is None:
         found = graded_by_degree(
             matrices,
@@ -137,6 +140,7 @@ def _from_matrices(
             max_length=max_length,
             most_per_relation=each,
             budget=100 if budget is None else budget,
+            joins=None if graph is None else Joins(matrices, graph),
             progress=progress,
         )
         rules = tuple(ExtractedRule(rule, evidence=grade) for rule, grade in found.grades.items())
