@@ -44,7 +44,9 @@ def test_slot_weights_make_evidence() -> None:
     matrices = model.model.matrices().detach().double().numpy()
     weights = model.model.slot_weights().detach().double().numpy()
     head, first = soft.id_of("uncle"), soft.id_of("brother^-1")
-    asked = weights[head] * matrices[head].sum(axis=1)
+    of_paths = model.model.evidence.worth_of_slots().detach().double().numpy()
+    assert (of_paths > 0).all()
+    asked = weights[head] * matrices[head].sum(axis=1) + of_paths[head]
     without = SoftMatrices(soft.relations, soft.values, starts=soft.starts, weights=soft.weights)
     found = evidence(without, PathRule(("brother^-1",), "uncle"))
     assert found == pytest.approx(asked @ matrices[first].sum(axis=1), rel=1e-5)

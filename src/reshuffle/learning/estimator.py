@@ -197,7 +197,8 @@ class Reshuffle:
     def soft_matrices(self) -> SoftMatrices:
         """The learned matrices as `extract_rules` takes them; with slot weights, also what one path adds to a score.
 
-        A query lights all slots of its head, and slot x of the tail is worth its weight as far as B_r asks for it.
+        A query lights all slots of its head, and slot x of the tail is worth its weight as far as B_r asks for it, and
+        what "paths" gives for it.
         """
         values = self.model.matrices().double().cpu().numpy()
         starts = weights = None
@@ -205,6 +206,8 @@ class Reshuffle:
             starts, weights = np.ones(values.shape[:2]), np.zeros(values.shape[:2])
             learned = self.model.slot_weights().double().cpu().numpy()
             weights[: len(learned)] = learned * values.sum(axis=2)[: len(learned)]
+            if self.model.evidence is not None and "paths" in self.model.evidence.kinds:
+                weights[: len(learned)] += self.model.evidence.worth_of_slots().double().cpu().numpy()
         return SoftMatrices(
             all_names(self.relations, self.identities),
             values,

@@ -19,6 +19,7 @@ who is a tail of r has role r, and who is a head of r, that is a tail of r^-1, h
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
@@ -208,6 +209,10 @@ class Evidence(nn.Module):
             reached = torch.log(states / _REACHED + 1)
             parts["paths"] = torch.einsum("esq,qs->qe", reached, weights)
         return {kind: parts[kind] for kind in EVIDENCE if kind in parts}
+
+    def worth_of_slots(self) -> Tensor:  # relation slot
+        """What "paths" gives for a slot that is reached fully; for a part of it, at least that part of it."""
+        return softplus(self.of_slot + _WEAK) * math.log(1 / _REACHED + 1)
 
     def local_parts(
         self, heads: Tensor, relations: Tensor, *, graph: EvidenceGraph, hidden: Tensor | None = None
