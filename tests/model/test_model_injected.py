@@ -159,10 +159,3 @@ def test_the_penalty_pulls_weights_back_to_where_they_started() -> None:
     block.penalty().backward()
     assert block.logits.grad is not None
     assert block.logits.grad.tolist() == pytest.approx([0.0, -4.0, 0.0, 0.0])
-
-
-def test_the_penalty_holds_back_less_where_there_are_many_examples() -> None:
-    block = InjectedBlock(constraints_for(parse_rules("a(X, Y) -> b(X, Y)")), ["a", "b"])
-    block.logits.data += torch.tensor([1.0, 2.0, 0.0, 0.0])
-    assert block.penalty().item() == pytest.approx(1 + 4)
-    assert block.penalty(torch.tensor([0, 9, 5, 5])).item() == pytest.approx(1 + 4 / 10)
