@@ -1,8 +1,9 @@
-"""How far a model, its hardened forms and the rules read off it agree: `python -m benchmarks.fidelity [MODELS]`.
+"""How far a model, its hardened forms and its rules agree: `python -m benchmarks.fidelity [MODELS [FORM...]]`.
 
 MODELS is a folder of trained models as `reshuffle bench paper --recipe best --models MODELS` leaves them, named by
 their cells. Each is compared on the queries of its test graph; results go to `benchmarks/results/fidelity.json`, where
-what is there already is not run again, and into the tables of docs/explanation/extraction.md.
+what is there already is not run again but for the forms that are named, and into the tables of
+docs/explanation/extraction.md.
 
 | form | what it is |
 | --- | --- |
@@ -38,6 +39,8 @@ from reshuffle.learning.settings import read_toml
 from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from reshuffle.evaluation import Scorer
@@ -91,23 +94,38 @@ class Remembering:
         return rows if candidates is None else np.take_along_axis(rows, candidates, axis=1)
 
 
-def compared(folder: Path, progress: Progress) -> dict[str, Any]:
-    """One model in all its forms."""
+def compared(folder: Path, forms: Sequence[str], progress: Progress) -> dict[str, Any]:
+    """One model in some of its forms, beside the soft one."""
     bench, started = load_benchmark(folder.name.split(".")[0]), time.perf_counter()
     model = Reshuffle.load(folder, device="cpu")
-    rules = extract_rules(model, on=bench.train.facts, max_length=LENGTH, most=MOST_RULES, progress=progress)
-    extracted, graph, seed = time.perf_counter(), bench.test.facts, model.settings.training.seed
-    forms = {
-        "soft": model.on(graph),
-        "hardened": model.hardened().on(graph),
-        "throughout": model.hardened(paths=True).on(graph),
-        "rules": rules.on(graph),
-        "types": TypeBaseline.fit(bench.train.facts).on(graph),
+    graph, seed = bench.test.facts, model.settings.training.seed
+    row: dict[str, Any] = {
+        "dataset": bench.name,
+        "cell": folder.name,
+        "model": _digest(folder),
+        "seed": seed,
+        "relations": len(model.relations),
     }
-    scorers = {name: Remembering(scorer) for name, scorer in forms.items()}
+    seconds: dict[str, float] = {}
+    scorers: dict[str, Scorer] = {"soft": model.on(graph)}
+    if "hardened" in forms:
+        scorers["hardened"] = model.hardened().on(graph)
+    if "throughout" in forms:
+        scorers["throughout"] = model.hardened(paths=True).on(graph)
+    if "rules" in forms:
+        rules = extract_rules(
+            model, on=bench.train.facts, max_length=LENGTH, most=MOST_RULES, progress=progress
+        )
+        scorers["rules"] = rules.on(graph)
+        finding = sum(rule.quality.support > 0 for rule in rules.to_rule_base() if rule.quality)
+        row |= {"rules": len(rules), "all rules": rules.complete, "rules that find a training fact": finding}
+        seconds["extraction"] = round(time.perf_counter() - started, 1)
+    if "types" in forms:
+        scorers["types"] = TypeBaseline.fit(bench.train.facts).on(graph)
+    remembering = {name: Remembering(scorer) for name, scorer in scorers.items()}
     results = {
         metric: fidelity(
-            scorers,
+            remembering,
             bench.test.queries,
             protocol=protocol,
             known=bench.test,
@@ -118,25 +136,19 @@ def compared(folder: Path, progress: Progress) -> dict[str, Any]:
         for metric, protocol in PROTOCOLS.items()
     }
     full = results["mrr"]
+    if set(forms) == set(FORMS):
+        seconds["comparison"] = round(time.perf_counter() - started - seconds["extraction"], 1)
     return {
-        "dataset": bench.name,
-        "cell": folder.name,
-        "model": read_toml(folder / "settings.toml")["arrays"],
-        "seed": seed,
+        **row,
+        "seconds": seconds,
         "queries": full.reports["soft"].queries,
         "skipped": full.skipped,
-        "rules": len(rules),
-        "all rules": rules.complete,
-        "seconds": {
-            "extraction": round(extracted - started, 1),
-            "comparison": round(time.perf_counter() - extracted, 1),
-        },
         "forms": {
             form: {
                 **{metric: result.reports[form][metric] for metric, result in results.items()},
                 "tie rate": full.reports[form].to_dict()["tie_rate"],
             }
-            for form in FORMS
+            for form in scorers
         },
         "agreement with soft": {
             pair.second: {"top 1": pair.top1, "top 10": pair.top10}
@@ -146,6 +158,12 @@ def compared(folder: Path, progress: Progress) -> dict[str, Any]:
     }
 
 
+def _digest(folder: Path) -> str:
+    """Which model it is."""
+    digest: str = read_toml(folder / "settings.toml")["arrays"]
+    return digest
+
+
 def stored_rows() -> dict[str, dict[str, Any]]:
     """What has been compared, by data set."""
     if not RESULTS.exists():
@@ -153,17 +171,24 @@ def stored_rows() -> dict[str, dict[str, Any]]:
     return {row["dataset"]: row for row in json.loads(RESULTS.read_text(encoding="utf-8"))["rows"]}
 
 
-def run(models: Path, progress: Progress) -> None:
-    """Compare the models of a folder that have not been compared."""
+def run(models: Path, progress: Progress, *, again: Sequence[str] = ()) -> None:
+    """Compare the models of a folder that have not been compared; those that have been in the forms `again` alone."""
     folders = sorted(path for path in models.iterdir() if (path / "settings.toml").exists())
-    done = {(row["cell"], row["model"]) for row in stored_rows().values()}
     with progress("fidelity", total=len(folders), unit="data set") as report:
         for folder in folders:
-            if (folder.name, read_toml(folder / "settings.toml")["arrays"]) not in done:
-                row = compared(folder, progress)
+            stored = next((row for row in stored_rows().values() if row["model"] == _digest(folder)), {})
+            forms = again if stored else FORMS
+            if forms:
+                row = _merged(stored, compared(folder, forms, progress))
                 print(json.dumps(row), file=sys.stderr)
                 _store(row)
             report(1, folder.name)
+
+
+def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The new values in place of the old ones."""
+    parts = ("forms", "agreement with soft", "seconds")
+    return {**old, **new, **{part: {**old.get(part, {}), **new[part]} for part in parts}}
 
 
 def _store(row: dict[str, Any]) -> None:
@@ -249,10 +274,11 @@ def made_tables() -> dict[str, str]:
 
 def main() -> None:
     """Compare the models of a folder, if one is given, and rewrite the page."""
-    if len(sys.argv) > 2:
-        raise SystemExit("usage: python -m benchmarks.fidelity [MODELS]")
-    if len(sys.argv) == 2:
-        run(Path(sys.argv[1]), Console().progress)
+    models, again = sys.argv[1:2], sys.argv[2:]
+    if not {*again} <= {*FORMS[1:]}:
+        raise SystemExit(f"usage: python -m benchmarks.fidelity [MODELS [{'|'.join(FORMS[1:])}...]]")
+    for folder in models:
+        run(Path(folder), Console().progress, again=again)
     with written_whole(PAGE) as aside:
         aside.write_text(page_with(PAGE.read_text(encoding="utf-8"), made_tables()), encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(stored_rows())} data sets", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,7 +16,10 @@ from reshuffle.progress import SILENT
 from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from reshuffle.progress import Progress
 
 TINY = {"num_slots": 3, "num_layers": 2, "epoch_steps": 2, "max_epochs": 1, "device": "cpu"}
 
@@ -66,10 +69,20 @@ def test_what_is_stored_is_not_compared_again(tmp_path: Path, monkeypatch: pytes
     stored = json.loads(fidelity.RESULTS.read_text(encoding="utf-8"))
     assert {"command", "date", "hardware", "versions", "protocols"} <= set(stored)
 
-    asked = []
-    monkeypatch.setattr(fidelity, "compared", lambda path, _progress: asked.append(path.name) or row)
+    asked, compared = [], fidelity.compared
+
+    def counting(path: Path, forms: Sequence[str], progress: Progress) -> dict[str, Any]:
+        asked.append(tuple(forms))
+        return compared(path, forms, progress)
+
+    monkeypatch.setattr(fidelity, "compared", counting)
     fidelity.run(folder.parent, SILENT)
     assert not asked
+    fidelity.run(folder.parent, SILENT, again=["rules"])
+    assert asked == [("rules",)]
+    (same,) = fidelity.stored_rows().values()
+    assert {**same, "seconds": 0} == {**row, "seconds": 0}
+    assert set(same["seconds"]) == {"extraction", "comparison"}
     Reshuffle(**TINY, seed=2).fit(load_benchmark("families").train).save(folder)  # another model of that name
-    fidelity.run(folder.parent, SILENT)
-    assert asked == [folder.name]
+    fidelity.run(folder.parent, SILENT, again=["rules"])
+    assert asked == [("rules",), fidelity.FORMS]
