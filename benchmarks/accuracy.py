@@ -9,10 +9,9 @@ from statistics import mean, pstdev
 from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks import choosing
+from benchmarks.pages import rewrite, text_table
 from benchmarks.reproduction import RESULTS, ROOT
 
-from reshuffle.cli.console import table
-from reshuffle.kg import written_whole
 from reshuffle.learning.experiments import VARIANTS
 from reshuffle.learning.settings import read_toml
 
@@ -237,11 +236,6 @@ def _changes(row: dict) -> str:
     return ", ".join(told) or "(nothing)"
 
 
-def text_table(header: list[str], rows: list[list[object]]) -> str:
-    """As it stands in a page."""
-    return "```text\n" + table(header, rows) + "\n```"
-
-
 def made_tables() -> dict[str, str]:
     """By the name that stands in the page."""
     return {
@@ -257,19 +251,9 @@ def made_tables() -> dict[str, str]:
     }
 
 
-def page_with(content: str, made: dict[str, str]) -> str:
-    """The page with its tables replaced."""
-    for name, text in made.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        before, rest = content.split(begin)
-        content = f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
-    return content
-
-
 def main() -> None:
     """Rewrite the page."""
-    with written_whole(PAGE) as aside:
-        aside.write_text(page_with(PAGE.read_text(encoding="utf-8"), made_tables()), encoding="utf-8")
+    rewrite(PAGE, made_tables())
     print(f"{PAGE.relative_to(ROOT)}: {len(cells())} cells", file=sys.stderr)
 
 

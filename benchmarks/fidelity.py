@@ -25,7 +25,8 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.accuracy import DATASETS, page_with, text_table
+from benchmarks.accuracy import DATASETS
+from benchmarks.pages import rewrite, text_table
 from benchmarks.reproduction import ROOT
 from benchmarks.speed.measure import describe
 
@@ -279,8 +280,7 @@ def main() -> None:
         raise SystemExit(f"usage: python -m benchmarks.fidelity [MODELS [{'|'.join(FORMS[1:])}...]]")
     for folder in models:
         run(Path(folder), Console().progress, again=again)
-    with written_whole(PAGE) as aside:
-        aside.write_text(page_with(PAGE.read_text(encoding="utf-8"), made_tables()), encoding="utf-8")
+    rewrite(PAGE, made_tables())
     print(f"{PAGE.relative_to(ROOT)}: {len(stored_rows())} data sets", file=sys.stderr)
 
 

@@ -16,6 +16,7 @@ from statistics import mean, pstdev
 from typing import Any
 
 import numpy as np
+from benchmarks.pages import rewrite
 
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph, written_whole
@@ -27,7 +28,6 @@ from reshuffle.rules.families import families
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "injection.json"
 PAGE = ROOT / "docs" / "how-to" / "inject-rules.md"
-BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 SHARES, SEEDS, RATES = (0.05, 0.1), (1, 2, 3), (0.01, 0.03)
 SETTINGS: dict[str, Any] = {"num_slots": 40, "max_epochs": 4, "epoch_steps": 50, "look_every": 1}
 WAYS = {
@@ -130,15 +130,12 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def page_with(content: str, made: str) -> str:
-    before, rest = content.split(BEGIN)
-    return f"{before}{BEGIN}\n{made}\n{END}{rest.split(END)[1]}"
+def made_tables() -> dict[str, str]:
+    return {"table": table()}
 
 
 def page() -> None:
-    content = page_with(PAGE.read_text(encoding="utf-8"), table())
-    with written_whole(PAGE) as aside:
-        aside.write_text(content, encoding="utf-8")
+    rewrite(PAGE, made_tables())
 
 
 if __name__ == "__main__":

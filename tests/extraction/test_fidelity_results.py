@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from benchmarks import fidelity
-from benchmarks.accuracy import DATASETS, page_with
+from benchmarks.accuracy import DATASETS
+from benchmarks.pages import page_with
 
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.learning.estimator import Reshuffle

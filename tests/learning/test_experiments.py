@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 from benchmarks import accuracy, reproduction
+from benchmarks.pages import page_with
 from safetensors import safe_open
 from tests.datasets import benchmark
 
@@ -143,12 +144,12 @@ def test_stored_results_ran_with_the_settings_that_stand_in_the_files() -> None:
 
 def test_the_page_shows_the_stored_results() -> None:
     content = reproduction.PAGE.read_text(encoding="utf-8")
-    assert reproduction.page_with(content, reproduction.made_table()) == content
+    assert page_with(content, reproduction.made_tables()) == content
 
 
 def test_the_page_on_accuracy_shows_the_stored_results() -> None:
     content = accuracy.PAGE.read_text(encoding="utf-8")
-    assert accuracy.page_with(content, accuracy.made_tables()) == content
+    assert page_with(content, accuracy.made_tables()) == content
 
 
 def test_the_best_recipe_is_above_the_bars_that_the_page_claims() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from benchmarks import injection
+from benchmarks.pages import page_with
 from hypothesis import given, settings
 
 from reshuffle.cli.main import main
@@ -337,7 +338,7 @@ def test_a_training_with_rules_goes_on_after_a_kill(
 
 def test_the_page_shows_the_stored_results() -> None:
     content = injection.PAGE.read_text(encoding="utf-8")
-    assert injection.page_with(content, injection.table()) == content
+    assert page_with(content, injection.made_tables()) == content
 
 
 def test_the_stored_results_are_whole_and_say_what_the_page_claims() -> None:

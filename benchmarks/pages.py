@@ -1,0 +1,33 @@
+"""Pages of the documentation whose tables are made from result files, each between `<!-- NAME: begin -->` and `end`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reshuffle.cli.console import table
+from reshuffle.kg import written_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+def text_table(header: Sequence[str], rows: list[list[object]]) -> str:
+    """As it stands in a page."""
+    return "```text\n" + table(header, rows) + "\n```"
+
+
+def page_with(content: str, made: Mapping[str, str]) -> str:
+    """The page with its tables, by name, replaced."""
+    for name, text in made.items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, rest = content.split(begin)
+        content = f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
+    return content
+
+
+def rewrite(page: Path, made: Mapping[str, str]) -> None:
+    """Put the tables into the page."""
+    content = page_with(page.read_text(encoding="utf-8"), made)
+    with written_whole(page) as aside:
+        aside.write_text(content, encoding="utf-8")
