@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
+CPU_RESULTS = ROOT / "benchmarks" / "results" / "cpu"
 PUBLISHED = ROOT / "benchmarks" / "published.toml"
 DATASETS = tuple(f"{family}-v{n}" for family in ("FB15k-237", "WN18RR", "NELL-995") for n in range(1, 5))
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
@@ -156,6 +157,21 @@ def cost_table() -> str:
     )
 
 
+def cpu_table() -> str:
+    """Cells that were trained on a CPU, beside the same ones from the GPU."""
+    rows: list[list[object]] = []
+    for path in sorted(CPU_RESULTS.glob("*.json")):
+        ours = json.loads(path.read_text(encoding="utf-8"))
+        theirs = json.loads((RESULTS / path.name).read_text(encoding="utf-8"))
+        found = [
+            _result(cell, metric)["metrics"][metric] for metric in PROTOCOL_OF for cell in (ours, theirs)
+        ]
+        rows.append([ours["dataset"], ours["hardware"], round(ours["training"]["seconds"]), *found])
+    return text_table(
+        ["data set", "hardware", "seconds of training", "hits@10", "on the GPU", "mrr", "on the GPU"], rows
+    )
+
+
 def choosing_table() -> str:
     """Settings compared on cut training graphs, with small models; empty where one was not run."""
     stored = json.loads(choosing.RESULTS.read_text(encoding="utf-8"))["rows"]
@@ -248,6 +264,7 @@ def made_tables() -> dict[str, str]:
         "choosing-full": choosing_full_table(),
         "script": script_table(),
         "cost": cost_table(),
+        "cpu": cpu_table(),
     }
 
 

@@ -161,7 +161,7 @@ def measured(dataset: str, changes: dict[str, Any]) -> dict[str, Any]:
     rows = []
     for seed in CUTS:
         bench = cut_in_two(dataset, seed)
-        answers = Reshuffle(**{**BASE, **changes}).fit(bench.train).on(bench.test.facts)
+        answers = Reshuffle(**{**BASE, **changes}, device="cpu").fit(bench.train).on(bench.test.facts)
         rows.append(_ranked(answers, bench, answers.type_baseline))
     means = {name: mean(row[name] for row in rows) for name in ("hits@10", "mrr", "type baseline hits@10")}
     return {"dataset": dataset, "changes": changes, **means}

@@ -7,6 +7,7 @@ from extraction_worlds import soft_matrices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reshuffle.extraction import extract_rules
 from reshuffle.extraction.evidence import graded_by_evidence
 from reshuffle.extraction.joining import Joins
 from reshuffle.extraction.matrices import SoftMatrices
@@ -36,6 +37,11 @@ def test_each_of_the_three_looks_rules_something_out() -> None:
     graph = KnowledgeGraph([("a", "r", "b"), ("b", "s", "c"), ("a", "t", "c"), ("x", "u", "y")])
     found = graded_by_evidence(soft, max_length=2, most_per_relation=100, joins=Joins(soft, graph)).grades
     assert [str(rule) for rule in found] == ["r(X, Y) & s(Y, Z) -> t(X, Z)"]
+
+
+def test_a_graph_without_facts_rules_out_all() -> None:
+    soft = SoftMatrices(("r",), np.ones((1, 1, 1)), starts=np.ones((1, 1)), weights=np.ones((1, 1)))
+    assert len(extract_rules(soft, on=KnowledgeGraph([]))) == 0
 
 
 def test_relations_without_facts_rule_out_all() -> None:

@@ -80,6 +80,13 @@ def main() -> None:
     cpu.products_back(*given, to_states=ours)
     gpu.products_back(*map(moved, given), to_states=theirs)
     torch.testing.assert_close(ours, theirs.cpu(), rtol=ROUGH, atol=1e-5)
+    for slots in (1, 100):  # the smallest tile, and more slots than a tile has
+        wide = (torch.rand(3, slots, slots) / slots, relations, torch.rand(7, slots, 9), rows)
+        compare("products", *wide)
+        compare("products_back", torch.rand(4, slots, 9), *wide, to_states=None)
+    one_hot = torch.eye(5)[torch.randint(5, (3, 5))]
+    taken = gpu.products(*map(moved, (one_hot, relations, cubes, rows))).cpu()
+    assert torch.equal(taken, cpu.products(one_hot, relations, cubes, rows))  # to the last bit
     compare_head_scores(slots=5, channels=60)
     compare_head_scores(slots=20, channels=7)
 

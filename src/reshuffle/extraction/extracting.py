@@ -49,6 +49,7 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     come in the order that a person should read them in (`reading`): first what explains most of its head's facts that
     no rule before explains, then the rest by falling confidence. Those below `min_confidence` are left out; `types`
     adds the rules about single entities.
+    Where a model gives evidence, rules that the graph rules out (`joining`) are not looked at, and not missed either.
     Rules that go forth and back around their own head (`r ; s ; s^-1 -> r`) tell nothing and are never listed.
     No more than `most` rules are kept, and in soft matrices no more than `budget` prefixes of bodies are grown (1,000,
     or where there is evidence 100 per relation); the result says whether anything was left out for that.

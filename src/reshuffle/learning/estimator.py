@@ -206,8 +206,10 @@ class Reshuffle:
             starts, weights = np.ones(values.shape[:2]), np.zeros(values.shape[:2])
             learned = self.model.slot_weights().double().cpu().numpy()
             weights[: len(learned)] = learned * values.sum(axis=2)[: len(learned)]
-            if self.model.evidence is not None and "paths" in self.model.evidence.kinds:
-                weights[: len(learned)] += self.model.evidence.worth_of_slots().double().cpu().numpy()
+            evidence = self.model.evidence
+            # A hardened model's "paths" goes by other matrices than these.
+            if evidence is not None and "paths" in evidence.kinds and self.model.path_matrices is None:
+                weights[: len(learned)] += evidence.worth_of_slots().double().cpu().numpy()
         return SoftMatrices(
             all_names(self.relations, self.identities),
             values,
@@ -312,9 +314,12 @@ def chosen_device(name: str) -> torch.device:
             "  hint: leave --device out, or install a build of torch with CUDA"
         )
     try:
-        return torch.device(name)
+        device = torch.device(name)
     except RuntimeError as error:
         raise ReshuffleError(f"unknown device '{name}'\n  hint: auto, cpu or cuda") from error
+    if device.type == "cuda" and device.index is not None:
+        torch.cuda.set_device(device)  # kernels and recordings go to the current one
+    return device
 
 
 def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from torch import Tensor
 from reshuffle.learning.loss import margin_ranking, softmax
 from reshuffle.learning.negatives import KnownTails, random_others
 from reshuffle.model.evidence import EvidenceGraph
+from reshuffle.model.kernels import MOST_SLOTS
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 
 if TYPE_CHECKING:
@@ -85,8 +86,13 @@ class SampledCorruptions:
             self._examples = examples_of(trainer)
             trainer.model.evidence.fit_types(self._facts)
             self.at_once = min(self.at_once, _MOST_SCORES // max(1, len(self._facts.entities)))
-        # "once" sets a generator's state in every step, and how many roles the candidates have differs.
-        self.replayable = trainer.settings.redraw != "once" and trainer.model.evidence is None
+        # "once" sets a generator's state in every step; how many roles the candidates have, and how many of the pairs
+        # with a corrupted head are distinct, differs.
+        self.replayable = (
+            trainer.settings.redraw != "once"
+            and trainer.model.evidence is None
+            and trainer.model.architecture.num_slots <= MOST_SLOTS
+        )
 
     def states(
         self, matrices: Tensor, edge_messages: Tensor | None = None, *, calls: int = 1

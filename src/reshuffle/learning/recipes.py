@@ -20,7 +20,7 @@ RECIPES = get_args(Recipe)
 _CHANGES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "paper": MappingProxyType({}),
-        # One setting for all data sets, chosen on training graphs alone (`benchmarks/choosing.py`). The last epoch is
+        # One setting for all data sets, chosen on training graphs (docs/explanation/accuracy.md). The last epoch is
         # kept: validation triples are about entities of the training graph, and would choose one too early.
         "best": MappingProxyType(
             {

@@ -186,15 +186,17 @@ class Trainer:
         self.after_step: Callable[[int], None] = lambda _number: None
         self.objective = objective_of(self)
         self._captured: CapturedStep | None = None
-        # A recording holds the learning rate as a number.
-        self._may_capture = (
-            device.type == "cuda" and self.objective.replayable and settings.schedule == "constant"
-        )
+        self._may_capture = device.type == "cuda" and self.steps_are_alike
 
     @property
     def steps_per_epoch(self) -> int:
         """A pass over all examples, or as many as the settings say."""
         return self.settings.epoch_steps or -(-len(self.examples) // self.settings.batch_size)
+
+    @property
+    def steps_are_alike(self) -> bool:
+        """Can a step be recorded? A recording holds the learning rate as a number."""
+        return self.objective.replayable and self.settings.schedule == "constant"
 
     @property
     def finished(self) -> bool:
@@ -211,6 +213,7 @@ class Trainer:
                 self._look(epoch)
             self.history.epochs.append(epoch)
             yield epoch
+        self._captured = None  # it holds memory
         if self.patience.best is not None:
             self.model.load_state_dict(self.best)
         self.history.best_epoch = self.patience.best_epoch or len(self.history.epochs)
@@ -269,12 +272,20 @@ class Trainer:
             self._may_capture = False
             return
         try:
-            self._captured = CapturedStep(self._plain_step, batch, generator=self.generator)
+            self._captured = CapturedStep(self._whole_step, batch, generator=self.generator)
         except torch.cuda.OutOfMemoryError:
             self._may_capture = False
 
     def _plain_step(self, batch: Tensor) -> Tensor:
         loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
+        return self._moved(loss)
+
+    def _whole_step(self, batch: Tensor) -> Tensor:
+        """Without a second try in pieces, which no recording could hold."""
+        return self._moved(self._gradients([batch]))
+
+    def _moved(self, loss: Tensor) -> Tensor:
+        """Let the parameters follow their gradients."""
         if self.settings.max_gradient:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_gradient)
         self.optimizer.step()

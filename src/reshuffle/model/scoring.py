@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reshuffle.model.kernels import kernels_for
+from reshuffle.model.kernels import fit_a_gpu, kernels_for
 
 _NUMBERS = 1 << 23  # of the bodies of corrupted heads at a time
 _KEPT_NUMBERS = 1 << 27  # of theirs that wait for the backward pass: half a gigabyte
@@ -44,7 +44,7 @@ def head_scores(
     matrices: Tensor, relations: Tensor, states: Tensor, candidates: Tensor, targets: Tensor
 ) -> Tensor:  # query candidate
     """Scores of the candidates as heads: B_r Z_c against the target of each query."""
-    way = _HeadScores if states.device.type == "cpu" else _HeadScoresOnGpu
+    way = _HeadScoresOnGpu if fit_a_gpu(states) else _HeadScores
     scores: Tensor = way.apply(matrices, relations, states, candidates, targets)
     return scores
 

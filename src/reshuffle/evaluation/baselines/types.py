@@ -62,6 +62,8 @@ class Roles:
     def _pairs(self, num_roles: int) -> Iterator[NDArray[np.int64]]:
         """All pairs of roles that share an entity, as one number each, some entities at a time."""
         sizes = np.diff(self.starts)
+        if not len(sizes):
+            return
         blocks = np.cumsum(sizes**2) // _PAIRS_AT_ONCE
         for block in np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(blocks)) + 1):
             size = sizes[block]

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
     import torch
 
+MOST_SLOTS = 64  # of a tile on a GPU; larger matrices would not fit where a program keeps its own
+
+
+def fit_a_gpu(states: torch.Tensor) -> bool:
+    """Are the states [row, slot, channel] on a GPU, with few enough slots for its own way to compare heads?"""
+    return states.device.type == "cuda" and states.shape[1] <= MOST_SLOTS
+
 
 def kernels_for(device: torch.device) -> ModuleType:
     """The module for a device; imported when first needed, since Triton exists only beside GPUs."""

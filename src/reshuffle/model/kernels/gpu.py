@@ -9,6 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from reshuffle.model.kernels import MOST_SLOTS
+
 if TYPE_CHECKING:
     from reshuffle.model.messages import MessageGraph
 
@@ -25,6 +27,8 @@ def products(
 ) -> Tensor:
     """B_r Z_e for each relation and row, [product, slot, channel]."""
     _, slots, channels = states.shape
+    if slots > MOST_SLOTS:
+        return torch.bmm(matrices[relations], states[rows], out=out)
     result = states.new_empty(len(rows), slots, channels) if out is None else out
     if len(rows):
         tile = tiles(slots, channels)
@@ -36,6 +40,7 @@ def products(
             result,
             slots,
             channels,
+            PRECISION="tf32x3" if matrices.requires_grad else "ieee",
             **tile,
         )
     return result
@@ -58,6 +63,10 @@ def products_back(
     start.
     """
     to_matrices = torch.zeros_like(matrices)
+    if states.shape[1] > MOST_SLOTS:
+        if to_states is not None:
+            to_states.index_add_(0, rows, torch.bmm(matrices[relations].transpose(1, 2), gradient))
+        return to_matrices.index_add_(0, relations, torch.bmm(gradient, states[rows].transpose(1, 2)))
     if len(rows):
         _, slots, channels = states.shape
         tile = tiles(slots, channels)
@@ -86,7 +95,7 @@ def tiles(slots: int, channels: int) -> dict[str, int]:
 
 @triton.jit
 def multiplied(one, other):
-    """Three products on tensor cores make up for their short numbers: as exact as plain ones, and faster."""
+    """For training: three products on tensor cores keep all but the last bits, and are faster than plain ones."""
     return tl.dot(one, other, input_precision="tf32x3")
 
 
@@ -112,14 +121,24 @@ def block(part, slots, channels, SLOTS: tl.constexpr, CHANNELS: tl.constexpr):
 
 @triton.jit
 def _products(
-    matrices, relations, states, rows, result, slots, channels, SLOTS: tl.constexpr, CHANNELS: tl.constexpr
+    matrices,
+    relations,
+    states,
+    rows,
+    result,
+    slots,
+    channels,
+    PRECISION: tl.constexpr,
+    SLOTS: tl.constexpr,
+    CHANNELS: tl.constexpr,
 ):
     pair = tl.program_id(0).to(tl.int64)
     entry, in_matrix = square(slots, SLOTS)
     place, in_state = block(tl.program_id(1), slots, channels, SLOTS, CHANNELS)
     matrix = tl.load(matrices + tl.load(relations + pair) * slots * slots + entry, mask=in_matrix, other=0.0)
     state = tl.load(states + tl.load(rows + pair) * slots * channels + place, mask=in_state, other=0.0)
-    tl.store(result + pair * slots * channels + place, multiplied(matrix, state), mask=in_state)
+    product = tl.dot(matrix, state, input_precision=PRECISION)
+    tl.store(result + pair * slots * channels + place, product, mask=in_state)
 
 
 @triton.jit
@@ -375,7 +394,8 @@ def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
     """||ReLU(x_q - z_c)||_2 for every row c, [query, row]."""
     result = torch.empty(len(bodies), len(states), device=bodies.device)
     queries, rows = 16, 16
-    _all_norms[(triton.cdiv(len(bodies), queries), triton.cdiv(len(states), rows))](
+    # Rows first: there may be millions, and only the first axis may be that long.
+    _all_norms[(triton.cdiv(len(states), rows), triton.cdiv(len(bodies), queries))](
         bodies,
         states,
         result,
@@ -401,8 +421,8 @@ def _all_norms(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    query = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
-    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    query = tl.program_id(1) * QUERIES + tl.arange(0, QUERIES)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     total, largest = tl.zeros((QUERIES, ROWS), tl.float32), tl.zeros((QUERIES, ROWS), tl.float32)
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK)
