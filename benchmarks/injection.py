@@ -69,12 +69,18 @@ def cell(way: str, share: float, seed: int, rate: float) -> dict[str, Any]:
 
 
 def stored() -> dict[str, Any]:
+    settings = json.loads(json.dumps(Settings.of("best", **SETTINGS).to_dict()))
     if RESULTS.exists():
-        return dict(json.loads(RESULTS.read_text(encoding="utf-8")))
+        found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+        if found["settings"] != settings:
+            raise SystemExit(
+                f"{RESULTS.name} is of other settings than this would be\n  hint: remove it, and all is run again"
+            )
+        return found
     return {
         "command": "python -m benchmarks.injection run",
         "hardware": f"{platform.machine()} CPU, one thread",
-        "settings": Settings.of("best", **SETTINGS).to_dict(),
+        "settings": settings,
         "protocol": "full",
         "cells": [],
     }

@@ -17,8 +17,11 @@ from reshuffle.cli.main import main
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.examples import examples_of
 from reshuffle.learning.injection import ChosenRules, choose_rules
+from reshuffle.learning.objective import held_back
 from reshuffle.learning.training import Trainer
+from reshuffle.model.injected import InjectedBlock
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, Quality, RuleBase, parse_rules, read_rules
 from reshuffle.rules.classes import classify
@@ -374,3 +377,20 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "rules with constants not read: 1" in shown.err
     assert isinstance(Reshuffle.load(model).injection.rules, ChosenRules)  # type: ignore[union-attr]
     assert main(["train", str(facts), "-o", str(tmp_path / "m2"), "--inject", str(tmp_path / "none")]) == 2
+
+
+def test_evidence_and_injected_weights_are_held_back_by_examples() -> None:
+    facts = KnowledgeGraph([("a", "r", "b"), ("b", "r", "c"), ("a", "s", "b"), ("a", "s", "c")])
+    settings = Reshuffle(num_slots=3, num_layers=2, device="cpu", evidence_decay=7.0, batch_size=4).settings
+    data = examples_of(facts, None, seed=1)[1]
+    block = InjectedBlock(constraints_for(parse_rules("r(X, Y) -> s(X, Y)")), facts.relations)
+    one = Trainer(data, settings.architecture, settings.training, device=torch.device("cpu"), injected=block)
+    assert settings.training.evidence_prior == "examples"
+    evidence, injected = one.model.evidence, one.model.injected
+    assert evidence is not None and injected is not None
+    evidence.of_fact.data[0] += 1.0
+    injected.logits.data[1] += 1.0
+    examples = torch.tensor([3, 1, 4, 1])
+    expected = 7.0 / 4 * (evidence.penalty(examples) + 1.0 / (1 + 1))
+    assert evidence.penalty(examples) > 0
+    torch.testing.assert_close(held_back(one, examples), expected)

@@ -56,11 +56,11 @@ def compared(trainer: Trainer, positives: Tensor, negatives: Tensor) -> Tensor:
 def held_back(trainer: Trainer, examples: Tensor) -> Tensor | float:
     """What pulls weights of evidence to 0 and those of injected rules to where they were, given examples [relation]."""
     model, settings = trainer.model, trainer.settings
+    counted = examples if settings.evidence_prior == "examples" else None
     total: Tensor | float = 0.0
-    if model.evidence is not None:
-        total = total + model.evidence.penalty(examples if settings.evidence_prior == "examples" else None)
-    if model.injected is not None:
-        total = total + model.injected.penalty()
+    for part in (model.evidence, model.injected):
+        if part is not None:
+            total = total + part.penalty(counted)
     return settings.evidence_decay / settings.batch_size * total
 
 

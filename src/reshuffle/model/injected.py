@@ -127,12 +127,13 @@ class InjectedBlock(nn.Module):
         """Strictly positive, so that 0 still means captured."""
         return softplus(self.logits) + _LIGHTEST
 
-    def penalty(self) -> Tensor:
-        """How far the weights have moved: facts should not talk a model out of the rules that it was given.
+    def penalty(self, examples: Tensor | None = None) -> Tensor:
+        """How far the weights have moved: few facts should not talk a model out of the rules that it was given.
 
-        Unlike free weights they are held alike however many examples there are: the rules come from someone who knows.
+        With the number of examples [relation], many facts may.
         """
-        return (self.logits - _LEVEL).square().sum()
+        squares = (self.logits - _LEVEL).square()
+        return (squares if examples is None else squares / (1 + examples)).sum()
 
     def speaks_of(self, relation: int) -> bool:
         """Does some rule derive the relation, or the one whose inverse it is?"""
