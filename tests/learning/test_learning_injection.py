@@ -232,7 +232,8 @@ def test_without_rules_nothing_changes() -> None:
 
 
 def test_weights_are_learned_and_stay_where_nothing_is_known() -> None:
-    model = fitted(parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)\nlikes(X, Y) -> adores(X, Y)"))
+    rules = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)\nlikes(X, Y) -> adores(X, Y)")
+    model = fitted(rules, evidence_decay=1.0)  # a weak pull, since there are few facts
     block = model.model.injected
     assert block is not None
     weights = dict(zip(model.relations, block.weights().tolist(), strict=False))
