@@ -56,9 +56,8 @@ def _events(directory: Path, last_epoch: int) -> Any:
         return None
     from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and only where it is installed
 
-    if (
-        not last_epoch
-    ):  # TensorBoard orders files by the second they were made in, and a short training is over sooner
+    # TensorBoard orders files by the second they were made in, and a short training is over sooner.
+    if not last_epoch:
         for old in directory.glob("events.out.tfevents.*"):
             old.unlink()
     return SummaryWriter(str(directory), purge_step=last_epoch + 1)

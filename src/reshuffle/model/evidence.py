@@ -205,14 +205,17 @@ class Evidence(nn.Module):
             near = self._proximity(heads, relations, messages, hidden)
             parts["proximity"] = near + parts["proximity"] if "proximity" in parts else near
         if "paths" in self.kinds:
-            weights = softplus(self.of_slot + _WEAK).index_select(0, relations)
+            weights = self._of_slots().index_select(0, relations)
             reached = torch.log(states / _REACHED + 1)
             parts["paths"] = (reached * weights.T).sum(1).T  # an einsum would copy the states
         return {kind: parts[kind] for kind in EVIDENCE if kind in parts}
 
     def worth_of_slots(self) -> Tensor:  # relation slot
         """What "paths" gives for a slot that is reached fully; for a part of it, at least that part of it."""
-        return softplus(self.of_slot + _WEAK) * math.log(1 / _REACHED + 1)
+        return self._of_slots() * math.log(1 / _REACHED + 1)
+
+    def _of_slots(self) -> Tensor:  # relation slot
+        return softplus(self.of_slot + _WEAK)
 
     def local_parts(
         self, heads: Tensor, relations: Tensor, *, graph: EvidenceGraph, hidden: Tensor | None = None

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from reshuffle.model.kernels.gpu import block, grouped, multiplied, nearly_multiplied, square, tiles
+from reshuffle.model.kernels.gpu_products import block, grouped, multiplied, nearly_multiplied, square, tiles
 
 _CANDIDATES = 25  # of a query, per program
 _TINY = torch.finfo(torch.float32).tiny
