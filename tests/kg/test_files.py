@@ -62,7 +62,7 @@ def test_a_named_pipe_can_be_read_again(tmp_path):
     writer = threading.Thread(target=pipe.write_text, args=("a\tr\tb\n",), daemon=True)
     writer.start()
     source = find_source(pipe)
-    writer.join(timeout=10)
+    writer.join(timeout=120)
     assert not writer.is_alive()
     for _ in range(2):
         with source.open(lambda _bytes: None) as stream:

@@ -99,10 +99,7 @@ def choose_rules(rules: RuleBase, *, slots: int = DEFAULT_SLOTS) -> ChosenRules:
     if slots < 1:
         raise ReshuffleError(f"{slots} slots to inject into; there must be at least 1")
     ordered = sorted(rules.rules, key=_confidence, reverse=True)
-    expressible, unfit = _greedy(ordered, _why_no_geometry)
-    taken, unpaid = _greedy(expressible, _Slots(slots))
-    places = {rule: place for place, rule in enumerate(ordered)}
-    left_out = sorted(unfit + unpaid, key=lambda one: places[one.rule])
+    taken, left_out = _greedy(ordered, _Room(slots))
     base = RuleBase(tuple(taken))
     return ChosenRules(base, constraints_for(base), tuple(left_out))
 
@@ -137,28 +134,31 @@ def _greedy(
     return taken, left_out
 
 
-def _why_no_geometry(rules: Sequence[Rule]) -> str | None:
-    reason = classify(RuleBase(tuple(rules))).reason
-    return None if reason is None else f"no exact geometry: {reason}"
+class _Room:
+    """Says why rules cannot be taken together: no exact geometry, or more slots than there are.
 
+    Counting slots takes time, for which the rule graph is built; so it stops trying when the slots are nearly full.
+    """
 
-class _Slots:
-    """Says when rules need more slots than there are. It stops trying after a while, as building takes time."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._builds = most, 0
+    def __init__(self, slots: int) -> None:
+        self._slots, self._builds = slots, 0
 
     def __call__(self, rules: Sequence[Rule]) -> str | None:
         if self._builds >= _MOST_BUILDS:
-            return f"not tried: the {self._most} slots were nearly full"
+            return f"not tried: the {self._slots} slots were nearly full"
+        base = RuleBase(tuple(rules))
+        reason = classify(base).reason
+        return self._why_no_slots(base) if reason is None else f"no exact geometry: {reason}"
+
+    def _why_no_slots(self, base: RuleBase) -> str | None:
         self._builds += 1
         try:
-            built = constraints_for(RuleBase(tuple(rules)), node_budget=_NODES_PER_SLOT * self._most)
+            built = constraints_for(base, node_budget=_NODES_PER_SLOT * self._slots)
         except BudgetError:
-            return f"too large: with it, far more than {self._most} slots would be needed"
-        if built.num_slots <= self._most:
+            return f"too large: with it, far more than {self._slots} slots would be needed"
+        if built.num_slots <= self._slots:
             return None
-        return f"{built.num_slots} slots would be needed with it, and there are {self._most}"
+        return f"{built.num_slots} slots would be needed with it, and there are {self._slots}"
 
 
 # --- into a model -------------------------------------------------------------------------------------------------
