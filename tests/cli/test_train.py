@@ -127,7 +127,7 @@ def test_queries_of_relations_never_seen_in_training(
     assert main(command) == 2
     assert "worksIn" in capsys.readouterr().err
     assert main([*command, "--unknown", "skip"]) == 0
-    assert "1 triples" in capsys.readouterr().out
+    assert "1 triple (" in capsys.readouterr().out
 
 
 def test_facts_of_relations_never_seen_in_training_are_named_and_counted(

@@ -147,7 +147,7 @@ def test_a_relation_that_hardly_anything_constrains_is_no_head() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.ones((1, 2)), "found matrices of shape (1, 2) for 1 relations"),
+        (np.ones((1, 2)), "found matrices of shape (1, 2) for 1 relation"),
         (np.ones((1, 2, 2)), "found a matrix with negative entries or rows that sum to more than 1"),
         (-np.ones((1, 1, 1)), "found a matrix with negative entries or rows that sum to more than 1"),
     ],

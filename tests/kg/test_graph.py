@@ -164,7 +164,7 @@ def test_names_must_be_text():
 
 
 def test_it_prints_its_size():
-    assert repr(KnowledgeGraph([("a", "r", "b")])) == "<KnowledgeGraph: 1 triples, 2 entities, 1 relations>"
+    assert repr(KnowledgeGraph([("a", "r", "b")])) == "<KnowledgeGraph: 1 triple, 2 entities, 1 relation>"
 
 
 @pytest.mark.parametrize("wrong", [("a", "b"), ("a", "b", "c", "d"), "abc"])

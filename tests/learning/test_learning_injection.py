@@ -122,7 +122,7 @@ def test_a_choice_prints_and_is_plain_data() -> None:
     chosen = choose_rules(RuleBase((*(rule("a b", f"h{n}") for n in range(3)), rule("a h0 b", "h0"))))
     shown = str(chosen).splitlines()
     assert shown[0] == f"3 rules injected, in {chosen.constraints.num_slots} slots"
-    assert shown[1] == "1 rules left out"
+    assert shown[1] == "1 rule left out"
     assert "`h0` calls itself between other atoms" in shown[2]
     data = json.loads(json.dumps(chosen.to_dict()))
     assert data["taken"][0] == "a(X, Y) & b(Y, Z) -> h0(X, Z)"
@@ -380,7 +380,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert injected["mode"] == "frozen"
     assert injected["taken"] == ["bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"]
     assert [one["rule"].count("citizenOf") for one in injected["left_out"]] == [2]
-    assert "1 rules injected, in 3 slots\n1 rules left out\n" in shown.err
+    assert "1 rule injected, in 3 slots\n1 rule left out\n" in shown.err
     assert "rules with constants not read: 1" in shown.err
     assert isinstance(Reshuffle.load(model).injection.rules, ChosenRules)  # type: ignore[union-attr]
     assert main(["train", str(facts), "-o", str(tmp_path / "m2"), "--inject", str(tmp_path / "none")]) == 2

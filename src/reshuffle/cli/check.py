@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.wording import counted
+
 if TYPE_CHECKING:
     import argparse
 
@@ -101,7 +103,8 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
         return "\n".join(lines)
     exact = "exact" if data["faithful"] else f"exact for what follows in {data['bound']} steps"
     lines.append(
-        f"rule graph: {graph.num_nodes} nodes ({graph.unreduced_nodes} before reduction), {len(graph.edges)} edges, "
+        f"rule graph: {counted(graph.num_nodes, 'node')} ({graph.unreduced_nodes} before reduction), "
+        f"{counted(len(graph.edges), 'edge')}, "
         f"identity relations: {len(graph.identities)}; {exact}"
     )
     lines += [f"  {name}: {check}" for name, check in checks.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.check import add_rule_options, rules_of
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     draw(graph, arguments.output)
     size = {"nodes": graph.num_nodes, "edges": len(graph.edges)}
     console.result(
-        f"{arguments.output}: {graph.num_nodes} nodes, {len(graph.edges)} edges",
+        f"{arguments.output}: {counted(graph.num_nodes, 'node')}, {counted(len(graph.edges), 'edge')}",
         {"file": arguments.output, **size},
     )
     return 0

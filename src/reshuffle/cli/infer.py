@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.wording import counted
+
 if TYPE_CHECKING:
     import argparse
 
@@ -165,7 +167,9 @@ def _put_counts(answers: Answers, path: str | None, console: Console) -> None:
         return
     with written_whole(path) as aside:
         aside.write_text(text, encoding="utf-8")
-    console.result(f"{path}: counts of {len(counts):,} relations", {"file": path, "relations": len(counts)})
+    console.result(
+        f"{path}: counts of {counted(len(counts), 'relation')}", {"file": path, "relations": len(counts)}
+    )
 
 
 def _print_triples(answers: Answers, console: Console) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     found = _found(arguments, answers, console)
     if arguments.output:
         found.write(arguments.output)
-        text = f"{arguments.output}: {len(found):,} predictions"
+        text = f"{arguments.output}: {counted(len(found), 'prediction')}"
         console.result(text, {"file": arguments.output, "predictions": len(found)})
     elif console.json:
         console.result("", found.to_dict(reasons=reasons))

@@ -12,6 +12,7 @@ from reshuffle.evaluation.metrics import bootstrap_interval, per_query
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.kg.frames import ArrowFrames
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,7 +127,9 @@ class Report(ArrowFrames):
             "",
             *_table(self.rows()),
         ]
-        lines += [f"left out: {count:,} triples ({reason})" for reason, count in self.skipped.items()]
+        lines += [
+            f"left out: {counted(count, 'triple')} ({reason})" for reason, count in self.skipped.items()
+        ]
         return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from reshuffle.evaluation.baselines.rules import RuleBaseline, RuleScorer
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.rules import IntersectionRule, RuleBase
 from reshuffle.rules.rule import Quality
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,13 +155,13 @@ class ExtractedRules(ArrowFrames):
     def table(self, most: int | None = None) -> str:
         """The first rules (20, or as many as told) with their numbers, and what else is to be said."""
         shown = _SHOWN if most is None else most
-        lines = [_counted(len(self.rules), "rule"), *_table(self.rules[:shown])]
+        lines = [counted(len(self.rules), "rule"), *_table(self.rules[:shown])]
         lines += [f"... and {len(self.rules) - shown:,} more"] if len(self.rules) > shown else []
         if any(rule.redundant for rule in self.rules[:shown]):
             lines.append("* follows from other rules of the list")
         if self.types:
             types = [f"{rule.confidence:.3f}  {rule}" for rule in self.types[:shown]]
-            lines += ["", _counted(len(self.types), "type rule"), *types]
+            lines += ["", counted(len(self.types), "type rule"), *types]
         return "\n".join([*lines, *self.remarks()])
 
     def remarks(self) -> list[str]:
@@ -175,10 +176,6 @@ class ExtractedRules(ArrowFrames):
 
 def _up_to(cut: float | None) -> str:
     return "" if cut is None else f"; what is missing is graded at most {cut:.3f}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _table(rules: tuple[ExtractedRule, ...]) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import inverse_name
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,7 +118,7 @@ def _checked(values: NDArray[np.floating], num_relations: int) -> NDArray[np.flo
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 3 or array.shape[0] != num_relations or array.shape[1] != array.shape[2]:
         raise InputError(
-            f"found matrices of shape {array.shape} for {num_relations} relations",
+            f"found matrices of shape {array.shape} for {counted(num_relations, 'relation')}",
             hint="the shape is [relation, slot, slot]",
         )
     sums = array.sum(axis=2)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError
 from reshuffle.kg.graph import COLUMNS
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -170,7 +171,7 @@ def _bad_row(
             hint="write the name, or delete the line",
             **where,  # type: ignore[arg-type]
         )
-    found = f"found {len(columns)} column{'s' if len(columns) > 1 else ''}"
+    found = f"found {counted(len(columns), 'column')}"
     message = f"{found}, expected 3 (head, relation, tail) separated by {separator.plural}"
     other = _other_separator(line, separator)
     if other is not None:

@@ -13,6 +13,7 @@ from reshuffle.errors import InputError
 from reshuffle.kg import algebra
 from reshuffle.kg.sorting import grouped_by_row, sorted_distinct
 from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -155,8 +156,8 @@ class KnowledgeGraph(AbstractSet[Triple]):
 
     def __repr__(self) -> str:
         return (
-            f"<KnowledgeGraph: {len(self):,} triples, {len(self.entities):,} entities, "
-            f"{len(self.relations):,} relations>"
+            f"<KnowledgeGraph: {counted(len(self), 'triple')}, {counted(len(self.entities), 'entity', 'entities')}, "
+            f"{counted(len(self.relations), 'relation')}>"
         )
 
     @classmethod

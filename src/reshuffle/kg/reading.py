@@ -21,6 +21,7 @@ from reshuffle.kg.delimited import GZIP_ERRORS, no_triples, read_csv_rows, read_
 from reshuffle.kg.files import STDIN, Source, find_source
 from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.progress import SILENT
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,7 +91,7 @@ def read_graph(
         else:
             graph, rows = _read_rdf(source, chosen, report, notes)
     if rows > len(graph):
-        notes(f"{source.name}: {_count(rows - len(graph), 'duplicate triple')} collapsed")
+        notes(f"{source.name}: {counted(rows - len(graph), 'duplicate triple')} collapsed")
     return graph
 
 
@@ -129,26 +130,26 @@ class _Tally:
 def read_carefully(source: Source, chosen: Format, report: Report) -> tuple[KnowledgeGraph, int]:
     """The graph and its number of rows, line by line; raises at the first line that is wrong."""
     read_rows = read_csv_rows if chosen is Format.CSV else read_tsv_rows
-    counted = _Counted(read_rows(source, report))
-    graph = KnowledgeGraph(counted)
-    if not counted.rows:
+    passed = _Counted(read_rows(source, report))
+    graph = KnowledgeGraph(passed)
+    if not passed.rows:
         expected = "head,relation,tail" if chosen is Format.CSV else "head<TAB>relation<TAB>tail"
         raise no_triples(source, f"lines such as {expected}")
-    return graph, counted.rows
+    return graph, passed.rows
 
 
 def _read_rdf(source: Source, chosen: Format, report: Report, notes: Notes) -> tuple[KnowledgeGraph, int]:
     from reshuffle.kg.rdf import RdfReader  # noqa: PLC0415 - an extra
 
     reader = RdfReader(source, chosen.value)
-    counted = _Counted(reader.triples(report))
-    graph = reader.named(KnowledgeGraph(counted))
-    if not counted.rows:
+    passed = _Counted(reader.triples(report))
+    graph = reader.named(KnowledgeGraph(passed))
+    if not passed.rows:
         skipped = f"; the {reader.literals} in it have literals as tails" if reader.literals else ""
         raise no_triples(source, f"triples between IRIs or blank nodes{skipped}")
     if reader.literals:
-        notes(f"{source.name}: {_count(reader.literals, 'triple')} with a literal as tail skipped")
-    return graph, counted.rows
+        notes(f"{source.name}: {counted(reader.literals, 'triple')} with a literal as tail skipped")
+    return graph, passed.rows
 
 
 class _Counted:
@@ -161,7 +162,3 @@ class _Counted:
         for head, relation, tail in self._rows:
             self.rows += 1
             yield head, relation, tail
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

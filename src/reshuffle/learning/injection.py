@@ -20,6 +20,7 @@ from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase
 from reshuffle.rules.base import base_relation
 from reshuffle.rules.classes import classify
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,9 +76,11 @@ class ChosenRules:
         }
 
     def __str__(self) -> str:
-        lines = [f"{len(self.taken):,} rules injected, in {self.constraints.num_slots:,} slots"]
+        lines = [
+            f"{counted(len(self.taken), 'rule')} injected, in {counted(self.constraints.num_slots, 'slot')}"
+        ]
         if self.left_out:
-            lines.append(f"{len(self.left_out):,} rules left out")
+            lines.append(f"{counted(len(self.left_out), 'rule')} left out")
             lines += [f"  {one}" for one in self.left_out[:_SHOWN]]
         if len(self.left_out) > _SHOWN:
             lines.append(f"  and {len(self.left_out) - _SHOWN:,} more")
@@ -92,8 +95,8 @@ def choose_rules(rules: RuleBase, *, slots: int = DEFAULT_SLOTS) -> ChosenRules:
     ...     a(X, Y) & b(Y, Z) -> c(X, Z)
     ...     a(X, Y) & c(Y, Z) & b(Z, Z1) -> c(X, Z1)
     ... ''')))
-    1 rules injected, in 3 slots
-    1 rules left out
+    1 rule injected, in 3 slots
+    1 rule left out
       a(X, Y) & c(Y, Z) & b(Z, Z1) -> c(X, Z1): no exact geometry: `c` calls itself between other atoms: rule 2: ...
     """
     if slots < 1:
@@ -158,7 +161,7 @@ class _Room:
             return f"too large: with it, far more than {self._slots} slots would be needed"
         if built.num_slots <= self._slots:
             return None
-        return f"{built.num_slots} slots would be needed with it, and there are {self._slots}"
+        return f"{counted(built.num_slots, 'slot')} would be needed with it, and there are {self._slots}"
 
 
 # --- into a model -------------------------------------------------------------------------------------------------

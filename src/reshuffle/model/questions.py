@@ -13,6 +13,7 @@ from reshuffle.model.judgement import Judgement
 from reshuffle.model.predicting import Prediction, Predictions, best_places, check_top
 from reshuffle.model.reasons import Explanation, Remark, reason_of
 from reshuffle.reasoning.proofs import spelled
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -215,7 +216,7 @@ def _roles(graph: KnowledgeGraph, question: Question, answer: int) -> str:
     edges = graph.by_tail if question.side == "tail" else graph.by_head
     others = edges.of(answer, question.relation)
     number = int((others != question.anchor).sum())
-    facts = "no other fact" if not number else f"{number:,} other fact{'s' if number > 1 else ''}"
+    facts = "no other fact" if not number else counted(number, "other fact")
     name, relation = graph.entities[answer], graph.relations[question.relation]
     return f"{name} is the {question.side} of {facts} of {relation}"
 
@@ -224,7 +225,7 @@ def _distance(answers: ModelAnswers, question: Question, answer: int) -> str:
     most = answers.num_hops
     steps = int(answers.supports.steps(question.anchor, most)[answer])
     names = answers.graph.entities
-    far = f"more than {most} steps" if steps > most else f"{steps} step{'' if steps == 1 else 's'}"
+    far = f"more than {most} steps" if steps > most else counted(steps, "step")
     return f"{names[answer]} is {far} away from {names[question.anchor]}"
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from reshuffle.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -140,7 +142,7 @@ class RuleGraph:
         return fewest
 
     def __str__(self) -> str:
-        return f"rule graph with {self.num_nodes} nodes and {len(self.edges)} edges"
+        return f"rule graph with {counted(self.num_nodes, 'node')} and {counted(len(self.edges), 'edge')}"
 
 
 def _reachable(start: int, direct: Mapping[int, Sequence[int]]) -> set[int]:
