@@ -13,6 +13,7 @@ from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.model_notes import CUT_OR_EDITED
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, RuleBase
 
@@ -97,6 +98,17 @@ def damaged(directory: Path, file: str, change: Any) -> InputError:
     return caught.value
 
 
+def replaced(old: str, new: str) -> Any:
+    def change(content: bytes) -> bytes:
+        assert old.encode() in content
+        return content.replace(old.encode(), new.encode())
+
+    return change
+
+
+OTHER_SETTINGS = "these are not the settings that the model was saved with"
+
+
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
@@ -107,34 +119,157 @@ def damaged(directory: Path, file: str, change: Any) -> InputError:
             lambda content: content.split(b"[settings]")[0],
             "cut short: settings, training missing",
         ),
-        ("settings.toml", lambda _content: b"", "not the settings of a model"),
+        (
+            "settings.toml",
+            lambda content: content[: content.index(b"patience")],
+            "cut short: training missing",
+        ),
+        ("settings.toml", lambda content: content[: content.index(b"mrr = ")], OTHER_SETTINGS),
+        ("settings.toml", lambda _content: b"", "not the settings of a model, or cut short"),
         ("settings.toml", lambda content: content[:25], "not TOML"),
         (
             "settings.toml",
-            lambda content: content.replace(b"version = 1", b"version = 7"),
-            "a model of version 7; this reshuffle reads versions 1 and 2",
+            replaced("version = 3", "version = 7"),
+            "a model of version 7; this reshuffle reads versions 1, 2, 3",
         ),
+        ("settings.toml", replaced("version = 3", "version = [3]"), "a model of version [3]; this reshuffle"),
         (
             "settings.toml",
-            lambda content: content.replace(b"num_slots", b"num_slot"),
-            "unknown setting 'num_slot'; did you mean 'num_slots'",
+            replaced("version = 3", "version = true"),
+            "a model of version True; this reshuffle",
         ),
-        (
-            "settings.toml",
-            lambda content: content.replace(b"num_slots = 3", b"num_slots = 4"),
-            "the arrays do not have the shapes that the settings ask for",
-        ),
-        (
-            "settings.toml",
-            lambda content: content.replace(b'arrays = "', b'arrays = "0'),
-            "these arrays do not belong to the settings.toml beside them",
-        ),
+        ("settings.toml", replaced("version = 3", "version = 1"), OTHER_SETTINGS),
+        ("settings.toml", replaced("num_slots", "num_slot"), OTHER_SETTINGS),
+        ("settings.toml", replaced("num_slots = 3", "num_slots = 4"), OTHER_SETTINGS),
+        ("settings.toml", replaced("inverse = true", "inverse = false"), OTHER_SETTINGS),
+        ("settings.toml", replaced('"s"]', '"t"]'), OTHER_SETTINGS),
+        ("settings.toml", replaced("num_slots = 3", "num_slots = 2026-11-15"), OTHER_SETTINGS),
+        ("settings.toml", replaced('digest = "', 'digest = "0'), OTHER_SETTINGS),
+        ("settings.toml", replaced('digest = "', 'digests = "'), OTHER_SETTINGS),
     ],
 )
 def test_bad_model_directories(file: str, change: Any, message: str, tmp_path: Path) -> None:
     error = damaged(tmp_path, file, change)
     assert error.message.startswith(message)
     assert str(tmp_path) in str(error.place)
+
+
+def rewritten(directory: Path, **values: str) -> None:
+    """Other values of top names of the settings, as somebody with an editor would write them."""
+    path = directory / "settings.toml"
+    lines = path.read_text(encoding="utf-8").split("\n")
+    names = [line.partition(" = ")[0] for line in lines]
+    for name, value in values.items():
+        lines[names.index(name)] = f"{name} = {value}"
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("relations", "5", "relations is 5; it must be a list of names"),
+        ("relations", "[1, 2]", "relations is [1, 2]; it must be a list of names"),
+        ("identities", '"eq"', "identities is 'eq'; it must be a list of names"),
+        ("heads_through_inverse", '"no"', "heads_through_inverse is 'no'; it must be true or false"),
+        ("heads_through_inverse", "1", "heads_through_inverse is 1; it must be true or false"),
+        ("arrays", "7", "arrays is 7; it must be the digest of the arrays, a text"),
+    ],
+)
+def test_settings_of_the_wrong_kind(name: str, value: str, message: str, tmp_path: Path) -> None:
+    fitted().save(tmp_path)
+    rewritten(tmp_path, **{name: value})
+    with pytest.raises(InputError) as caught:
+        Reshuffle.load(tmp_path, device="cpu")
+    assert caught.value.message == message
+    assert caught.value.hint == CUT_OR_EDITED
+
+
+@pytest.mark.parametrize("table", ["settings", "training", "injected"])
+def test_a_table_that_is_none(table: str, tmp_path: Path) -> None:
+    fitted().save(tmp_path)
+    path = tmp_path / "settings.toml"
+    content = path.read_text(encoding="utf-8").replace(f"[{table}]", "[other]")
+    path.write_text(content.replace("version = 3", f"version = 3\n{table} = 3"), encoding="utf-8")
+    with pytest.raises(
+        InputError, match=f"settings.toml: {table} is 3; it must be a table\n  hint: cut short"
+    ):
+        Reshuffle.load(tmp_path, device="cpu")
+
+
+def test_a_setting_that_was_edited_says_that_it_cannot_be_changed(tmp_path: Path) -> None:
+    best = Reshuffle(num_slots=3, num_layers=2, max_epochs=1, epoch_steps=2, device="cpu").fit(FACTS)
+    best.save(tmp_path)
+    path = tmp_path / "settings.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('"head"', '"bits"'), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        Reshuffle.load(tmp_path, device="cpu")
+    assert str(caught.value) == (
+        f"{path}: these are not the settings that the model was saved with\n"
+        "  hint: cut short or edited; train again or copy it again. Settings of a trained model cannot be changed: "
+        "they say what its arrays mean"
+    )
+
+
+def test_comments_and_line_ends_are_nobodys_business(tmp_path: Path) -> None:
+    saved = fitted()
+    saved.save(tmp_path)
+    path = tmp_path / "settings.toml"
+    text = "# of last Tuesday\n\n" + path.read_text(encoding="utf-8")
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    assert Reshuffle.load(tmp_path, device="cpu").settings == saved.settings
+
+
+def test_the_arrays_of_another_model_are_refused(tmp_path: Path) -> None:
+    fitted(seed=1).save(tmp_path / "one")
+    fitted(seed=2).save(tmp_path / "two")
+    (tmp_path / "two" / "model.safetensors").replace(tmp_path / "one" / "model.safetensors")
+    with pytest.raises(InputError, match=r"these arrays do not belong to the settings\.toml beside them"):
+        Reshuffle.load(tmp_path / "one", device="cpu")
+
+
+# --- models of older versions -----------------------------------------------------------------------------------
+
+
+def as_version(version: int, directory: Path, change: Any = lambda text: text) -> None:
+    """Versions 1 and 2 are version 3 without the digest of the settings."""
+    path = directory / "settings.toml"
+    lines = path.read_text(encoding="utf-8").replace("version = 3", f"version = {version}").split("\n")
+    text = "\n".join(line for line in lines if not line.startswith("digest = "))
+    path.write_text(change(text), encoding="utf-8")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_models_of_older_versions_are_read_as_before(version: int, tmp_path: Path) -> None:
+    best = Reshuffle(num_slots=3, num_layers=2, max_epochs=1, epoch_steps=2, device="cpu").fit(FACTS)
+    saved = best if version == 1 else best.hardened()
+    saved.save(tmp_path)
+    as_version(version, tmp_path)
+    loaded = Reshuffle.load(tmp_path, device="cpu")
+    assert (loaded.settings, loaded.summary()) == (saved.settings, saved.summary())
+    for side in ("tail", "head"):
+        np.testing.assert_array_equal(all_scores(loaded, side), all_scores(saved, side))
+    loaded.save(tmp_path)
+    assert "\nversion = 3\n" in (tmp_path / "settings.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("num_slots", "num_slot", "unknown setting 'num_slot'; did you mean 'num_slots'"),
+        (
+            "num_slots = 3",
+            "num_slots = 4",
+            "the arrays do not have the shapes that the settings ask for",
+        ),
+        ("heads_through_inverse = true", "heads_through_inverse = 0", "heads_through_inverse is 0; it must"),
+    ],
+)
+def test_bad_models_of_an_older_version(old: str, new: str, message: str, tmp_path: Path) -> None:
+    fitted().save(tmp_path)
+    as_version(1, tmp_path, lambda text: text.replace(old, new))
+    with pytest.raises(InputError) as caught:
+        Reshuffle.load(tmp_path, device="cpu")
+    assert caught.value.message.startswith(message)
 
 
 @pytest.mark.parametrize("missing", ["model.safetensors", "settings.toml"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -151,12 +152,11 @@ def test_questions_about_a_hardened_model() -> None:
     assert len(answers.missing(relation="grandparent", top=2)) == 2
 
 
-@pytest.mark.parametrize(("paths", "version"), [(False, 2), (True, 1)])
-def test_a_loaded_model_answers_as_the_saved_one(paths: bool, version: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("paths", [False, True])
+def test_a_loaded_model_answers_as_the_saved_one(paths: bool, tmp_path: Path) -> None:
     soft = Reshuffle(**SMALL).fit(FACTS)
     saved = soft.hardened(paths=paths)
     saved.save(tmp_path)
-    assert f"\nversion = {version}\n" in (tmp_path / "settings.toml").read_text(encoding="utf-8")
     loaded = Reshuffle.load(tmp_path, device="cpu")
     anchors = np.arange(FACTS.num_entities, dtype=np.int32)
     for side in ("tail", "head"):
@@ -175,7 +175,9 @@ def test_kept_matrices_of_a_model_without_paths_are_refused(tmp_path: Path) -> N
     Reshuffle(**SMALL).fit(FACTS).hardened().save(tmp_path)
     path = tmp_path / "settings.toml"
     content = path.read_text(encoding="utf-8")
-    path.write_text(content.replace('"paths", ', ""), encoding="utf-8")
+    # Only a model of an older version can be edited without a word from the digest.
+    older = re.sub("\ndigest = .*", "", content.replace("version = 3", "version = 2"))
+    path.write_text(older.replace('"paths", ', ""), encoding="utf-8")
     with pytest.raises(InputError, match="the arrays do not have the shapes that the settings ask for"):
         Reshuffle.load(tmp_path, device="cpu")
 

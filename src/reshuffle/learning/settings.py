@@ -97,13 +97,18 @@ def _checked(part: type, name: str, value: Any) -> Any:
 
 def read_settings(path: str | Path, base: Settings | None = None) -> Settings:
     """Settings from a TOML file of `name = value` lines; other tables of the file are left alone."""
-    values = {name: value for name, value in read_toml(path).items() if not isinstance(value, dict)}
+    values = settings_in(path)
     try:
         return (base or Settings()).changed(**values)
     except ReshuffleError as error:
         raise InputError(
             str(error), place=Place(str(path)), hint=f"the settings are recipe, {', '.join(setting_names())}"
         ) from error
+
+
+def settings_in(path: str | Path) -> dict[str, Any]:
+    """The settings that a TOML file gives, as they stand there."""
+    return {name: value for name, value in read_toml(path).items() if not isinstance(value, dict)}
 
 
 def setting_from_text(text: str) -> tuple[str, Any]:
@@ -121,13 +126,11 @@ def setting_from_text(text: str) -> tuple[str, Any]:
         return name.strip(), value.strip()
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """A TOML file, or one clear error."""
+def read_toml(path: str | Path, *, hint: str = "one `name = value` per line") -> dict[str, Any]:
+    """A TOML file, or one clear error; `hint` says what to do about a file that is none."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path))) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"not TOML: {error}", place=Place(str(path)), hint="one `name = value` per line"
-        ) from error
+        raise InputError(f"not TOML: {error}", place=Place(str(path)), hint=hint) from error

@@ -8,8 +8,9 @@ being written when the power went is told from a good one. Nothing is ever unpic
 | version | what is new |
 | --- | --- |
 | 2 | a hardened model keeps `path_matrices`, the soft matrices that its "paths" evidence sees |
+| 3 | the settings have a digest of their own (`model_notes.py`) |
 
-A model is written as the oldest version that can hold it.
+All of them are read; the last is written.
 """
 
 from __future__ import annotations
@@ -27,18 +28,16 @@ from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.kg.files import made_directory, written_whole
 from reshuffle.learning.injection import MODES, ChosenRules, Injection
-from reshuffle.learning.settings import Settings, read_toml
+from reshuffle.learning.model_notes import CUT_OR_EDITED, FORMAT, VERSIONS, digest_of, read_notes
+from reshuffle.learning.settings import Settings
 from reshuffle.rules import RuleBase, write_rules
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = "reshuffle-model"
-VERSIONS = (1, 2)
 ARRAYS, SETTINGS = "model.safetensors", "settings.toml"
 INJECTED, INJECTED_RULES = "injected.json", "injected.rules"
 _PATH_MATRICES = "path_matrices."  # how the names of its arrays begin
-_KEYS = ("relations", "identities", "heads_through_inverse", "arrays", "settings", "training")
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,6 @@ class StoredModel:
         """Was it hardened, and sees its "paths" evidence the soft matrices still?"""
         return any(name.startswith(_PATH_MATRICES) for name in self.arrays)
 
-    @property
-    def version(self) -> int:
-        """The oldest that can hold it."""
-        return 2 if self.keeps_path_matrices else 1
-
 
 def save_model(model: StoredModel, directory: str | Path) -> None:
     """Write both files; those of an older model are replaced."""
@@ -70,9 +64,9 @@ def save_model(model: StoredModel, directory: str | Path) -> None:
     with written_whole(folder / ARRAYS) as aside:
         save_file({name: array.contiguous().cpu() for name, array in model.arrays.items()}, aside)
         digest = hashlib.sha256(aside.read_bytes()).hexdigest()
-    top = {
+    top: dict[str, Any] = {
         "format": FORMAT,
-        "version": model.version,
+        "version": VERSIONS[-1],
         "relations": model.relations,
         "identities": model.identities,
         "heads_through_inverse": model.heads_through_inverse,
@@ -81,6 +75,7 @@ def save_model(model: StoredModel, directory: str | Path) -> None:
     tables = {"settings": model.settings.to_dict(), "training": model.training}
     if model.injection is not None:
         tables["injected"] = _save_injection(model.injection, folder)
+    top["digest"] = digest_of({**top, **tables})
     with written_whole(folder / SETTINGS) as aside:
         aside.write_text(to_toml(top, tables), encoding="utf-8")
 
@@ -95,13 +90,15 @@ def load_model(directory: str | Path) -> StoredModel:
                 place=Place(str(directory)),
                 hint="`reshuffle train FACTS -o DIR` writes one",
             )
-    notes = _notes(folder / SETTINGS)
+    notes = read_notes(folder / SETTINGS)
     arrays = _arrays(folder / ARRAYS, notes["arrays"])
     try:
         settings = Settings().changed(**notes["settings"])
     except ReshuffleError as error:
         raise InputError(
-            str(error), place=Place(str(folder / SETTINGS)), hint="the file was changed after it was written"
+            str(error),
+            place=Place(str(folder / SETTINGS)),
+            hint=f"written by a newer reshuffle, or {CUT_OR_EDITED}",
         ) from error
     return StoredModel(
         tuple(notes["relations"]),
@@ -135,27 +132,6 @@ def _load_injection(notes: dict[str, Any], folder: Path) -> Injection:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _notes(path: Path) -> dict[str, Any]:
-    notes, place = read_toml(path), Place(str(path))
-    if notes.get("format") != FORMAT:
-        raise InputError(
-            "not the settings of a model", place=place, hint="`reshuffle train FACTS -o DIR` writes a model"
-        )
-    if notes.get("version") not in VERSIONS:
-        known = " and ".join(map(str, VERSIONS))
-        raise InputError(
-            f"a model of version {notes.get('version', 'unknown')}; this reshuffle reads versions {known}",
-            place=place,
-            hint="train it again, or use the reshuffle that wrote it",
-        )
-    missing = [key for key in _KEYS if key not in notes]
-    if missing:
-        raise InputError(
-            f"cut short: {', '.join(missing)} missing", place=place, hint="train the model again"
-        )
-    return notes
 
 
 def _arrays(path: Path, digest: str) -> dict[str, Tensor]:
