@@ -98,7 +98,12 @@ def test_miners_formats_come_back_with_their_qualities(kind: str, base: RuleBase
     assert back.unread == ()
 
 
-@pytest.mark.parametrize("kind", [name for name in WRITABLE if name not in ("nemo", "souffle", "prolog")])
+@given(oddly_named_rules())
+def test_datalog_comes_back_the_same(base: RuleBase):
+    assert parse_rules(format_rules(base, "datalog")) == base
+
+
+@pytest.mark.parametrize("kind", [name for name in WRITABLE if name not in ("souffle", "prolog")])
 def test_files_come_back_by_their_ending(kind: str, tmp_path: Path):
     base = parse_rules("a(X, Y) & b(Z, Y) -> c(X, Z)\nc(Y, X) -> c(X, Y)\nc(X, Y) & c(Y, Z) -> c(X, Z)")
     for ending in WRITABLE[kind].endings:
@@ -108,7 +113,7 @@ def test_files_come_back_by_their_ending(kind: str, tmp_path: Path):
         assert read_rules(path) == base
 
 
-@pytest.mark.parametrize("kind", ["text", "anyburl", "amie", "owl"])
+@pytest.mark.parametrize("kind", ["text", "anyburl", "amie", "nemo", "owl"])
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_odd_names_come_back_from_every_place(kind: str, name: str, tmp_path: Path):
     base = RuleBase((PathRule(("r", name), "r"), PathRule((f"{name}^-1", "r"), name), PathRule((name,), "r")))

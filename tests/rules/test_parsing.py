@@ -372,11 +372,19 @@ ERRORS = [
     ("-> b(X, Y)", 1, "missing body", ARROW_HINT),
     ("a(X, Y) & -> b(X, Y)", 11, "missing atom after '&'", ARROW_HINT),
     ("a(X, Y) b(X, Y) -> c(X, Y)", 9, "expected '&', ',' or '->' here, found 'b'", ARROW_HINT),
+    (":- a(X, Y).", 1, "expected an atom here, found ':-'", ATOM_HINT),
     (
-        "b(X, Y) :- a(X, Y).",
+        "b(X, Y) c(X, Y) :- a(X, Y)",
         9,
-        "expected '&', ',' or '->' here, found ':-'",
-        "Datalog and Prolog are written, not read; a rule is written body -> head",
+        "expected ':-' here, found 'c(X, Y)'",
+        "a rule has one head; a Datalog rule is written head :- body",
+    ),
+    ("b(X, Y) :- a(X, Y), .", 21, "expected an atom here, found '.'", TO_PARENTHESIS_HINT),
+    (
+        "b(X, Y) :- a(X, Y) & c(Y, Z) d(X, Z)",
+        30,
+        "expected ',' here, found 'd'",
+        "atoms are separated by commas",
     ),
     ("hello world", 1, "expected an atom here, found 'hello'", ATOM_HINT),
     (
@@ -461,7 +469,12 @@ NO_RULE_FILES = [
         "give the rules themselves: one per line, body -> head",
     ),
     ("a.json", b"{}", ": not a rule file, but JSON", "give the rules themselves, not what they compile to"),
-    ("a.rls", b"", ": nemo programs are written, not read", "write the rules as body -> head, one per line"),
+    (
+        "a.dl",
+        b"",
+        ": Soufflé programs are written, not read",
+        "write the rules as body -> head, one per line",
+    ),
     ("a.rules", b"", ": no rules found", EXAMPLE),
 ]
 
@@ -486,5 +499,21 @@ def test_an_unknown_format(tmp_path: Path):
         read_rules(tmp_path / "x", format="anybrul")
     assert str(caught.value) == (
         "'anybrul' is not a format rules are read from; did you mean 'anyburl'?\n"
-        "  hint: the formats are text, anyburl, amie, owl; without one, the file's ending and content decide"
+        "  hint: the formats are text, anyburl, amie, nemo, owl; without one, the file's ending and content decide"
     )
+
+
+def test_datalog_rules_are_read_with_and_without_a_full_stop():
+    expected = parse_rules("a(X, Y) & b(Z, Y) -> c(X, Z)")
+    for line in (
+        "c(X, Z) :- a(X, Y), b(Z, Y).",
+        "c(X,Z) :- a(X,Y), b(Z,Y)",
+        "<c>(?X, ?Z) :- <%61>(?X, ?Y), <b>(?Z, ?Y) .  # as nemo has it",
+    ):
+        assert parse_rules(line) == expected
+    assert parse_rules("a:-b(X, Y) -> c(X, Y)").rules[0].body == ("a:-b",)
+
+
+def test_datalog_outside_the_class_is_counted():
+    some = parse_rules("c(X, Y) :- a(X, Y).\nc(X, london) :- a(X, london).", skip_unsupported=True)
+    assert (len(some), [unread.count for unread in some.unread]) == (1, [1])

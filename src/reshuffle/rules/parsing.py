@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.files import find_source
 from reshuffle.rules.base import RuleBase, Unread
-from reshuffle.rules.formats import amie, anyburl, owl, text
+from reshuffle.rules.formats import amie, anyburl, nemo, owl, text
 from reshuffle.rules.formats.shape import meaning
 from reshuffle.rules.formats.statement import OutsideClassError, SourceLine, Statement, arrow_of
 from reshuffle.rules.rule import Disjointness, Rule
@@ -18,9 +18,9 @@ from reshuffle.rules.rule import Disjointness, Rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-READABLE = ("text", "anyburl", "amie", "owl")
+READABLE = ("text", "anyburl", "amie", "nemo", "owl")
 ONTOLOGY_ENDINGS = (".ttl", ".owl", ".rdf", ".nt")
-WRITTEN_ONLY = {".rls": "nemo", ".dl": "Soufflé", ".pl": "Prolog"}
+WRITTEN_ONLY = {".dl": "Soufflé", ".pl": "Prolog"}
 LOG_LINES = "log lines"
 
 Confidence = Literal["file", "recomputed"]
@@ -33,7 +33,7 @@ def parse_rules(
     skip_unsupported: bool = False,
     confidence: Confidence = "file",
 ) -> RuleBase:
-    """The rules of a text, one per line: `body -> head`, AnyBURL's `head <= body`, or AMIE's output.
+    """The rules of a text, a line each: `body -> head`, AnyBURL's `head <= body`, Datalog's `head :- body.`, or AMIE's.
 
     Rules outside the class are errors, or with `skip_unsupported` counted in the result's `unread`.
     `confidence` is the file's, or recomputed from the file's counts as PyClause does.
@@ -97,7 +97,11 @@ def _statement(line: SourceLine) -> Statement:
     arrow, at = arrow_of(line.text)
     if arrow == "<=":
         return anyburl.read_line(line, at)
-    return amie.read_line(line) if amie.is_rule(line.text) else text.read_line(line)
+    if amie.is_rule(line.text):
+        return amie.read_line(line)
+    if arrow == ":-" and line.text[:at].rstrip().endswith(")"):  # a plain word may hold one, too
+        return nemo.read_line(line, at)
+    return text.read_line(line)
 
 
 def _base(

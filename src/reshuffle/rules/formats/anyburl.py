@@ -49,7 +49,7 @@ def read_line(line: SourceLine, arrow_at: int) -> Statement:
     assert columns is not None
     return Statement(
         line,
-        _body(line, arrow_at + 2),
+        _body(line, arrow_at + 2, _form(line, arrow_at)),
         _head(line, columns.end(), arrow_at),
         read_columns(line, columns.start(1), columns.end(1)),
     )
@@ -80,24 +80,30 @@ def _head(line: SourceLine, at: int, arrow_at: int) -> Atom | None:
     if _FALSE.match(line.text, at, arrow_at):
         return None
     if not line.text[at:arrow_at].strip():
-        raise line.error("missing head", at=at, hint="an AnyBURL rule is written head <= body")
+        raise line.error("missing head", at=at, hint=_form(line, arrow_at))
     atom, end = _atom(line, at, arrow_at)
     if line.text[end:arrow_at].strip():
         raise line.error(
-            f"expected '<=' here, found '{line.text[end:arrow_at].strip()}'",
+            f"expected '{line.text[arrow_at : arrow_at + 2]}' here, found '{line.text[end:arrow_at].strip()}'",
             at=arrow_at - len(line.text[end:arrow_at].lstrip()),
-            hint="a rule has one head; an AnyBURL rule is written head <= body",
+            hint=f"a rule has one head; {_form(line, arrow_at)}",
         )
     return atom
 
 
-def _body(line: SourceLine, at: int) -> tuple[Atom, ...]:
+def _form(line: SourceLine, arrow_at: int) -> str:
+    """How such a rule is written: Datalog has the same order with another arrow."""
+    arrow = line.text[arrow_at : arrow_at + 2]
+    return f"{'an AnyBURL' if arrow == '<=' else 'a Datalog'} rule is written head {arrow} body"
+
+
+def _body(line: SourceLine, at: int, form: str) -> tuple[Atom, ...]:
     if _END.match(line.text, at):
         raise line.outside_class(
             "missing body",
             at=min(at, len(line.text.rstrip())),
             kind="rules without a body",
-            hint="an AnyBURL rule is written head <= body; rules without a body are outside the class",
+            hint=f"{form}; rules without a body are outside the class",
         )
     atoms = []
     while True:

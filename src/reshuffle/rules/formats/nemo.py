@@ -1,10 +1,16 @@
-"""Datalog as nemo reads it (`.rls`): `<head>(?X, ?Y) :- <body>(?X, ?Y) .`, names as percent-encoded IRIs."""
+"""Datalog as nemo reads it (`.rls`): `<head>(?X, ?Y) :- <body>(?X, ?Y) .`, names as percent-encoded IRIs.
+
+Rules are read, too; what else a program may hold (facts, imports) is not.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from reshuffle.rules.formats import anyburl
 from reshuffle.rules.formats.terms import terms
 from reshuffle.rules.rule import variables
 
@@ -12,10 +18,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.formats.statement import Atom, SourceLine, Statement
 
-_IN_IRI = (
-    "/:#?&=+@!$'()*,;[]"  # what an IRI may hold as it is; % is not among them, so that the way back is clear
-)
+_FULL_STOP = re.compile(r"(?<=\))\s*\.\s*(#.*)?\Z")
+
+
+def read_line(line: SourceLine, arrow_at: int) -> Statement:
+    """The statement on a line `head :- body .`: AnyBURL's order, with another arrow and a full stop."""
+    bare = replace(line, text=_FULL_STOP.sub("", line.text))
+    statement = anyburl.read_line(bare, arrow_at)
+    head = None if statement.head is None else _decoded(statement.head, line)
+    body = tuple(_decoded(atom, line) for atom in statement.body)
+    return replace(statement, line=line, body=body, head=head)
+
+
+def _decoded(atom: Atom, line: SourceLine) -> Atom:
+    return atom._replace(relation=unquote(atom.relation)) if line.text[atom.at] == "<" else atom
 
 
 def lines(base: RuleBase) -> Iterator[str]:

@@ -35,7 +35,6 @@ _END = re.compile(r"\s*(#.*)?\Z")
 _NOTHING = re.compile(r"(#.*|(->|<=).*)?\Z")
 _COLUMNS = re.compile(r"(?:[^\t(\"<#]*\t)*")
 _ATOM_HINT = "an atom is written relation(X, Y)"
-_DATALOG_HINT = "Datalog and Prolog are written, not read; a rule is written body -> head"
 _CLOSED = re.compile(rf"(?:{QUOTED}|(?!->)[^()])*\)")
 
 
@@ -182,8 +181,6 @@ def _why_no_arrow(line: SourceLine, at: int) -> InputError:
         )
     if rest.startswith(")"):
         return _closes_nothing(line, at)
-    if rest.startswith(":-"):
-        return line.error("expected '&', ',' or '->' here, found ':-'", at=at, hint=_DATALOG_HINT)
     return line.error(
         f"expected '&', ',' or '->' here, found '{rest[0]}'", at=at, hint="a rule is written body -> head"
     )
