@@ -73,3 +73,12 @@ def test_bad_data_sets(folders: list[str], capsys: pytest.CaptureFixture[str]) -
     assert "unknown data set 'familiez'; did you mean 'families'" in capsys.readouterr().err
     assert main(["bench", "paper", "--dataset", "families", "--variant", "squared", *folders]) == 2
     assert "there are no settings for this cell" in capsys.readouterr().err
+
+
+def test_no_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "report", "--results", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"{tmp_path / 'none'}: there is no such directory, expected one with stored results\n"
+        "  hint: run this from a checkout of the project, or name the directory with --results\n",
+    )

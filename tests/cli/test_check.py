@@ -257,7 +257,8 @@ def test_draw_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (
             ["family.rules", "-o", "graph.pdf"],
             2,
-            "graph.pdf: cannot draw a .pdf\n  hint: use one of .svg, .png, .dot, .mmd\n",
+            "graph.pdf: found the ending '.pdf', expected one of .svg, .png, .dot, .mmd\n"
+            "  hint: the ending says which format is written\n",
         ),
         (
             ["family.rules", "-o", "nowhere/graph.mmd"],
@@ -281,3 +282,17 @@ def test_an_output_file_is_asked_for(verb: str, folder: Path, capsys: pytest.Cap
         main([verb, "family.rules"])
     assert caught.value.code == 2
     assert "-o/--output" in capsys.readouterr().err
+
+
+def test_one_step_is_one_step(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for bound, steps in ((1, "1 step"), (2, "2 steps")):
+        assert main(["check", "family.rules", "--bound", str(bound)]) == 0
+        assert f"; exact for what follows in {steps}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["compile", "draw"])
+def test_where_the_file_goes_is_looked_at_first(
+    verb: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([verb, "missing.rules", "-o", "nowhere/out.dot"]) == 2
+    assert capsys.readouterr().err.startswith("nowhere/out.dot: cannot be written: the directory 'nowhere'")

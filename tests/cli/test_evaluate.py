@@ -88,7 +88,7 @@ def test_unknown_names_are_refused_or_skipped(
 ) -> None:
     data[3] = write(tmp_path / "odd.tsv", [*LIVES[30:35], ("p1", "likes", "c1")])
     assert main(["evaluate", "types", *data]) == 2
-    assert "1 of 6 queries use a relation that the scorer never saw: 'likes' (1)" in capsys.readouterr().err
+    assert "a relation that the scorer never saw: 'likes' (1)" in capsys.readouterr().err
     assert answer(["types", *data, "--unknown", "skip"], capsys)["skipped"] == {"unseen relation": 1}
 
 
@@ -121,6 +121,44 @@ def test_bad_usage(arguments: list[str], message: str, capsys: pytest.CaptureFix
 
 def test_an_unknown_scorer_is_named(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "type", *data]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("unknown scorer 'type'; did you mean 'types'?")
-    assert "hint: a model directory, or one of types, rules, rules+types" in error
+    assert capsys.readouterr().err == (
+        "'type' is neither a model directory nor a baseline; did you mean 'types'?\n"
+        "  hint: give a directory that `reshuffle train` wrote, or one of types, rules, rules+types\n"
+    )
+
+
+def test_nothing_more_may_be_known(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = write(tmp_path / "nothing.tsv", [])
+    assert main(["evaluate", "types", *data[:4], "--known", nothing]) == 0
+    assert capsys.readouterr().err == f"{nothing}: no triples\n"
+    assert main(["evaluate", "types", "--facts", nothing, *data[2:]]) == 2
+    assert "the file is empty" in capsys.readouterr().err
+
+
+def test_where_candidates_go_is_looked_at_first(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reshuffle.evaluation.evaluate", None)  # not reached
+    target = str(tmp_path / "none" / "n.parquet")
+    assert main(["evaluate", "types", *data, "--save-negatives", target]) == 2
+    assert capsys.readouterr().err.startswith(f"{target}: cannot be written: the directory")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["{model}", "--train", "facts.tsv"], "--train is for baselines: a model has learned already"),
+        (["{model}", "--max-length", "3"], "--max-length is for the rules that are mined"),
+        (["types", "--max-length", "3"], "--max-length is for the rules that are mined"),
+    ],
+)
+def test_options_that_would_do_nothing(
+    options: list[str], message: str, data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model").mkdir()
+    with pytest.raises(SystemExit) as caught:
+        main(["evaluate", *(option.format(model=tmp_path / "model") for option in options), *data])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err

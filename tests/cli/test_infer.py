@@ -209,3 +209,37 @@ def test_of_many_broken_constraints_a_few_are_told(tmp_path, capsys):
     assert told.count("-> false") == 3
     assert main(["infer", str(rules), str(facts), "-v"]) == 0
     assert capsys.readouterr().err.count("-> false") == 5
+
+
+@pytest.mark.parametrize("options", [[], ["--count"]])
+def test_where_the_answers_go_is_looked_at_first(files, options, tmp_path, capsys):
+    target = str(tmp_path / "none" / "out.tsv")
+    assert main(["infer", "missing.rules", files[1], "-o", target, *options]) == 2
+    assert capsys.readouterr().err.startswith(f"{target}: cannot be written: the directory")
+
+
+def test_an_ending_that_nobody_could_write_is_refused_first(files, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    assert main(["infer", "missing.rules", files[1], "-o", str(tmp_path / "out.nt")]) == 2
+    assert "RDF files need the package pyoxigraph" in capsys.readouterr().err
+
+
+def test_facts_that_a_model_has_not_learned_are_told(tmp_path, capsys):
+    pytest.importorskip("torch")
+    from reshuffle.learning.estimator import Reshuffle
+    from reshuffle.rulegraphs import constraints_for
+
+    constraints = constraints_for(parse_rules("parent(X, Y) -> ancestor(X, Y)"))
+    Reshuffle.from_constraints(constraints, device="cpu").save(tmp_path / "model")
+    facts = tmp_path / "more.tsv"
+    facts.write_text("ann\tparent\tbob\nann\tsibling\tal\nal\tsibling\tann\n")
+    assert main(["infer", str(tmp_path / "model"), str(facts)]) == 0
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == "2 of 3 facts are passed over, of relations never seen in training: 'sibling' (2)"
+
+
+def test_facts_named_like_inverses_are_refused_with_their_line(files, tmp_path, capsys):
+    facts = tmp_path / "weird.tsv"
+    facts.write_text("ann\tparent\tbob\nbob\tparent^-1\tann\n")
+    assert main(["infer", files[0], str(facts)]) == 2
+    assert capsys.readouterr().err.startswith(f"{facts}:2: found the relation 'parent^-1'")

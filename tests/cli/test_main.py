@@ -153,3 +153,25 @@ def test_progress_counts_in_silence_where_no_one_watches(capsys: pytest.CaptureF
     with Console().progress("reading", total=3) as advance:
         advance(3)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")  # noqa: PTH110
+@pytest.mark.parametrize("arguments", [["data", "list"], ["data", "show", "families"]])
+def test_a_full_disk_is_one_error(arguments: list[str]) -> None:
+    command = [sys.executable, "-c", "from reshuffle.cli.main import entry_point; entry_point()", *arguments]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        finished = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (
+        2,
+        "the results cannot be written: No space left on device\n"
+        "  hint: make room on the disk, and run it again\n",
+    )
+
+
+def test_a_file_without_access_is_one_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failing_with(PermissionError(13, "Permission denied", "x.tsv"), monkeypatch) == 2
+    assert capsys.readouterr().err == (
+        "x.tsv: no access: Permission denied\n  hint: check the path and its permissions, and run it again\n"
+    )

@@ -120,7 +120,11 @@ def test_no_new_link_exits_with_1(files, tmp_path: Path, capsys):
         ),
         (
             ["--all", "-o", "links.xlsx"],
-            "links.xlsx: found the ending '.xlsx'\n  hint: predictions go to .parquet",
+            "links.xlsx: found the ending '.xlsx', expected one of .parquet, .csv, .tsv\n",
+        ),
+        (
+            ["--all", "-o", "no/links.csv"],
+            "no/links.csv: cannot be written: the directory 'no' does not exist",
         ),
     ],
 )

@@ -48,16 +48,18 @@ def test_measured_on_facts(files, capsys):
     command = ["rules", files[0], "--on", files[1], "--min-confidence", "0.2", "--types", "--top", "1"]
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "1 rule",
+        "3 rules",
         "confidence  support    pca  head coverage  degree  rule",
         "     0.375        3  1.000          0.500   1.000  parent(X, Y) -> ancestor(X, Y)",
+        "... and 2 more",
         "",
-        "1 type rule",
+        "12 type rules",
         "1.000  ancestor(X, _) -> parent(X, _)",
+        "... and 11 more",
     ]
 
 
-@pytest.mark.parametrize("format", ["text", "anyburl", "amie"])
+@pytest.mark.parametrize("format", ["text", "anyburl", "amie", "datalog"])
 @pytest.mark.parametrize("measured", [False, True])
 def test_formats_can_be_read_again(files, format, measured, capsys):
     capsys.readouterr()
@@ -92,7 +94,12 @@ def test_a_table_is_as_long_as_asked_for(tmp_path, capsys):
     assert main(["rules", str(compiled)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "... and 10 more"
     assert main(["rules", str(compiled), "--top", "25"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 27
+    lines = capsys.readouterr().out.splitlines()
+    assert (len(lines), lines[0], lines[-1]) == (28, "30 rules", "... and 5 more")
+    for options in (["--json"], ["--format", "json"], ["--format", "text"]):
+        assert main(["rules", str(compiled), "--top", "25", *options]) == 0
+        printed = capsys.readouterr()
+        assert (printed.out.count("-> r("), printed.err) == (25, "25 of 30 rules\n")
 
 
 def test_a_model_directory(tmp_path, capsys):
@@ -110,6 +117,8 @@ def test_a_model_directory(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--top", "0"], "--top 0 asks for no rule\n  hint: give 1 or more\n"),
+        (["--min-confidence", "1.5"], "a least confidence of 1.5\n  hint: give a number from 0 to 1\n"),
+        (["--min-confidence", "nan"], "a least confidence of nan\n  hint: give a number from 0 to 1\n"),
         (["--max-length", "0"], "max_length=0 leaves no rule\n  hint: a body has 1 atom or more\n"),
         (
             ["--min-confidence", "0.5"],
@@ -132,4 +141,7 @@ def test_files_that_are_no_model(tmp_path, capsys):
     )
     (tmp_path / "a.rules").write_text(RULES, encoding="utf-8")
     assert main(["rules", str(tmp_path / "a.rules")]) == 2
-    assert "not a file of compiled constraints" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        f"{tmp_path / 'a.rules'}: found neither a model directory nor compiled constraints\n"
+        "  hint: `reshuffle train FACTS -o DIR` writes the one, `reshuffle compile RULES -o FILE` the other\n"
+    )

@@ -321,3 +321,8 @@ def test_what_joins_too_much_to_be_counted_is_missing_and_said() -> None:
     bodies = {one.rule.body for one in found if one.rule.head == "s"}
     assert ("r", "r") in bodies and ("r", "r^-1") not in bodies
     assert not found.complete
+
+
+def test_relations_named_like_inverses_are_not_measured_on():
+    with pytest.raises(InputError, match=r"found the relation 'parent\^-1'"):
+        extract_rules(family(), on=KnowledgeGraph([("bob", "parent^-1", "ann")]))

@@ -20,6 +20,7 @@ RECORDS = (
 )
 TO_CSV = "put tabs between the columns, or name the file .csv and begin it with the line head,relation,tail"
 TO_TSV = "put commas between the columns, or name the file .tsv and delete its header"
+TURN = "write such triples the other way round, without the ending, or rename the relation"
 FINISHED = "check that the program which wrote it came to its end"
 
 TEXTS = {
@@ -95,6 +96,24 @@ TEXTS = {
         b'head,relation,tail\n"",r,b\n',
         "f.csv:2: the head is empty, expected a name in each of the 3 columns (head, relation, tail)\n"
         '    "",r,b\n  hint: write the name, or delete the line',
+    ),
+    "the name of an inverse": (
+        "f.tsv",
+        b"a\tr\tb\nb\tr^-1\ta\n",
+        "f.tsv:2: found the relation 'r^-1', expected a name that does not end in ^-1: "
+        f"in rules and answers it stands for the inverse of 'r'\n    b<TAB>r^-1<TAB>a\n  hint: {TURN}",
+    ),
+    "the name of an inverse in csv": (
+        "f.csv",
+        b"head,relation,tail\nb,r^-1,a\n",
+        "f.csv:2: found the relation 'r^-1', expected a name that does not end in ^-1: "
+        f"in rules and answers it stands for the inverse of 'r'\n    b,r^-1,a\n  hint: {TURN}",
+    ),
+    "the name of an inverse in an IRI": (
+        "f.nt",
+        b"<x:a> <urn:reshuffle:r%5E-1> <x:b> .\n",
+        "f.nt: found the relation 'r^-1', expected a name that does not end in ^-1: "
+        f"in rules and answers it stands for the inverse of 'r'\n  hint: {TURN}",
     ),
     "empty file": (
         "f.tsv",
@@ -222,6 +241,11 @@ def test_text(folder, case):
             "  hint: names are text; convert the column first",
         ),
         (
+            {"head": ["a", "b"], "relation": ["r", "r^-1"], "tail": ["b", "a"]},
+            "found the relation 'r^-1', expected a name that does not end in ^-1: "
+            f"in rules and answers it stands for the inverse of 'r'\n  hint: {TURN}",
+        ),
+        (
             {
                 "head": pa.array([], pa.string()),
                 "relation": pa.array([], pa.string()),
@@ -286,3 +310,33 @@ def test_large_truncated_gzip(folder, monkeypatch):
     monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
     (folder / "f.tsv.gz").write_bytes(gzip.compress(b"a\tr\tb\n" * 3, mtime=0)[:-9])
     assert message("f.tsv.gz").startswith("f.tsv.gz:2: the compressed data ends early")
+
+
+def test_a_large_file_with_the_name_of_an_inverse(folder, monkeypatch):
+    monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
+    (folder / "f.tsv").write_bytes(b"a\tr\tb\nb\tr^-1\ta\n")
+    assert message("f.tsv").startswith("f.tsv:2: found the relation 'r^-1'")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("f.tsv", b""),
+        ("f.tsv", b"\n \n"),
+        ("f.tsv.gz", gzip.compress(b"", mtime=0)),
+        ("f.csv", b""),
+        ("f.csv", b"head,relation,tail\n"),
+        ("f.nt", b"# a comment\n"),
+    ],
+)
+def test_no_triples_where_none_is_an_answer(folder, name, content):
+    (folder / name).write_bytes(content)
+    told = []
+    assert len(read_graph(name, may_be_empty=True, notes=told.append)) == 0
+    assert told == [f"{name}: no triples"]
+
+
+def test_what_may_be_empty_must_still_be_well_formed(folder):
+    (folder / "f.tsv").write_bytes(b"a\tr\n")
+    with pytest.raises(InputError, match=r"f\.tsv:1: found 2 columns"):
+        read_graph("f.tsv", may_be_empty=True)

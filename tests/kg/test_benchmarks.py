@@ -416,6 +416,23 @@ def test_from_directory_takes_other_endings_and_missing_optional_files(tmp_path:
     assert len(bench.train.queries) == len(bench.test.valid) == 0
 
 
+def test_held_out_triples_may_be_none_and_queries_may_not(tmp_path: Path) -> None:
+    own = put(tmp_path / "own", OWN | {"valid.txt": b"", "test.txt": b"\n"})
+    folder = put(own / "inference", OWN_INFERENCE | {"valid.txt": b""})
+    bench = InductiveBenchmark.from_directory(own)
+    assert len(bench.train.valid) == len(bench.train.queries) == len(bench.test.valid) == 0
+    assert len(TransductiveBenchmark.from_files(**_three(own, queries=own / "train.txt")).valid) == 0
+    with pytest.raises(InputError, match=r"test\.txt: found no triples"):
+        TransductiveBenchmark.from_files(**_three(own, queries=own / "test.txt"))
+    (folder / "test.txt").write_bytes(b"")
+    with pytest.raises(InputError, match=r"test\.txt: the file is empty"):
+        InductiveBenchmark.from_directory(own)
+
+
+def _three(own: Path, queries: Path) -> dict[str, Path]:
+    return {"facts": own / "train.txt", "valid": own / "valid.txt", "queries": queries}
+
+
 def test_from_directory_shows_which_file_is_expected_where(tmp_path: Path) -> None:
     own = put(tmp_path / "own", {"train.txt": OWN["train.txt"]})
     with pytest.raises(InputError) as caught:

@@ -9,7 +9,7 @@ import pytest
 
 from reshuffle.errors import InputError
 from reshuffle.kg import written_whole
-from reshuffle.kg.files import find_source
+from reshuffle.kg.files import check_writable, find_source
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
@@ -67,3 +67,43 @@ def test_a_named_pipe_can_be_read_again(tmp_path):
     for _ in range(2):
         with source.open(lambda _bytes: None) as stream:
             assert stream.read() == b"a\tr\tb\n"
+
+
+@pytest.fixture
+def umask():
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def test_a_new_file_gets_what_the_umask_allows(tmp_path, umask):
+    with written_whole(tmp_path / "new") as aside:
+        aside.touch(mode=0o600)  # as some libraries make theirs
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_is_replaced_hands_on_its_mode(tmp_path, umask):
+    (tmp_path / "old").touch()
+    (tmp_path / "old").chmod(0o664)
+    with written_whole(tmp_path / "old") as aside:
+        aside.touch(mode=0o600)
+    assert (tmp_path / "old").stat().st_mode & 0o777 == 0o664
+
+
+def test_asking_whether_a_file_can_be_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_writable("new.csv", endings=(".csv", ".tsv"))
+    check_writable(os.devnull)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError) as caught:
+        check_writable("new.xls", endings=(".csv", ".tsv"))
+    assert str(caught.value) == (
+        "new.xls: found the ending '.xls', expected one of .csv, .tsv\n"
+        "  hint: the ending says which format is written"
+    )
+    # Root may write anywhere, so that the system's answer is made up.
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    (tmp_path / "old.csv").touch()
+    for name in ("new.csv", "old.csv"):  # what is replaced is not written to: its directory is
+        with pytest.raises(InputError, match=f"{name}: cannot be written: no permission to write in '.'"):
+            check_writable(name)

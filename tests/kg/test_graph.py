@@ -175,3 +175,12 @@ def test_what_is_no_triple_is_named(wrong):
         f"found {wrong!r}, expected a triple of names: (head, relation, tail)\n"
         "  hint: give an iterable of such triples; read_graph(path) reads a file"
     )
+
+
+def test_a_graph_whose_relations_are_named_like_inverses_is_not_completed():
+    weird = KnowledgeGraph([("a", "follows^-1", "b")])
+    assert len(weird) == 1
+    with pytest.raises(
+        InputError, match=r"it stands for the inverse of 'follows'\n  hint: write such triples"
+    ):
+        CompletedGraph(weird)

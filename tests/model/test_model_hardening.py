@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 
-from reshuffle.errors import BudgetError, NotExpressibleError, ReshuffleError
+from reshuffle.errors import BudgetError, InputError, NotExpressibleError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.reasoning import Reasoner
@@ -187,10 +187,23 @@ def test_the_squared_variant_is_refused() -> None:
         learned(row_function="square").harden()
 
 
-def test_clashing_names_are_refused() -> None:
-    facts = KnowledgeGraph([("a", "r", "b"), ("b", "r^-1", "c")])
-    model = Reshuffle(recipe="paper", num_slots=2, max_epochs=1, device="cpu").fit(facts)
-    with pytest.raises(ReshuffleError, match=r"one name: r, r\^-1"):
+def test_relations_named_like_inverses_are_refused_in_training_and_in_asking() -> None:
+    facts = KnowledgeGraph([("a", "r", "b"), ("b", "s^-1", "c")])
+    with pytest.raises(InputError, match=r"found the relation 's\^-1'"):
+        Reshuffle(recipe="paper", num_slots=2, max_epochs=1, device="cpu").fit(facts)
+    with pytest.raises(InputError, match=r"found the relation 's\^-1'"):
+        learned().on(facts)
+    answers = learned().on(KnowledgeGraph([("a", "r", "b")]))
+    with pytest.raises(InputError, match=r"found the relation 's\^-1'"):
+        answers.add([("b", "s^-1", "c")])
+    assert len(answers.graph) == 1
+
+
+def test_a_model_of_such_relations_is_not_hardened() -> None:
+    """One that was trained before they were refused."""
+    model = learned()
+    model.relations = ("r", "r^-1")
+    with pytest.raises(InputError, match=r"found the relation 'r\^-1'"):
         model.harden()
 
 

@@ -14,7 +14,7 @@ ODD = parse_rules("a(X, Y) & b(Y, Z) & a(Z, U) -> b(X, U)")
 
 def test_the_engines_say_what_they_are():
     assert Reasoner(RULES).on(FACTS).exactness == "exact"
-    assert Reasoner(RULES, bound=1).on(FACTS).exactness == "exact within 1 steps"
+    assert Reasoner(RULES, bound=1).on(FACTS).exactness == "exact within 1 step"
     assert "no geometry" in Reasoner(RULES, engine="chase").on(FACTS).exactness
     assert repr(Reasoner(RULES, engine="chase")) == "<Reasoner: exact fixpoint by chase, no geometry>"
     assert "slots, exact>" in repr(Reasoner(RULES))
@@ -85,3 +85,18 @@ def test_derived_triples_go_out_as_arrow(engine):
 def test_negative_memory_is_refused():
     with pytest.raises(InputError, match="not a size: '-1'"):
         Reasoner(parse_rules("r(X, Y) -> s(X, Y)"), memory=-1)
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+def test_facts_named_like_inverses_are_refused_first_and_later(engine):
+    reasoner = Reasoner(RULES, engine=engine)
+    with pytest.raises(
+        InputError, match=r"found the relation 'bornIn\^-1', expected a name that does not end in"
+    ):
+        reasoner.on(KnowledgeGraph([("uk", "bornIn^-1", "ada")]))
+    answers = reasoner.on(FACTS)
+    with pytest.raises(InputError, match=r"stands for the inverse of 'bornIn'"):
+        answers.add([("eve", "bornIn", "london"), ("uk", "bornIn^-1", "ada")])
+    assert answers.count() == 1
+    with pytest.raises(UnknownNameError, match="eve"):  # nothing was added
+        answers.holds("eve", "bornIn", "london")

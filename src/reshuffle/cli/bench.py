@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.console import common_options
+from reshuffle.errors import InputError, Place
 
 if TYPE_CHECKING:
     import argparse
@@ -146,6 +147,12 @@ def _report(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.cli.console import table  # noqa: PLC0415
     from reshuffle.learning.experiments import Bench, report_rows  # noqa: PLC0415
 
+    if not arguments.results.is_dir():
+        raise InputError(
+            "there is no such directory, expected one with stored results",
+            place=Place(str(arguments.results)),
+            hint="run this from a checkout of the project, or name the directory with --results",
+        )
     rows = report_rows(Bench(arguments.settings, arguments.results).stored())
     header = [
         "dataset",

@@ -101,7 +101,7 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
             "  hint: --bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
         ]
         return "\n".join(lines)
-    exact = "exact" if data["faithful"] else f"exact for what follows in {data['bound']} steps"
+    exact = "exact" if data["faithful"] else f"exact for what follows in {counted(data['bound'], 'step')}"
     lines.append(
         f"rule graph: {counted(graph.num_nodes, 'node')} ({graph.unreduced_nodes} before reduction), "
         f"{counted(len(graph.edges), 'edge')}, "

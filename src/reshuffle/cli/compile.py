@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.check import add_rule_options, rules_of
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -25,14 +26,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Build, compile, write."""
-    from reshuffle.rulegraphs import constraints_for  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.files import check_writable  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.rulegraphs import constraints_for  # noqa: PLC0415
 
+    check_writable(arguments.output)
     base = rules_of(arguments, console)
     constraints = constraints_for(base, bound=arguments.bound, node_budget=arguments.node_budget)
     constraints.save(arguments.output)
     size = {"relations": len(constraints.relations), "slots": constraints.num_slots}
     console.result(
-        f"{arguments.output}: {size['slots']} slots, {size['relations']} relations",
+        f"{arguments.output}: {counted(size['slots'], 'slot')}, {counted(size['relations'], 'relation')}",
         {"file": arguments.output, **size, "bound": constraints.bound},
     )
     return 0

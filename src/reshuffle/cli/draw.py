@@ -25,9 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Build, draw."""
-    from reshuffle.rulegraphs import build  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.rulegraphs.draw import draw  # noqa: PLC0415
+    from reshuffle.kg.files import check_writable  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.rulegraphs import build  # noqa: PLC0415
+    from reshuffle.rulegraphs.draw import ENDINGS, draw  # noqa: PLC0415
 
+    check_writable(arguments.output, endings=ENDINGS)
     graph = build(rules_of(arguments, console), bound=arguments.bound, node_budget=arguments.node_budget)
     draw(graph, arguments.output)
     size = {"nodes": graph.num_nodes, "edges": len(graph.edges)}

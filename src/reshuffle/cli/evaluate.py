@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 HELP = "ranking metrics, tie rate, and the type baseline beside them"
 BASELINES = ("types", "rules", "rules+types")
 
+_MAX_LENGTH = 2
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -54,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="queries of unseen relations or missing entities",
     )
     parser.add_argument(
-        "--max-length", type=int, default=2, metavar="N", help="atoms in a mined body (default 2)"
+        "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
     )
     parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
     parser.set_defaults(usage_error=parser.error)
@@ -74,13 +76,17 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Fit, rank, report."""
     from reshuffle.evaluation import TypeBaseline, evaluate, protocol_of  # noqa: PLC0415 - verbs import late
     from reshuffle.evaluation.unknown import unseen_facts  # noqa: PLC0415
+    from reshuffle.kg.files import check_writable  # noqa: PLC0415
 
     _check_usage(arguments)
+    _check_scorer(arguments)
     protocol = protocol_of(arguments.protocol)
     if arguments.save_negatives and protocol.sampling is None:
         arguments.usage_error(f"--save-negatives: the protocol '{protocol.name}' ranks all entities")
+    if arguments.save_negatives:
+        check_writable(arguments.save_negatives)
     task = _task_of(arguments, console)
-    if arguments.scorer not in BASELINES and Path(arguments.scorer).is_dir():
+    if arguments.scorer not in BASELINES:
         scorer, types = _model_of(arguments, task)
     else:
         types = TypeBaseline.fit(task.train)
@@ -112,8 +118,22 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         )
     if not arguments.benchmark and not (arguments.facts and arguments.queries):
         arguments.usage_error("give --benchmark NAME, or --facts F and --queries Q")
-    if arguments.max_length < 1:
+    if arguments.max_length is not None and arguments.max_length < 1:
         arguments.usage_error("--max-length: a body has at least one atom")
+    if arguments.max_length is not None and "rules" not in arguments.scorer.split("+"):
+        arguments.usage_error("--max-length is for the rules that are mined: only with rules or rules+types")
+    if arguments.train and arguments.scorer not in BASELINES:
+        arguments.usage_error("--train is for baselines: a model has learned already, so leave it out")
+
+
+def _check_scorer(arguments: argparse.Namespace) -> None:
+    """Is it a baseline's name, or a directory?"""
+    if arguments.scorer not in BASELINES and not Path(arguments.scorer).is_dir():
+        raise InputError(
+            f"'{arguments.scorer}' is neither a model directory nor a baseline"
+            f"{did_you_mean(arguments.scorer, BASELINES)}",
+            hint=f"give a directory that `reshuffle train` wrote, or one of {', '.join(BASELINES)}",
+        )
 
 
 def _task_of(arguments: argparse.Namespace, console: Console) -> Task:
@@ -133,26 +153,23 @@ def _named(name: str, console: Console) -> Task:
 def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
     from reshuffle.kg import read_graph  # noqa: PLC0415
 
-    def read(path: str) -> KnowledgeGraph:
-        return read_graph(path, progress=console.progress, notes=console.message)
+    def read(path: str, *, may_be_empty: bool = False) -> KnowledgeGraph:
+        return read_graph(path, may_be_empty=may_be_empty, progress=console.progress, notes=console.message)
 
     facts, queries = read(arguments.facts), read(arguments.queries)
     train = read(arguments.train) if arguments.train else facts
-    return Task(train, facts, queries, [facts, queries, *map(read, arguments.known or ())])
+    known = [read(path, may_be_empty=True) for path in arguments.known or ()]
+    return Task(train, facts, queries, [facts, queries, *known])
 
 
 def _scorer_of(arguments: argparse.Namespace, task: Task, types: TypeBaseline, console: Console) -> Scorer:
     from reshuffle.evaluation import RuleBaseline, TieBroken  # noqa: PLC0415
 
-    if arguments.scorer not in BASELINES:
-        raise InputError(
-            f"unknown scorer '{arguments.scorer}'{did_you_mean(arguments.scorer, BASELINES)}",
-            hint=f"a model directory, or one of {', '.join(BASELINES)}",
-        )
     by_type = types.on(task.facts)
     if arguments.scorer == "types":
         return by_type
-    mined = RuleBaseline.fit(task.train, max_length=arguments.max_length, progress=console.progress)
+    max_length = arguments.max_length or _MAX_LENGTH
+    mined = RuleBaseline.fit(task.train, max_length=max_length, progress=console.progress)
     by_rules = mined.on(task.facts)
     return by_rules if arguments.scorer == "rules" else TieBroken(by_rules, by_type)
 

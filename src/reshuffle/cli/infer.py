@@ -61,8 +61,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
 
+    _check_output(arguments)
     reasoner = reasoner_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    if is_model(arguments.rules):
+        _report_unseen(reasoner, graph, console)
     answers = _answers(arguments, console, reasoner, graph)
     if arguments.count:
         _put_counts(answers, arguments.output, console)
@@ -72,6 +75,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         _print_triples(answers, console)
     _report_violations(answers, console)
     return 0
+
+
+def _check_output(arguments: argparse.Namespace) -> None:
+    """Before the work, which would be lost."""
+    from reshuffle.kg.files import check_writable  # noqa: PLC0415
+    from reshuffle.kg.writing import check_triples_writable  # noqa: PLC0415
+
+    if arguments.output:
+        (check_writable if arguments.count else check_triples_writable)(arguments.output)
 
 
 def reasoner_of(arguments: argparse.Namespace, console: Console) -> Reasoner:
@@ -135,6 +147,15 @@ def _answers(
     return sketch
 
 
+def _report_unseen(reasoner: Reasoner, graph: KnowledgeGraph, console: Console) -> None:
+    """Facts of relations that the model has not learned, of which nothing follows."""
+    from reshuffle.evaluation.unknown import passed_over  # noqa: PLC0415
+
+    assert reasoner.constraints is not None  # a model has no rules to chase
+    if (told := passed_over(graph, reasoner.constraints.relation_ids)) is not None:
+        console.message(told)
+
+
 def _report_violations(answers: Answers, console: Console) -> None:
     """Pairs that a constraint forbids, with both proofs: a few, or with -v all."""
     from itertools import islice  # noqa: PLC0415
@@ -193,7 +214,7 @@ def _write(answers: Answers, path: str, console: Console) -> None:
     written = _Counted(answers.sorted_triples())
     write_triples(written, path)
     console.result(
-        f"{path}: {written.count:,} derived triples",
+        f"{path}: {counted(written.count, 'derived triple')}",
         {"file": path, "derived": written.count, "exactness": answers.exactness},
     )
 

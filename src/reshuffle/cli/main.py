@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -76,8 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
-        options = build_parser().parse_args(arguments)
-        return _run(options)
+        return _run(arguments)
     except KeyboardInterrupt:
         return _interrupted()
     except SystemError as error:
@@ -87,22 +88,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(arguments: Sequence[str] | None) -> int:
+    """The exit status of a command whose output may not arrive."""
+    status = 0
+    try:
+        try:
+            status = _answered(build_parser().parse_args(arguments))
+        finally:
+            sys.stdout.flush()  # not left to Python, which does so at exit and complains in its own way
+    except BrokenPipeError:
+        _drop_output()  # the reader (`| head`) has what it wanted
+    except OSError as error:
+        # A full disk, above all: what can be known before is refused before, with a better message.
+        Console().error(_failed_access(error))
+        _drop_output()
+        return 2
+    return status
+
+
+def _answered(options: argparse.Namespace) -> int:
     console = Console(
         json=getattr(options, "json", False),
         verbosity=-1 if getattr(options, "quiet", False) else int(getattr(options, "verbose", False)),
     )
     try:
-        status = int(options.run(options, console))
-        sys.stdout.flush()
+        return int(options.run(options, console))
     except ReshuffleError as error:
         console.error(str(error))
         return error.exit_status
-    except BrokenPipeError:
-        # The reader (`| head`) has what it wanted. Python would complain once more when it flushes at exit.
+
+
+def _failed_access(error: OSError) -> str:
+    what = "the results cannot be written" if error.filename is None else f"{error.filename}: no access"
+    hint = "make room on the disk" if error.errno == errno.ENOSPC else "check the path and its permissions"
+    return f"{what}: {error.strerror or error}\n  hint: {hint}, and run it again"
+
+
+def _drop_output() -> None:
+    """Python would complain once more when it flushes at exit."""
+    with suppress(OSError):  # a stream without a file behind it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return status
 
 
 def _interrupted() -> int:

@@ -51,9 +51,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
     from reshuffle.evaluation.unknown import unseen_facts  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.kg.files import check_writable  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+    from reshuffle.model.predicting import ENDINGS  # noqa: PLC0415
 
     _check_usage(arguments)
+    if arguments.output:
+        check_writable(arguments.output, endings=ENDINGS)
     reasons = _reasons(arguments)
     model = Reshuffle.load(arguments.model, device=arguments.device)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -40,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="lines for other programs instead of a table: text is what `check` reads; json is --json",
+        help="lines for other programs instead of a table; `check` reads all of them but json, which is --json",
     )
 
 
@@ -65,13 +66,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     )
     if arguments.no_redundant:
         found = found.without_redundant()
-    _print(found if arguments.top is None else found.top(arguments.top), arguments, console)
+    _print(found, arguments, console)
     return 0
 
 
 def _model_of(arguments: argparse.Namespace) -> Model:
     """A model or constraints, from a directory or a file."""
-    from reshuffle.constraints import OrderingConstraints  # noqa: PLC0415
+    from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
 
     if not Path(arguments.model).exists():
         raise InputError(
@@ -80,6 +81,12 @@ def _model_of(arguments: argparse.Namespace) -> Model:
             hint="`reshuffle train` writes a model directory, `reshuffle compile` a file of constraints",
         )
     if not Path(arguments.model).is_dir():
+        if not is_compiled(arguments.model):
+            raise InputError(
+                "found neither a model directory nor compiled constraints",
+                place=Place(arguments.model),
+                hint="`reshuffle train FACTS -o DIR` writes the one, `reshuffle compile RULES -o FILE` the other",
+            )
         return OrderingConstraints.load(arguments.model)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
@@ -88,15 +95,20 @@ def _model_of(arguments: argparse.Namespace) -> Model:
 
 
 def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Console) -> None:
+    """The table says how many rules there are beside those that it shows; elsewhere a message does."""
     import json  # noqa: PLC0415
 
-    if console.json or arguments.format == "json":
-        console.out.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
-    elif arguments.format is None:
+    if arguments.format is None and not console.json:
         console.out.write(found.table(arguments.top) + "\n")
-    else:
-        from reshuffle.rules.writing import format_rules  # noqa: PLC0415
+        return
+    kept = found if arguments.top is None else found.top(arguments.top)
+    if len(kept) < len(found):
+        console.message(f"{len(kept):,} of {counted(len(found), 'rule')}")
+    if console.json or arguments.format == "json":
+        console.out.write(json.dumps(kept.to_dict(), ensure_ascii=False) + "\n")
+        return
+    from reshuffle.rules.writing import format_rules  # noqa: PLC0415
 
-        console.out.write(format_rules(found.to_rule_base(), arguments.format))
-        for remark in found.remarks():
-            console.message(remark)
+    console.out.write(format_rules(kept.to_rule_base(), arguments.format))
+    for remark in kept.remarks():
+        console.message(remark)

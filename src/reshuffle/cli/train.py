@@ -115,12 +115,15 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
 
 def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
     """A file of triples where there is one of that name, else a benchmark's training graph."""
+    from reshuffle.cli.named_data import no_such_data  # noqa: PLC0415
     from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.kg.benchmarks import InductiveBenchmark  # noqa: PLC0415
     from reshuffle.rules.benchmarks import data_cards, load_benchmark  # noqa: PLC0415
 
     if name not in data_cards() and (Path(name).exists() or Path(name).suffix or name == "-"):
         return read_graph(name, progress=console.progress, notes=console.message)
+    if name not in data_cards():
+        raise no_such_data(name, data_cards())
     bench = load_benchmark(name, progress=console.progress)
     return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
 
@@ -130,7 +133,7 @@ def _valid(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph | 
 
     if arguments.valid is None:
         return None
-    return read_graph(arguments.valid, progress=console.progress, notes=console.message)
+    return read_graph(arguments.valid, may_be_empty=True, progress=console.progress, notes=console.message)
 
 
 def _rules(arguments: argparse.Namespace, console: Console) -> RuleBase | None:

@@ -17,6 +17,8 @@ from reshuffle.evaluation.queries import Queries, ids_in, with_isolated
 from reshuffle.evaluation.scorer import KnowsRelations, Movable
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.scorer import Scorer
@@ -63,7 +65,14 @@ def unseen_facts(scorer: Scorer) -> str | None:
     Queries of such relations are refused; facts are passed over, and whoever shows results should say so.
     """
     graph = scorer.graph
-    strange = ~_learned(scorer, graph.relation_ids)
+    everything = np.arange(len(graph.relations), dtype=np.int32)
+    return passed_over(graph, graph.relations[everything[_learned(scorer, everything)]])
+
+
+def passed_over(graph: KnowledgeGraph, learned: Container[str]) -> str | None:
+    """Names and counts the facts of other relations than the learned ones, or None where there are none."""
+    unseen = np.array([name not in learned for name in graph.relations], dtype=np.bool_)
+    strange = unseen[graph.relation_ids]
     if not strange.any():
         return None
     counts = Counter(graph.relations[graph.relation_ids[strange]])

@@ -156,12 +156,12 @@ class ExtractedRules(ArrowFrames):
         """The first rules (20, or as many as told) with their numbers, and what else is to be said."""
         shown = _SHOWN if most is None else most
         lines = [counted(len(self.rules), "rule"), *_table(self.rules[:shown])]
-        lines += [f"... and {len(self.rules) - shown:,} more"] if len(self.rules) > shown else []
+        lines += _more(len(self.rules) - shown)
         if any(rule.redundant for rule in self.rules[:shown]):
             lines.append("* follows from other rules of the list")
         if self.types:
             types = [f"{rule.confidence:.3f}  {rule}" for rule in self.types[:shown]]
-            lines += ["", counted(len(self.types), "type rule"), *types]
+            lines += ["", counted(len(self.types), "type rule"), *types, *_more(len(self.types) - shown)]
         return "\n".join([*lines, *self.remarks()])
 
     def remarks(self) -> list[str]:
@@ -172,6 +172,10 @@ class ExtractedRules(ArrowFrames):
         if not self.complete:
             remarks.append("not all: a limit was reached" + _up_to(self.cut))
         return remarks
+
+
+def _more(number: int) -> list[str]:
+    return [f"... and {number:,} more"] if number > 0 else []
 
 
 def _up_to(cut: float | None) -> str:

@@ -17,6 +17,7 @@ from reshuffle.extraction.measuring import measured
 from reshuffle.extraction.reading import reading_order
 from reshuffle.extraction.redundancy import goes_nowhere, redundant_rules
 from reshuffle.extraction.types import type_rules
+from reshuffle.kg import refuse_inverse_names
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
          0.167        1  1.000          1.000   1.000  bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)
     """
     _check(min_confidence, on, types=types)
+    refuse_inverse_names(() if on is None else on.relations)
     source = _source_of(model)
     if isinstance(source, OrderingConstraints):
         found = _from_constraints(source, max_length, most, progress)
@@ -84,6 +86,8 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
 
 
 def _check(min_confidence: float, on: KnowledgeGraph | None, *, types: bool) -> None:
+    if not 0 <= min_confidence <= 1:
+        raise InputError(f"a least confidence of {min_confidence}", hint="give a number from 0 to 1")
     if on is None and (min_confidence > 0 or types):
         raise InputError(
             "confidences and type rules are counted on a graph, and none was given",

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reshuffle.errors import InputError, Place
 from reshuffle.kg.graph import Adjacency, KnowledgeGraph, Triple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -33,6 +34,26 @@ def inverse_name(relation: str) -> str:
     if relation.endswith(INVERSE_SUFFIX):
         return relation[: -len(INVERSE_SUFFIX)]
     return relation + INVERSE_SUFFIX
+
+
+def refuse_inverse_names(relations: Iterable[str], *, place: Place | None = None) -> None:
+    """Raise where a relation of the data is named like an inverse: rules and answers would take it for one."""
+    for relation in relations:
+        if relation.endswith(INVERSE_SUFFIX):
+            raise named_like_an_inverse(relation, place=place)
+
+
+def named_like_an_inverse(
+    relation: str, *, place: Place | None = None, source: str | None = None
+) -> InputError:
+    """The error for a relation of the data that ends as inverses do."""
+    return InputError(
+        f"found the relation '{relation}', expected a name that does not end in {INVERSE_SUFFIX}: "
+        f"in rules and answers it stands for the inverse of '{inverse_name(relation)}'",
+        place=place,
+        source=source,
+        hint="write such triples the other way round, without the ending, or rename the relation",
+    )
 
 
 def identity_name(index: int) -> str:
@@ -54,6 +75,9 @@ class CompletedGraph:
 
     graph: KnowledgeGraph
     num_identities: int = 1
+
+    def __post_init__(self) -> None:
+        refuse_inverse_names(self.graph.relations)
 
     def __len__(self) -> int:
         return 2 * len(self.graph) + self.num_identities * self.graph.num_entities

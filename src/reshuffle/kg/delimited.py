@@ -14,6 +14,7 @@ from gzip import BadGzipFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError
+from reshuffle.kg.completion import INVERSE_SUFFIX, named_like_an_inverse
 from reshuffle.kg.graph import COLUMNS
 from reshuffle.wording import counted
 
@@ -56,6 +57,8 @@ def read_tsv_rows(source: Source, report: Callable[[int], None]) -> Iterator[lis
             row = kept.split("\t")
             if len(row) != 3 or "" in row:
                 raise _bad_row(source, number, line, TABS)
+            if row[1].endswith(INVERSE_SUFFIX):
+                raise _inverse(source, number, line, row)
             yield row
 
 
@@ -74,6 +77,8 @@ def read_csv_rows(source: Source, report: Callable[[int], None]) -> Iterator[lis
                     raise _bad_header(source, lines)
             elif len(row) != 3 or "" in row:
                 raise _bad_row(source, lines.number, lines.last, COMMAS, row)
+            elif row[1].endswith(INVERSE_SUFFIX):
+                raise _inverse(source, lines.number, lines.last, row)
             else:
                 yield [name.replace(_NUL, "\0") for name in row] if lines.has_nul else row
     except csv.Error as error:
@@ -148,10 +153,14 @@ def readable(
         ) from error
 
 
-def no_triples(source: Source, expected: str) -> InputError:
+class NoTriplesError(InputError):
+    """A source without a single triple; where none is a meaningful answer, `read_graph` takes it for that."""
+
+
+def no_triples(source: Source, expected: str) -> NoTriplesError:
     """The error for a source without a single triple."""
     found = "the file is empty" if source.size == 0 else "found no triples"
-    return InputError(
+    return NoTriplesError(
         f"{found}, expected {expected}",
         place=source.place(),
         hint="check that the program which wrote it came to its end",
@@ -178,6 +187,10 @@ def _bad_row(
         looks = "mixes them with" if separator.text in line else "looks separated by"
         message += f"; this line {looks} {other.plural}"
     return InputError(message, hint=_way_out(separator, other), **where)  # type: ignore[arg-type]
+
+
+def _inverse(source: Source, number: int, line: str, row: list[str]) -> InputError:
+    return named_like_an_inverse(row[1], place=source.place(number), source=_shown(line))
 
 
 def _other_separator(line: str, separator: Separator) -> Separator | None:

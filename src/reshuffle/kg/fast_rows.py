@@ -1,8 +1,8 @@
 """TSV and plain CSV at the speed of memory: blocks of bytes in, ids and names out.
 
 While one thread interns the entities of a block, another reads, splits and hashes the next one. Whatever
-is not plain (a wrong column count, a quote in CSV, bytes that are not UTF-8) makes `read_fast` give up, and
-the careful reader in `delimited` says what it is.
+is not plain (a wrong column count, a quote in CSV, bytes that are not UTF-8, the name of an inverse) makes
+`read_fast` give up, and the careful reader in `delimited` says what it is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.kg.kernels import names as kernels
 from reshuffle.kg.vocabulary import Vocabulary
@@ -62,6 +63,8 @@ def _read(stream: BinaryIO, *, separator: bytes, size: int, block: int) -> tuple
         raise OddInput
     pairs = entity_ids.filled()
     entities, relations = names.vocabulary("entity"), scanner.relations.vocabulary("relation")
+    if any(name.endswith(INVERSE_SUFFIX) for name in relations):
+        raise OddInput
     del names, scanner, blocks, current  # they make room for the sort
     graph = KnowledgeGraph.from_ids(pairs[0::2], rows, pairs[1::2], entities=entities, relations=relations)
     return graph, len(rows)

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import secrets
+import stat
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from reshuffle.errors import InputError, Place, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from typing_extensions import Buffer
 
@@ -132,6 +133,8 @@ def made_directory(directory: str | Path) -> Path:
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to; what lies there becomes `path` at the end, and vanishes if anything fails.
 
+    A file that is replaced hands on its permissions; a new one gets those of any new file.
+
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "notes.txt"
     >>> with written_whole(target) as aside:
@@ -140,36 +143,65 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     ('done', ['notes.txt'])
     """
     target = Path(os.path.realpath(path))  # a link stays a link
-    _check_writable(target, Place(os.fspath(path)))
-    if target.exists() and not target.is_file():  # /dev/null, a named pipe: nothing to put in its place
+    check_writable(path)
+    if _is_device(target):  # nothing to put in its place
         yield target
         return
     # The ending is kept, since many writers go by it.
     aside = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.part{target.suffix}")
+    mode = _mode_for(target, aside)
     try:
         yield aside
+        aside.chmod(mode)  # some writers make files that nobody else may read
         aside.replace(target)
     finally:
         with suppress(FileNotFoundError):
             aside.unlink()
 
 
-def _check_writable(target: Path, place: Place) -> None:
+def _mode_for(target: Path, aside: Path) -> int:
+    """That of the file which is replaced, or else what any new file gets here."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    aside.touch()  # the umask itself can only be read by changing it
+    mode = stat.S_IMODE(aside.stat().st_mode)
+    aside.unlink()
+    return mode
+
+
+def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = ()) -> None:
+    """Can a file be written there? To be asked before work whose result would be lost otherwise.
+
+    Where `endings` are given, the name must have one of them.
+    """
+    target, place = Path(os.path.realpath(path)), Place(os.fspath(path))
+    folder = Path(place.file).parent
     if target.is_dir():
         raise InputError(
             "found a directory, expected the name of a file to write",
             place=place,
             hint="add a file name to the path",
         )
+    if endings and Path(path).suffix not in endings:
+        raise InputError(
+            f"found the ending '{Path(path).suffix}', expected one of {', '.join(endings)}",
+            place=place,
+            hint="the ending says which format is written",
+        )
     if not target.parent.is_dir():
         raise InputError(
-            f"cannot be written: the directory '{Path(place.file).parent}' does not exist",
+            f"cannot be written: the directory '{folder}' does not exist",
             place=place,
             hint="make the directory first, or name another",
         )
-    if not os.access(target.parent, os.W_OK) and not target.exists():
+    if not os.access(target if _is_device(target) else target.parent, os.W_OK):
         raise InputError(
-            f"cannot be written: no permission to write in '{Path(place.file).parent}'",
+            f"cannot be written: no permission to write in '{folder}'",
             place=place,
             hint="name another directory",
         )
+
+
+def _is_device(target: Path) -> bool:
+    """/dev/null, a named pipe: something that is written to as it is."""
+    return target.exists() and not target.is_file() and not target.is_dir()

@@ -6,7 +6,8 @@
     .parquet                                   the columns head, relation, tail
 
 Text formats may be compressed (`.gz` behind the ending). Names are taken as they are; blanks at the end of
-a line, blank lines and a byte order mark are dropped.
+a line, blank lines and a byte order mark are dropped. A relation may not end in `^-1`, which stands for the
+inverse.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.delimited import GZIP_ERRORS, no_triples, read_csv_rows, read_tsv_rows
+from reshuffle.kg.completion import refuse_inverse_names
+from reshuffle.kg.delimited import GZIP_ERRORS, NoTriplesError, no_triples, read_csv_rows, read_tsv_rows
 from reshuffle.kg.files import STDIN, Source, find_source
 from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.progress import SILENT
@@ -72,27 +74,43 @@ def format_of(path: str | os.PathLike[str]) -> Format:
 
 
 def read_graph(
-    path: str | os.PathLike[str], *, progress: Progress = SILENT, notes: Notes = lambda _note: None
+    path: str | os.PathLike[str],
+    *,
+    may_be_empty: bool = False,
+    progress: Progress = SILENT,
+    notes: Notes = lambda _note: None,
 ) -> KnowledgeGraph:
     """The graph in a file, or on stdin for `-`.
 
     `notes` hears what was left out although nothing was wrong: duplicates, RDF literals. Whatever is wrong
-    raises one `InputError` with the file, the line, and a way out.
+    raises one `InputError` with the file, the line, and a way out. So does a file without triples, which mostly
+    comes from a program that failed, unless it `may_be_empty`.
     """
     chosen = Format.TSV if path == STDIN else format_of(path)
     source = find_source(path)
+    try:
+        graph, rows = _read(source, chosen, progress, notes)
+    except NoTriplesError:
+        if not may_be_empty:
+            raise
+        notes(f"{source.name}: no triples")
+        return KnowledgeGraph()
+    refuse_inverse_names(graph.relations, place=source.place())  # text has been refused before, with the line
+    if rows > len(graph):
+        notes(f"{source.name}: {counted(rows - len(graph), 'duplicate triple')} collapsed")
+    return graph
+
+
+def _read(source: Source, chosen: Format, progress: Progress, notes: Notes) -> tuple[KnowledgeGraph, int]:
+    """The graph and its number of rows."""
     with progress(f"reading {source.name}", total=source.size, unit="B") as report:
         if chosen is Format.PARQUET:
             from reshuffle.kg.tables import read_parquet  # noqa: PLC0415 - not needed for text
 
-            graph, rows = read_parquet(source, report)
-        elif chosen in (Format.TSV, Format.CSV):
-            graph, rows = _read_delimited(source, chosen, report)
-        else:
-            graph, rows = _read_rdf(source, chosen, report, notes)
-    if rows > len(graph):
-        notes(f"{source.name}: {counted(rows - len(graph), 'duplicate triple')} collapsed")
-    return graph
+            return read_parquet(source, report)
+        if chosen in (Format.TSV, Format.CSV):
+            return _read_delimited(source, chosen, report)
+        return _read_rdf(source, chosen, report, notes)
 
 
 def _read_delimited(source: Source, chosen: Format, report: Report) -> tuple[KnowledgeGraph, int]:
@@ -144,11 +162,11 @@ def _read_rdf(source: Source, chosen: Format, report: Report, notes: Notes) -> t
     reader = RdfReader(source, chosen.value)
     passed = _Counted(reader.triples(report))
     graph = reader.named(KnowledgeGraph(passed))
+    if reader.literals:
+        notes(f"{source.name}: {counted(reader.literals, 'triple')} with a literal as tail skipped")
     if not passed.rows:
         skipped = f"; the {reader.literals} in it have literals as tails" if reader.literals else ""
         raise no_triples(source, f"triples between IRIs or blank nodes{skipped}")
-    if reader.literals:
-        notes(f"{source.name}: {counted(reader.literals, 'triple')} with a literal as tail skipped")
     return graph, passed.rows
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.delimited import BYTE_ORDER_MARK
-from reshuffle.kg.files import written_whole
+from reshuffle.kg.files import check_writable, written_whole
 from reshuffle.kg.reading import Format, format_of
 from reshuffle.kg.tables import BLOCK, batches_of, name_batches, write_parquet
 
@@ -42,6 +42,15 @@ def write_graph(graph: KnowledgeGraph, path: str | os.PathLike[str]) -> None:
 def write_triples(triples: Iterable[tuple[str, str, str]], path: str | os.PathLike[str]) -> None:
     """Write named triples in the order given, without holding them all."""
     _write(_batches(iter(triples)), path)
+
+
+def check_triples_writable(path: str | os.PathLike[str]) -> None:
+    """Can triples be written there? To be asked before work whose result would be lost otherwise."""
+    check_writable(path)
+    if format_of(path) in (Format.N_TRIPLES, Format.TURTLE):
+        from reshuffle.kg.rdf import pyoxigraph  # noqa: PLC0415 - an extra
+
+        pyoxigraph(Place(os.fspath(path)))
 
 
 def _batches(triples: Iterator[tuple[str, str, str]]) -> Iterator[pa.RecordBatch]:

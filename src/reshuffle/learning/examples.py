@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError
-from reshuffle.kg import KnowledgeGraph, Vocabulary
+from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.kg.benchmarks.splits import GraphSplit
 from reshuffle.learning.training import TrainingData
 
@@ -65,6 +65,7 @@ def _split(
     graph = facts.facts if isinstance(facts, GraphSplit) else facts
     if valid is None and isinstance(facts, GraphSplit):
         valid = facts.valid
+    refuse_inverse_names(graph.relations)
     if not len(graph):
         raise InputError("there are no triples to train on", hint="give a graph with facts")
     if valid is not None and len(valid):

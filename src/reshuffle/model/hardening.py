@@ -17,7 +17,7 @@ import torch
 
 from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import ReshuffleError
-from reshuffle.kg import identity_name, inverse_name
+from reshuffle.kg import identity_name, inverse_name, refuse_inverse_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,7 @@ def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
 
 def all_names(relations: Sequence[str], identities: Sequence[str]) -> tuple[str, ...]:
     """Of relations, inverses and identities, as a model numbers them."""
+    refuse_inverse_names(relations)
     return (*relations, *(inverse_name(relation) for relation in relations), *identities)
 
 
@@ -43,12 +44,6 @@ def harden(model: ReshuffleModel, relations: Sequence[str], identities: Sequence
     """The constraints nearest to a model's matrices: per row its largest logit."""
     _check_hardenable(model)
     names = all_names(relations, identities)
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ReshuffleError(
-            f"a relation and the inverse of another have one name: {', '.join(twice)}\n"
-            "  hint: rename the relation in the training facts"
-        )
     largest = model.matrices.shared_logits().argmax(dim=-1).cpu().numpy().astype(np.int32)
     sources = np.where(largest == model.matrices.num_slots, UNCONSTRAINED, largest).astype(np.int32)
     return OrderingConstraints(names, sources, identities=frozenset(identities))

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.kg import refuse_inverse_names
 from reshuffle.model.evidence import EvidenceGraph
 from reshuffle.model.exact import ExactScores
 from reshuffle.model.kernels.threads import all_threads_for
@@ -47,6 +48,7 @@ class PlacedModel:
         initial: Kind,
         seed: int,
     ) -> None:
+        refuse_inverse_names(graph.relations)
         self.model, self.graph, self.initial = model, graph, initial
         self._relations, self._seed = relations, seed
         self._layers: LayeredStates | None = None

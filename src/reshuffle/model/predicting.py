@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Known = Literal["exclude", "mark"]
 
-_ENDINGS = (".parquet", ".csv", ".tsv")
+ENDINGS = (".parquet", ".csv", ".tsv")
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ class Predictions(ArrowFrames):
         from pyarrow import parquet  # noqa: PLC0415 - slow to load, and only needed here
 
         ending = Path(path).suffix
-        if ending not in _ENDINGS:
+        if ending not in ENDINGS:
             raise InputError(
                 f"found the ending '{ending}'",
                 place=Place(path),
-                hint=f"predictions go to {', '.join(_ENDINGS)}",
+                hint=f"predictions go to {', '.join(ENDINGS)}",
             )
         table = self.to_arrow()
         with written_whole(path) as aside:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import UnknownNameError, near_names
-from reshuffle.kg import Triple
+from reshuffle.kg import Triple, refuse_inverse_names
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.automaton import SlotGraph
@@ -28,6 +28,7 @@ from reshuffle.reasoning.why_not import why_not
 from reshuffle.reasoning.workspace import Workspace, budget, workspace_bytes
 from reshuffle.rules import RuleBase
 from reshuffle.rules.base import base_relation
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -78,7 +79,7 @@ class GeometryAnswers(Answers):
     def exactness(self) -> str:
         """What the answers are."""
         bound = self.constraints.bound
-        return "exact" if bound is None else f"exact within {bound} steps"
+        return "exact" if bound is None else f"exact within {counted(bound, 'step')}"
 
     @property
     def facts(self) -> KnowledgeGraph:
@@ -238,6 +239,7 @@ class GeometryAnswers(Answers):
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """New facts, new entities included; stored answers grow by what follows from them."""
         given = list(triples)
+        refuse_inverse_names(relation for _, relation, _ in given)
         known = len(self.live.relations)
         ids = [self.live.intern(triple) for triple in given]
         self._touch()

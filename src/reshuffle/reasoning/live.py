@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import UnknownNameError
-from reshuffle.kg import KnowledgeGraph, Vocabulary
+from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.reasoning.kernels import edges as kernel
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class LiveGraph:
     """The triples of a graph with later additions and removals, as adjacency in both directions."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
+        refuse_inverse_names(graph.relations)
         self.entities, self.relations = Names(graph.entities), Names(graph.relations)
         self._settle(graph)
 

@@ -9,6 +9,7 @@ from reshuffle.errors import InputError, did_you_mean
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.workspace import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +90,7 @@ class Reasoner:
         if self.constraints is None:
             return "exact fixpoint by chase: no geometry"
         bound = self.constraints.bound
-        return "exact" if bound is None else f"exact within {bound} steps"
+        return "exact" if bound is None else f"exact within {counted(bound, 'step')}"
 
     def on(
         self,

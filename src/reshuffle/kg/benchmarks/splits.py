@@ -104,16 +104,16 @@ class InductiveBenchmark:
         stopping and tuning. `test_facts`: the graph that is given at test time, about other entities.
         `test_queries`: the triples of that graph to predict. `test_valid`: more true triples of the test
         graph, which a filtered ranking must not count as wrong. `train_queries`: held-out test triples of
-        the training graph; most experiments leave them alone.
+        the training graph; most experiments leave them alone. All but facts and `test_queries` may be empty.
         """
         return cls.from_graphs(
             name or Path(train_facts).parent.name,
-            train_facts=_read(train_facts),
-            train_valid=_read(train_valid),
-            test_facts=_read(test_facts),
-            test_queries=_read(test_queries),
-            test_valid=_read(test_valid),
-            train_queries=_read(train_queries),
+            train_facts=read_graph(train_facts),
+            train_valid=_read_if_any(train_valid),
+            test_facts=read_graph(test_facts),
+            test_queries=read_graph(test_queries),
+            test_valid=_read_if_any(test_valid),
+            train_queries=_read_if_any(train_queries),
         )
 
     @classmethod
@@ -173,12 +173,12 @@ class TransductiveBenchmark:
     def from_files(
         cls, *, facts: FilePath, queries: FilePath, valid: FilePath | None = None, name: str | None = None
     ) -> TransductiveBenchmark:
-        """From your own files, each of them in any format that `read_graph` reads."""
+        """From your own files, each of them in any format that `read_graph` reads; `valid` may be empty."""
         return cls.from_graphs(
             name or Path(facts).parent.name,
-            facts=_read(facts),
-            queries=_read(queries),
-            valid=_read(valid),
+            facts=read_graph(facts),
+            queries=read_graph(queries),
+            valid=_read_if_any(valid),
         )
 
     @classmethod
@@ -213,5 +213,6 @@ def _with_vocabularies(graph: KnowledgeGraph, entities: Vocabulary, relations: V
     )
 
 
-def _read(path: FilePath | None) -> KnowledgeGraph:
-    return _NOTHING if path is None else read_graph(path)
+def _read_if_any(path: FilePath | None) -> KnowledgeGraph:
+    """For triples that an experiment can do without: no file and an empty one are the same."""
+    return _NOTHING if path is None else read_graph(path, may_be_empty=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import BudgetError, UnknownNameError
-from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary
+from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.chase.names import KeySet, Names
@@ -59,6 +59,7 @@ class ChaseAnswers(Answers):
         progress: Progress = SILENT,
     ) -> None:
         """`memory` limits the fixpoint, in bytes; `layout` forces sparse or dense relations."""
+        refuse_inverse_names(facts.relations)
         self.rules = rules
         self._memory, self._layout, self._progress = memory, layout, progress
         self._entities = Names(facts.entities)
@@ -192,9 +193,11 @@ class ChaseAnswers(Answers):
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """New facts; only their own consequences are derived."""
+        given = list(triples)
+        refuse_inverse_names(relation for _, relation, _ in given)
         rows = [
             (self._entities.id_of_new(head), self._relation_of_new(relation), self._entities.id_of_new(tail))
-            for head, relation, tail in triples
+            for head, relation, tail in given
         ]
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
         if len(self._entities) > 1 << self._bits:
