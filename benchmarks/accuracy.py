@@ -245,10 +245,12 @@ def _compared(first: str, told: list[Compared], stored: list[dict], *more: str) 
 
 
 def _changes(row: dict) -> str:
-    told = (
-        f"{name} = {'all' if name == 'evidence' and len(value) == 4 else value}"
+    told = [
+        f"+ {' + '.join(kind for kind in ('paths', 'ways') if kind in value)}"
+        if name == "evidence"
+        else f"{name} = {value}"
         for name, value in row["changes"].items()
-    )
+    ]
     return ", ".join(told) or "(nothing)"
 
 

@@ -19,6 +19,7 @@ from reshuffle.model.evidence import EVIDENCE, DirectFacts, Evidence, EvidenceGr
 from reshuffle.model.messages import MessageGraph
 from reshuffle.model.reaching import lit_heads, weighted_scores
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.ways import STEPS
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
 from reshuffle.rules.entailment import closure
@@ -100,6 +101,28 @@ def brute_facts(
     return total + (float(weights[relation, -1]) if entity == head else 0.0)
 
 
+def brute_ways(
+    evidence: Evidence, edges: list[tuple[int, int, int]], head: int, relation: int
+) -> list[float]:  # entity
+    """Walk by walk: each with the product of its edges' weights over the number of edges it could have taken."""
+    weights = 2 * torch.sigmoid(evidence.ways.of_relation[relation] + evidence.ways.of_relation[-1])
+    lengths = torch.nn.functional.softplus(
+        evidence.ways.of_length[relation] + evidence.ways.of_length[-1] - 3.0
+    )
+    walks, worth = [(head, 1.0)], [0.0] * ENTITIES
+    for step in range(STEPS):
+        leaving = [[(r, t) for h, r, t in edges if h == end] for end, _ in walks]
+        walks = [
+            (tail, value * float(weights[step, walked]) / len(ways))
+            for (_, value), ways in zip(walks, leaving, strict=True)
+            for walked, tail in ways
+        ]
+        for entity in range(ENTITIES):
+            ended = sum(value for end, value in walks if end == entity)
+            worth[entity] += float(lengths[step]) * np.log(ended / 1e-3 + 1)
+    return worth
+
+
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["against", "both"]))
 @settings(max_examples=25, deadline=None)
 def test_every_kind_of_evidence_is_what_its_definition_says_with_facts_hidden_too(
@@ -123,7 +146,7 @@ def test_every_kind_of_evidence_is_what_its_definition_says_with_facts_hidden_to
     )
     slots = torch.nn.functional.softplus(evidence.of_slot - 3.0)
     for row, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
-        steps = brute_steps(edges, head, 3)
+        steps, ways = brute_steps(edges, head, 3), brute_ways(evidence, edges, head, relation)
         for entity in range(ENTITIES):
             near = evidence.of_distance[relation, steps[entity]] + evidence.of_distance[-1, steps[entity]]
             wanted = {
@@ -133,6 +156,7 @@ def test_every_kind_of_evidence_is_what_its_definition_says_with_facts_hidden_to
                     float(slots[relation, slot]) * np.log(float(states[entity, slot, row]) / 0.01 + 1)
                     for slot in range(2)
                 ),
+                "ways": ways[entity],
                 "negative": brute_facts(against, edges, head, relation, entity),
             }
             for kind, value in wanted.items():
@@ -194,6 +218,7 @@ def test_the_penalty_is_the_squares_of_what_is_free_per_relation_by_examples_whe
     for relation in range(2 * RELATIONS):
         rows = [evidence.of_role[relation], evidence.of_fact[relation], evidence.of_distance[relation]]
         rows += [evidence.of_count[relation], evidence.of_degree[relation], evidence.of_slot[relation]]
+        rows += [evidence.ways.of_relation[relation], evidence.ways.of_length[relation]]
         squares = sum(float(row.square().sum()) for row in rows)
         equal, by_examples = equal + squares, by_examples + squares / (1 + int(examples[relation]))
     assert float(evidence.penalty()) == pytest.approx(equal, rel=1e-5)
@@ -201,7 +226,9 @@ def test_the_penalty_is_the_squares_of_what_is_free_per_relation_by_examples_whe
 
 
 @pytest.mark.parametrize("direct", ["against", "both"])
-def test_negative_evidence_never_speaks_for_a_triple_and_paths_never_against(direct: DirectFacts) -> None:
+def test_negative_evidence_never_speaks_for_a_triple_and_paths_and_ways_never_against(
+    direct: DirectFacts,
+) -> None:
     triples = random_triples(1)
     graph, messages = graphs(triples)
     parts = random_evidence(triples, 5, direct).parts(
@@ -213,8 +240,9 @@ def test_negative_evidence_never_speaks_for_a_triple_and_paths_never_against(dir
     )
     assert (parts["negative"] <= 0).all()
     assert (parts["negative"] < 0).any()
-    assert (parts["paths"] >= 0).all()
-    assert (parts["paths"] > 0).any()
+    for kind in ("paths", "ways"):
+        assert (parts[kind] >= 0).all()
+        assert (parts[kind] > 0).any()
 
 
 def test_weights_of_both_signs_can_leave_0() -> None:

@@ -5,6 +5,7 @@
 | unary | the candidate alone: its roles, how often it has the one that is asked for, how connected it is | either |
 | proximity | in how many steps the candidate is reached from the query's head, by any relations | either |
 | paths | through which slots the candidate is reached, beyond what the constraints ask for | never negative |
+| ways | in how many ways the candidate is reached (`model/ways.py`) | never negative |
 | negative | facts that hold between the two already, as most pairs are related in one way only | never positive |
 
 With `direct_facts = "both"` facts between the two may also speak for a triple, and what they say counts as proximity.
@@ -32,6 +33,7 @@ from torch.nn.functional import softplus
 from reshuffle.evaluation.baselines.types import Roles
 from reshuffle.model.propagation import propagate
 from reshuffle.model.runs import runs
+from reshuffle.model.ways import Ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
     from reshuffle.model.messages import MessageGraph
 
-EvidenceKind = Literal["unary", "proximity", "paths", "negative"]
+EvidenceKind = Literal["unary", "proximity", "paths", "ways", "negative"]
 DirectFacts = Literal["against", "both"]
 EVIDENCE = get_args(EvidenceKind)
 LOCAL: tuple[EvidenceKind, ...] = ("unary", "negative")
@@ -106,10 +108,23 @@ class EvidenceGraph:
     @cached_property
     def pairs(self) -> tuple[Tensor, Tensor]:
         """For each edge head x entities + tail, sorted, and its place in `edges`."""
-        everyone = torch.arange(self.num_entities, device=self.starts.device)
-        heads = torch.repeat_interleave(everyone, self.starts.diff())
-        keys, places = torch.sort(heads * self.num_entities + self.tails, stable=True)
+        keys, places = torch.sort(self.heads * self.num_entities + self.tails, stable=True)
         return keys, places
+
+    @cached_property
+    def heads(self) -> Tensor:  # place
+        """Where each edge leaves."""
+        everyone = torch.arange(self.num_entities, device=self.starts.device)
+        return torch.repeat_interleave(everyone, self.starts.diff())
+
+    def shares_without(self, hidden: Tensor | None) -> Tensor:  # place
+        """1 / the number of edges that leave the same entity, and 0 for the edges of triples that are not there."""
+        there = torch.ones(len(self.edges) // 2, device=self.edges.device)
+        if hidden is not None:
+            there[hidden] = 0.0
+        edges = there[self.edges % max(1, len(there))]
+        leaving = torch.zeros(self.num_entities, device=edges.device).index_add(0, self.heads, edges)
+        return edges / leaving.clamp(min=1)[self.heads]
 
     def counts_without(self, hidden: Tensor | None) -> Tensor:
         """How many edges give each role when some triples (by position, each at most once) are not there."""
@@ -151,6 +166,8 @@ class Evidence(nn.Module):
             self.of_distance = nn.Parameter(torch.zeros(roles + 1, num_hops + 2))
         if "paths" in kinds:
             self.of_slot = nn.Parameter(torch.zeros(roles, num_slots))
+        if "ways" in kinds:
+            self.ways = Ways(roles)
         if "negative" in kinds:
             # Columns: the relation that holds already; the last one is being the same entity.
             self.of_fact = nn.Parameter(torch.zeros(roles, roles + 1))
@@ -183,7 +200,8 @@ class Evidence(nn.Module):
             "of_distance": -1,
         }
         free = [getattr(self, name)[:end] for name, end in last.items() if hasattr(self, name)]
-        squares = torch.stack([weights.square().reshape(len(weights), -1).sum(1) for weights in free]).sum(0)
+        each = [weights.square().reshape(len(weights), -1).sum(1) for weights in free]
+        squares = torch.stack([*each, *([self.ways.squares()] if "ways" in self.kinds else [])]).sum(0)
         return (squares if examples is None else squares / (1 + examples)).sum()
 
     def parts(
@@ -208,6 +226,8 @@ class Evidence(nn.Module):
             weights = self._of_slots().index_select(0, relations)
             reached = torch.log(states / _REACHED + 1)
             parts["paths"] = (reached * weights.T).sum(1).T  # an einsum would copy the states
+        if "ways" in self.kinds:
+            parts["ways"] = self.ways.worth(heads, relations, graph, hidden)
         return {kind: parts[kind] for kind in EVIDENCE if kind in parts}
 
     def worth_of_slots(self) -> Tensor:  # relation slot
