@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING
 
@@ -90,7 +91,7 @@ def test_all_links_to_a_file(trained, ending, tmp_path: Path, capsys):
         return
     header, *lines = target.read_text(encoding="utf-8").splitlines()
     mark = "," if ending == ".csv" else "\t"
-    assert header.split(mark)[:4] == ["head", "relation", "tail", "score"]
+    assert header.split(mark)[:5] == ["head", "relation", "tail", "plausibility", "score"]
     assert [line.split(mark)[1] for line in lines] == ["parent"] * 7
 
 
@@ -99,6 +100,42 @@ def test_all_links_of_all_relations(trained, capsys):
     rows = json.loads(capsys.readouterr().out)["predictions"]
     assert {row["relation"] for row in rows} == {"parent", "grandparent"}
     assert not any(row["known"] or "reasons" in row for row in rows)
+
+
+def test_all_links_come_in_the_order_of_what_they_show(trained, tmp_path: Path, capsys):
+    command = ["predict", *trained, "--all", "--top", "50"]
+    assert main([*command, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["predictions"]
+    values = [row["plausibility"] for row in rows]
+    assert values == sorted(values, reverse=True) and len(set(values)) > 10
+    assert main(command) == 0
+    header, first, *_ = capsys.readouterr().out.splitlines()
+    assert header.split()[:3] == ["rank", "plausibility", "score"]
+    assert first.split()[1] == f"{values[0]:.3f}"
+    for ending in (".csv", ".parquet"):
+        assert main([*command, "-o", str(tmp_path / f"links{ending}")]) == 0
+    with (tmp_path / "links.csv").open(encoding="utf-8") as file:
+        assert [float(row["plausibility"]) for row in csv.DictReader(file)] == values
+    assert pq.read_table(tmp_path / "links.parquet").column("plausibility").to_pylist() == values
+
+
+def test_all_links_have_heads_without_such_a_fact(files, capsys):
+    assert main(["predict", *files, "--all", "--relation", "grandparent", "--top", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[-4:] == ["captured", "ann", "grandparent", "cleo"]
+
+
+def test_a_relation_of_the_model_that_the_facts_do_not_have(trained, tmp_path: Path, capsys):
+    facts, queries = tmp_path / "parents.tsv", tmp_path / "queries.tsv"
+    facts.write_text("a\tparent\tb\nb\tparent\tc\nc\tparent\td\n", encoding="utf-8")
+    queries.write_text("a\tgrandparent\tc\nb\tgrandparent\td\n", encoding="utf-8")
+    command = ["predict", trained[0], str(facts), "--relation", "grandparent", "--json"]
+    for asked in (["--head", "a"], ["--tail", "c"], ["--all"]):
+        assert main([*command, *asked]) == 0
+        rows = json.loads(capsys.readouterr().out)["predictions"]
+        assert len(rows) >= 3 and {row["relation"] for row in rows} == {"grandparent"}
+    assert main(["evaluate", trained[0], "--facts", str(facts), "--queries", str(queries), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["queries"] == 2
+    assert main(["evaluate", trained[0], "--facts", str(facts), "--queries", str(facts)]) == 0
 
 
 def test_no_new_link_exits_with_1(files, tmp_path: Path, capsys):
@@ -154,7 +191,7 @@ def test_facts_of_relations_never_learned_are_told(files, tmp_path: Path, capsys
     facts.write_text(FACTS + "ann\tlikes\tbob\n", encoding="utf-8")
     assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "grandparent"]) == 0
     told = capsys.readouterr().err
-    assert told == "1 of 6 facts are passed over, of relations never seen in training: 'likes' (1)\n"
+    assert told == "1 of 6 facts is passed over, of relations never seen in training: 'likes' (1)\n"
     assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "likes"]) == 2
     assert "the model has not learned the relation 'likes'" in capsys.readouterr().err
 

@@ -116,7 +116,7 @@ def test_relations_never_seen_are_named_and_counted() -> None:
 
 def test_a_relation_that_only_the_test_graph_has_is_never_seen() -> None:
     train = KnowledgeGraph([("x", "bornIn", "y")])
-    with pytest.raises(InputError, match=r"1 of 1 queries use a relation .* never saw: 'livesIn' \(1\)"):
+    with pytest.raises(InputError, match=r"1 of 1 query uses a relation .* never saw: 'livesIn' \(1\)"):
         evaluate(TypeBaseline.fit(train).on(FACTS), [("ada", "livesIn", "uk")])
 
 
@@ -141,6 +141,8 @@ def test_missing_entities_are_named() -> None:
         '  hint: unknown="isolate" (--unknown isolate) adds them without facts, unknown="skip" (--unknown skip) leaves '
         "such queries out"
     )
+    with pytest.raises(InputError, match="1 of 2 queries names an entity that"):
+        evaluate(TableScorer(FACTS), queries[1:])
     report = evaluate(TableScorer(FACTS), queries, unknown="skip")
     assert (report.queries, report.skipped) == (1, {"missing entity": 2})
 
@@ -172,8 +174,12 @@ def test_a_scorer_that_cannot_move_says_so() -> None:
 
 
 def test_nothing_left_is_refused() -> None:
-    with pytest.raises(InputError, match="none of the 1 queries can be asked"):
+    with pytest.raises(InputError, match="the only query cannot be asked: its relation or entities are"):
         evaluate(TableScorer(FACTS), [("zoe", "livesIn", "uk")], unknown="skip")
+    with pytest.raises(
+        InputError, match="none of the 2 queries can be asked: their relations or entities are"
+    ):
+        evaluate(TableScorer(FACTS), [("zoe", "livesIn", "uk"), ("eve", "likes", "uk")], unknown="skip")
 
 
 # --- the baseline beside it -------------------------------------------------------------------------

@@ -212,6 +212,26 @@ def test_a_relation_without_a_fact_is_known_from_its_rules() -> None:
     assert answers.judge("b", "understands", "l").captured_by == ()
 
 
+def test_a_relation_that_neither_training_nor_the_graph_has_a_fact_of() -> None:
+    answers = fitted(parse_rules("citizenOf(X, Y) & speaks(Y, Z) -> understands(X, Z)")).on(
+        KnowledgeGraph([("a", "citizenOf", "s"), ("s", "speaks", "l"), ("b", "citizenOf", "t")])
+    )
+    assert answers.judge("a", "understands", "l").captured_by == ("injected",)
+    assert answers.predict(head="a", relation="understands", top=1)[0].triple.tail == "l"
+    assert answers.predict(tail="l", relation="understands", top=1)[0].triple.head == "a"
+    assert answers.missing(relation="understands", top=1)[0].triple == ("a", "understands", "l")
+    assert answers.explain("a", "understands", "l").proofs
+
+
+def test_rules_make_heads_of_those_who_were_none_in_training() -> None:
+    # In training nobody who was a tail of cityIn was a head of citizenOf.
+    answers = fitted(parse_rules("cityIn(Y, X) & speaks(Y, Z) -> citizenOf(X, Z)")).on(
+        KnowledgeGraph([("c", "cityIn", "s"), ("c", "speaks", "l"), ("p", "bornIn", "c")])
+    )
+    found = answers.missing(relation="citizenOf", top=100)
+    assert ("s", "citizenOf", "l") in {row.triple for row in found if row.captured}
+
+
 def test_rules_follow_facts_that_come_and_go() -> None:
     answers = fitted().on(FACTS)
     assert answers.judge("p7", "citizenOf", "s0").captured_by == ()
@@ -289,11 +309,45 @@ def test_refining_switches_identities_on_where_the_rules_need_them() -> None:
         ),
     ],
 )
-def test_what_cannot_be_injected_is_refused(
+def test_how_rules_cannot_be_injected_is_refused(
     changes: dict[str, Any], fit: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ReshuffleError, match=message):
         fitted(fit=fit, **changes)
+
+
+@pytest.mark.parametrize("fit", [{"inject_mode": "refine"}, {"inject_slots": 5}])
+def test_how_to_inject_says_nothing_without_rules(fit: dict[str, Any]) -> None:
+    with pytest.raises(ReshuffleError, match="and there are none\n  hint: give inject=rules"):
+        fitted(None, fit=fit)
+
+
+@pytest.mark.parametrize("rules", ["r(X, Y) -> s(X, Y)", ["r(X, Y) -> s(X, Y)"], 5])
+def test_what_is_no_rule_base_is_refused(rules: Any) -> None:
+    with pytest.raises(ReshuffleError) as caught:
+        fitted(rules)
+    assert str(caught.value) == (
+        f"rules to inject must be a RuleBase, found {type(rules).__name__}\n"
+        "  hint: reshuffle.parse_rules(text), or reshuffle.rules.read_rules(path) for a file"
+    )
+
+
+def test_rules_of_which_none_can_be_taken_are_refused() -> None:
+    with pytest.raises(ReshuffleError) as caught:
+        fitted(fit={"inject_slots": 1})
+    assert str(caught.value) == (
+        "the rule cannot be injected\n"
+        f"  {CITIZENS.rules[0]}: 3 slots would be needed with it, and there are 1\n"
+        "  hint: allow more slots (--inject-slots, num_slots), or give other rules"
+    )
+    many = RuleBase(tuple(rule(f"a r{n} b", f"r{n}") for n in range(5)))
+    with pytest.raises(ReshuffleError) as caught:
+        fitted(many)
+    first, *reasons, more, _hint = str(caught.value).splitlines()
+    assert (first, more) == ("none of the rules can be injected", "  and 2 more")
+    assert [f"no exact geometry: `r{n}` calls itself" in line for n, line in enumerate(reasons)] == [True] * 3
+    with pytest.raises(ReshuffleError, match="there are no rules to inject\n  hint: "):
+        fitted(RuleBase(()))
 
 
 # --- kept -----------------------------------------------------------------------------------------------------------
@@ -339,9 +393,10 @@ def test_a_training_with_rules_goes_on_after_a_kill(
     with pytest.raises(KilledError):
         fitted(fit=kept, max_epochs=3)
     monkeypatch.undo()
-    for other in (None, parse_rules("cityIn(X, Y) & bornIn(Y, Z) -> citizenOf(X, Z)")):
+    none = (None, {"directory": tmp_path})
+    for other, options in (none, (parse_rules("cityIn(X, Y) & bornIn(Y, Z) -> citizenOf(X, Z)"), kept)):
         with pytest.raises(InputError, match="made with other injected rules, or with none"):
-            fitted(other, fit={**kept, "resume": True}, max_epochs=3)
+            fitted(other, fit={**options, "resume": True}, max_epochs=3)
     resumed = fitted(fit={**kept, "resume": True}, max_epochs=3)
     np.testing.assert_array_equal(all_scores(resumed, "tail"), all_scores(whole, "tail"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,20 +12,23 @@ from hypothesis import strategies as st
 from predicting_worlds import random_answers
 
 from reshuffle.errors import InputError, UnknownNameError
+from reshuffle.evaluation import TypeBaseline
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.learning.estimator import Reshuffle
 from reshuffle.model import missing
-
-if TYPE_CHECKING:
-    from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.reaching import HeadChannels
+from reshuffle.rulegraphs import constraints_for
+from reshuffle.rules import parse_rules
 
 
 def all_pairs(answers: ModelAnswers, relation: str | None) -> list[tuple[float, tuple[str, str, str]]]:
-    """Slow and obvious: every head that plays the role, every tail, one question at a time."""
+    """Slow and obvious: every head, every other tail, one question at a time."""
     graph, found = answers.graph, []
-    for head, name in sorted({(head, name) for head, name, _ in graph}):
-        if relation not in (None, name):
-            continue
+    reflexive = {name for head, name, tail in graph if head == tail}
+    for head, name in product(graph.entities, answers.relations if relation is None else [relation]):
         rows = answers.predict(head=head, relation=name, top=1000, known="mark")
+        rows = [row for row in rows if row.triple.tail != head or name in reflexive]
         whole = np.log(sum(np.exp(row.score) for row in rows))
         found += [(2 * row.score - whole, row.triple) for row in rows if not row.known]
     return sorted(found, key=lambda pair: -pair[0])
@@ -40,9 +43,9 @@ def test_the_best_of_all_pairs(seed: int, relation: str | None, batch: int) -> N
         patch.setattr(missing, "_MOST_SCORES", batch)
         found = answers.missing(relation=relation, top=8)
     plausible = {triple: value for value, triple in expected}
-    assert [plausible[row.triple] for row in found] == pytest.approx(
-        [value for value, _ in expected[:8]], abs=1e-4
-    )
+    best = [value for value, _ in expected[:8]]
+    assert [plausible[row.triple] for row in found] == pytest.approx(best, abs=1e-4)
+    assert [row.plausibility for row in found] == pytest.approx(best, abs=1e-4)
     assert len({row.triple for row in found}) == 8
     assert all(row.triple not in answers.graph for row in found)
     first = answers.explain(*found[0].triple)
@@ -63,6 +66,8 @@ def test_what_cannot_be_asked() -> None:
         answers.missing(relation="rr")
     with pytest.raises(InputError, match="top = 0 asks for no prediction"):
         answers.missing(top=0)
+    with pytest.raises(InputError, match=r"found top = 2\.5, expected a whole number"):
+        answers.missing(top=2.5)
 
 
 def test_progress_counts_questions() -> None:
@@ -75,8 +80,70 @@ def test_progress_counts_questions() -> None:
 
     answers = random_answers(2)
     answers.missing(progress=progress)
-    questions = len({(head, relation) for head, relation, _ in answers.graph})
+    questions = answers.graph.num_entities * len(answers.relations)
     assert seen[0] == ("missing links", questions, " questions") and sum(seen[1:]) == questions
+
+
+# --- who is asked -----------------------------------------------------------------------------------------------
+
+
+def test_what_a_rule_captures_is_found_though_the_head_has_no_such_fact() -> None:
+    rule = "parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)"
+    model = Reshuffle.from_constraints(constraints_for(parse_rules(rule)), num_layers=4, device="cpu")
+    facts = [("ada", "parent", "bob"), ("bob", "parent", "eve")]
+    for more in ([("x", "grandparent", "y")], []):
+        found = model.on(KnowledgeGraph([*facts, *more])).missing(top=10)
+        assert found[0].triple == ("ada", "grandparent", "eve") and found[0].captured
+
+
+def typed(answers: ModelAnswers, training: KnowledgeGraph) -> ModelAnswers:
+    """The same with the types of a training graph."""
+    types = TypeBaseline.fit(training)
+    return ModelAnswers(answers._model, answers.relations, answers.graph, training_types=types)
+
+
+def test_heads_whose_roles_went_with_the_role_in_training() -> None:
+    training = [("a", "r", "b"), ("a", "s", "b"), ("c", "r", "d"), ("e", "r", "f"), ("f", "r", "e")]
+    graph = KnowledgeGraph([("drug", "r", "gene"), ("known", "s", "gene")])
+    answers = typed(random_answers(3).on(graph), KnowledgeGraph(training))
+    plain = {row.triple: row.plausibility for row in random_answers(3).on(graph).missing(relation="s")}
+    found = {row.triple: row.plausibility for row in answers.missing(relation="s")}
+    assert {triple[0] for triple in plain} == {"drug", "gene", "known"}
+    # Of the four heads of r in training one is a head of s; no tail of r or s is one.
+    assert {head for head, _, _ in found} == {"drug", "known"}
+    for triple, value in found.items():
+        less = np.log(1 / 4) if triple[0] == "drug" else 0
+        assert value == pytest.approx(plain[triple] + less, abs=1e-5)
+
+
+def test_relations_that_nothing_is_counted_about_are_asked_of_everyone() -> None:
+    graph = KnowledgeGraph([("drug", "r", "gene"), ("drug", "r", "other")])
+    answers = typed(random_answers(3).on(graph), KnowledgeGraph([("a", "r", "b"), ("c", "r", "a")]))
+    assert {row.triple.head for row in answers.missing(relation="r")} == {"gene", "other"}
+    assert {row.triple.head for row in answers.missing(relation="s")} == {"drug", "gene", "other"}
+
+
+def test_no_link_to_the_head_itself_unless_the_relation_has_one() -> None:
+    answers = random_answers(3)
+    graph = KnowledgeGraph([("a", "r", "a"), ("a", "s", "b")])
+    found = [row.triple for row in answers.on(graph).missing(top=100)]
+    assert ("b", "r", "b") in found and ("b", "s", "b") not in found and ("a", "s", "a") not in found
+    alone = answers.on(KnowledgeGraph([("a", "r", "a")]))
+    assert len(alone.missing(top=100)) == 0
+
+
+def test_the_questions_of_a_head_share_its_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = random_answers(2)
+    channels: list[int] = []
+    whole = HeadChannels.states
+
+    def counted(self, matrices, heads, *, hidden=None):
+        channels.extend(heads.tolist())
+        return whole(self, matrices, heads, hidden=hidden)
+
+    monkeypatch.setattr(HeadChannels, "states", counted)
+    answers.missing(top=3)
+    assert sorted(channels) == list(range(answers.graph.num_entities))
 
 
 @pytest.mark.parametrize("most", [1, 30])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from predicting_worlds import random_answers
 
 from reshuffle.errors import InputError, UnknownNameError
-from reshuffle.kg import KnowledgeGraph, Triple
+from reshuffle.evaluation import TypeBaseline, evaluate
+from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary
 from reshuffle.model.answering import ModelAnswers
 from reshuffle.model.confidence import Calibration, log_odds
 from reshuffle.model.predicting import Prediction, Predictions
@@ -92,6 +95,23 @@ def test_tables_for_others() -> None:
     assert isinstance(ROWS.to_polars(), polars.DataFrame)
 
 
+def test_links_of_a_whole_graph_show_what_they_are_ranked_by() -> None:
+    links = Predictions(
+        tuple(replace(row, plausibility=-0.5 - place) for place, row in enumerate(ROWS)),
+        ("unary",),
+        whole_graph=True,
+    )
+    assert str(links).splitlines() == [
+        "rank  plausibility   score  confidence  constraint   unary  head  relation  tail",
+        "   1        -0.500   0.250       0.750    captured  +0.250  ada   speaks    english",
+        "   2        -1.500  -2.000           -      -1.500  -0.500  ada   speaks    irish  known",
+    ]
+    assert links.to_arrow().column_names[3:5] == ["plausibility", "score"]
+    assert links.to_arrow().column("plausibility").to_pylist() == [-0.5, -1.5]
+    assert Predictions((), ("unary",), whole_graph=True).to_arrow().schema == links.to_arrow().schema
+    assert [row["plausibility"] for row in links.to_dict()["predictions"]] == [-0.5, -1.5]
+
+
 def test_plain_data() -> None:
     first, _ = ROWS.to_dict()["predictions"]
     assert first == {
@@ -120,6 +140,7 @@ def test_plain_data() -> None:
         ({"relation": "r", "head": "xx"}, UnknownNameError, "unknown entity 'xx'; did you mean 'x'"),
         ({"relation": "r", "tail": "yy"}, UnknownNameError, "unknown entity 'yy'; did you mean 'y'"),
         ({"relation": "r", "head": "x", "top": 0}, InputError, "top = 0 asks for no prediction"),
+        ({"relation": "r", "head": "x", "top": 2.5}, InputError, "found top = 2.5, expected a whole number"),
         ({"relation": "r", "head": "x", "known": "hide"}, InputError, "known = 'hide'\n  hint: 'exclude'"),
     ],
 )
@@ -128,13 +149,63 @@ def test_what_cannot_be_asked(options, error, message) -> None:
         random_answers(1).predict(**options)
 
 
-def test_relations_of_the_graph_or_of_the_model_alone() -> None:
-    answers = random_answers(1)
-    strange = answers.on(KnowledgeGraph([("x", "likes", "y"), ("x", "r", "y")]))
+def test_relations_of_the_graph_alone() -> None:
+    strange = random_answers(1).on(KnowledgeGraph([("x", "likes", "y"), ("x", "r", "y")]))
     with pytest.raises(InputError, match="the model has not learned the relation 'likes'"):
         strange.predict(relation="likes", head="x")
-    with pytest.raises(InputError, match="the graph has no fact of the relation 's'"):
-        strange.predict(relation="s", head="x")
+    with pytest.raises(InputError, match="the model has not learned the relation 'likes'"):
+        strange.missing(relation="likes")
+
+
+@pytest.mark.parametrize("initial", ["head", "bits", "private"])
+def test_relations_of_the_model_alone_are_asked_as_if_the_graph_named_them(initial: str) -> None:
+    plain = random_answers(1, initial=initial)
+    named = plain.graph - KnowledgeGraph(triple for triple in plain.graph if triple.relation == "s")
+    bare = KnowledgeGraph.from_ids(
+        named.heads,
+        np.zeros_like(named.relation_ids),
+        named.tails,
+        entities=named.entities,
+        relations=Vocabulary(["r"], kind="relation"),
+    )
+    expected, found = plain.on(named), plain.on(bare)
+    assert list(bare.relations) == ["r"] and list(found.graph.relations) == ["r", "s"] and found.graph == bare
+    for end in ({"head": "x"}, {"tail": "y"}):
+        assert found.predict(relation="s", **end) == expected.predict(relation="s", **end)
+    for side in ("tail", "head"):
+        assert found.judge("x", "s", "e1", side=side) == expected.judge("x", "s", "e1", side=side)
+    assert found.missing(relation="s", top=9) == expected.missing(relation="s", top=9)
+    assert "s" in {row.triple.relation for row in found.missing(top=1000)}
+    queries = [("x", "s", "y"), ("e1", "s", "e2")]
+    reports = [evaluate(one, queries, protocol="full", baseline=False) for one in (found, expected)]
+    assert reports[0].result.metrics == reports[1].result.metrics
+
+
+def test_negatives_that_were_drawn_without_the_models_relations() -> None:
+    facts = KnowledgeGraph([("x", "s", "y"), ("y", "s", "z"), ("z", "s", "x")])
+    queries = [("x", "s", "z"), ("y", "s", "x")]
+    drawn = evaluate(TypeBaseline.fit(facts).on(facts), queries, baseline=False).negatives
+    answers = random_answers(1).on(facts)
+    again = evaluate(answers, queries, negatives=drawn, baseline=False)
+    assert again["mrr"] == evaluate(answers, queries, baseline=False)["mrr"]
+    other = random_answers(1).on(KnowledgeGraph([("x", "r", "y"), ("y", "r", "z"), ("z", "s", "x")]))
+    with pytest.raises(InputError, match="drawn on a graph with other entities or relations"):
+        evaluate(other, queries, negatives=drawn)
+
+
+def test_the_answers_say_what_they_are() -> None:
+    answers = random_answers(1).on(KnowledgeGraph([("x", "likes", "y")]))
+    assert (
+        repr(answers)
+        == "<ModelAnswers: 3 slots, 2 layers, 2 relations, channels 'head'; on 1 fact of 2 entities>"
+    )
+
+
+def test_zero_has_no_sign() -> None:
+    answers = random_answers(1)
+    captured = [row for row in answers.predict(relation="r", head="x", top=99, known="mark") if row.captured]
+    assert captured and all(str(row.row()["constraint_score"]) == "0.0" for row in captured)
+    assert str(answers.judge("x", "r", "y").to_dict()["constraint_score"]) == "0.0"
 
 
 # --- confidence -------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ reshuffle predict model facts.tsv --relation speaks --tail english --top 5 --rea
 reshuffle predict model facts.tsv --all --top 100 -o missing.csv
 
 MODEL is a directory that `reshuffle train` wrote. --all looks for the most plausible missing links of the whole graph,
-or of one relation. Exit status 1 when there is no new link.
+or of one relation: of all heads whose facts are like those of a head in training. They come in the order of their
+plausibility. Exit status 1 when there is no new link.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?)")
     parser.add_argument("--relation", metavar="R")
     parser.add_argument("--tail", metavar="T", help="ask for the heads of (?, R, T)")
-    parser.add_argument("--all", action="store_true", help="look for links of all heads")
+    parser.add_argument("--all", action="store_true", help="look for links of all plausible heads")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="so many links (default 10)")
     parser.add_argument(
         "--known", choices=("exclude", "mark"), default="exclude", help="leave facts out, or mark them"

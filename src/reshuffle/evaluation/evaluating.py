@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.evaluation.negatives import draw_negatives
@@ -99,12 +101,19 @@ def _candidates(
         return None
     if given is None:
         return draw_negatives(scorer.graph, queries, known, protocol.sampling, seed=seed)
-    if given.graph.entities != scorer.graph.entities or given.graph.relations != scorer.graph.relations:
+    if not _same_names(given, scorer.graph):
         raise InputError(
             "the negatives were drawn on a graph with other entities or relations than the scorer's",
             hint="read them with Negatives.read(path, scorer.graph)",
         )
     return given.of(queries)
+
+
+def _same_names(given: Negatives, graph: KnowledgeGraph) -> bool:
+    """Do the ids mean the same there? A graph may name relations behind those that are asked about."""
+    used = np.unique(given.queries.relations)
+    places = graph.relations.positions_of(given.graph.relations)
+    return given.graph.entities == graph.entities and bool((places[used] == used).all())
 
 
 def _ranks(

@@ -15,6 +15,7 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.evaluation.queries import Queries, ids_in, with_isolated
 from reshuffle.evaluation.scorer import KnowsRelations, Movable
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -76,15 +77,16 @@ def passed_over(graph: KnowledgeGraph, learned: Container[str]) -> str | None:
     if not strange.any():
         return None
     counts = Counter(graph.relations[graph.relation_ids[strange]])
-    return (
-        f"{int(strange.sum()):,} of {len(graph):,} facts are passed over, of relations never seen in training: "
-        f"{_listed(counts)}"
-    )
+    count = int(strange.sum())
+    told = f"{_part(count, len(graph), 'fact')} {'is' if count == 1 else 'are'} passed over"
+    return f"{told}, of relations never seen in training: {_listed(counts)}"
 
 
 def _nothing_left(total: int) -> str:
     if not total:
         return "found no queries, expected at least one triple to predict"
+    if total == 1:
+        return "the only query cannot be asked: its relation or entities are unknown to the scorer"
     return (
         f"none of the {total:,} queries can be asked: their relations or entities are unknown to the scorer"
     )
@@ -112,7 +114,7 @@ def _with_entities(scorer: Scorer, queries: KnowledgeGraph) -> Scorer:
 def _unseen_relations(queries: KnowledgeGraph, strange: NDArray[np.bool_]) -> InputError:
     counts = Counter(queries.relations[queries.relation_ids[strange]])
     return InputError(
-        f"{_of(int(strange.sum()), len(queries))} use a relation that the scorer never saw: {_listed(counts)}",
+        f"{_queries(int(strange.sum()), len(queries), 'use')} a relation that the scorer never saw: {_listed(counts)}",
         hint='unknown="skip" (--unknown skip) leaves them out and counts them',
     )
 
@@ -121,15 +123,20 @@ def _missing_entities(queries: KnowledgeGraph, rows: Queries) -> InputError:
     ends = np.concatenate([queries.heads[rows.heads < 0], queries.tails[rows.tails < 0]])
     count = int(((rows.heads < 0) | (rows.tails < 0)).sum())
     return InputError(
-        f"{_of(count, len(queries))} name an entity that the scorer's graph lacks: "
+        f"{_queries(count, len(queries), 'name')} an entity that the scorer's graph lacks: "
         f"{_listed(Counter(queries.entities[ends]))}",
         hint='unknown="isolate" (--unknown isolate) adds them without facts, unknown="skip" (--unknown skip) leaves '
         "such queries out",
     )
 
 
-def _of(count: int, total: int) -> str:
-    return f"{count:,} of {total:,} queries"
+def _queries(count: int, total: int, verb: str) -> str:
+    """How many of them do something."""
+    return f"{_part(count, total, 'query', 'queries')} {verb}{'s' if count == 1 else ''}"
+
+
+def _part(count: int, total: int, noun: str, plural: str | None = None) -> str:
+    return f"{count:,} of {counted(total, noun, plural)}"
 
 
 def _listed(counts: Counter[str]) -> str:

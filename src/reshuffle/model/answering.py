@@ -16,6 +16,7 @@ from reshuffle.model.judgement import Judgement
 from reshuffle.model.missing import missing_links
 from reshuffle.model.placed import PlacedModel, array_of
 from reshuffle.progress import SILENT
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,9 +67,17 @@ class ModelAnswers:
         self._through_inverse = heads_through_inverse
         self._placed = PlacedModel(model, self.relations, graph, initial=self._initial, seed=seed)
 
+    def __repr__(self) -> str:
+        shape = self._model.architecture
+        size = f"{counted(shape.num_slots, 'slot')}, {counted(shape.num_layers, 'layer')}"
+        known = f"{counted(len(self.relations), 'relation')}, channels '{self._initial}'"
+        facts, entities = len(self.graph), self.graph.num_entities
+        graph = f"{counted(facts, 'fact')} of {counted(entities, 'entity', 'entities')}"
+        return f"<ModelAnswers: {size}, {known}; on {graph}>"
+
     @property
     def graph(self) -> KnowledgeGraph:
-        """The facts as they are now."""
+        """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
         return self._placed.graph
 
     def on(self, graph: KnowledgeGraph) -> ModelAnswers:
@@ -90,9 +99,21 @@ class ModelAnswers:
         return self._types or TypeBaseline.fit(self.graph)
 
     @property
+    def training_types(self) -> TypeBaseline | None:
+        """Which roles went together in training, where that is known."""
+        return self._types
+
+    @property
     def learned_relations(self) -> NDArray[np.bool_]:
         """For each relation of the graph: was it there in training?"""
         return self._placed.numbers >= 0
+
+    @property
+    def derived_relations(self) -> NDArray[np.bool_]:
+        """For each relation of the graph: does an injected rule derive it?"""
+        block = self._model.injected
+        derived = frozenset() if block is None else block.derived
+        return np.array([relation in derived for relation in self.graph.relations], dtype=np.bool_)
 
     @property
     def states(self) -> Tensor:  # entity slot channel
@@ -185,7 +206,10 @@ class ModelAnswers:
     def missing(
         self, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
     ) -> Predictions:
-        """The most plausible links of the whole graph that are no facts, of one relation or of all."""
+        """The most plausible links of the whole graph that are no facts, of one relation or of all.
+
+        They come in the order of their `plausibility`, which compares links of different questions (see `missing`).
+        """
         return missing_links(self, relation=relation, top=top, progress=progress)
 
     def reasons(
@@ -250,7 +274,7 @@ class ModelAnswers:
         numbers, forward = self._query_numbers(relations, side=side)
         pieces = self._placed.parts(anchors, numbers, candidates, forward=forward)
         return questions.Scored(
-            np.concatenate([array_of(piece.constraint) for piece in pieces]),
+            np.concatenate([array_of(piece.constraint) for piece in pieces]) + np.float32(0),  # -0 becomes 0
             {
                 kind: np.concatenate([array_of(piece.evidence[kind]) for piece in pieces])
                 for kind in pieces[0].evidence
@@ -271,6 +295,15 @@ class ModelAnswers:
 
     def walks(self, question: Question, answer: int, *, most: int) -> Walks:
         """How the answer is reached from the anchor, as if the fact itself were not there."""
-        ends = (question.anchor, answer) if question.side == "tail" else (answer, question.anchor)
-        number = int(self._placed.numbers[question.relation])
+        ends, number = self._triple_of(question, answer)
         return self.supports.walks(ends, number, backwards=self.asks_inverse(question), most=most)
+
+    def follows(self, question: Question, answer: int) -> bool:
+        """Do the learned constraints entail it, exactly, whichever channels score it?"""
+        ends, number = self._triple_of(question, answer)
+        return self.supports.follows(ends, number, backwards=self.asks_inverse(question))
+
+    def _triple_of(self, question: Question, answer: int) -> tuple[tuple[int, int], int]:
+        """Head and tail, and the relation as the model numbers it."""
+        ends = (question.anchor, answer) if question.side == "tail" else (answer, question.anchor)
+        return ends, int(self._placed.numbers[question.relation])

@@ -1,17 +1,24 @@
 """The most plausible missing links of a whole graph, without ever holding the scores of all pairs.
 
-Questions (h, r, ?) are asked for every head h that plays the role already, some at a time, and only the best links so
-far are kept. Scores of different questions are compared by
+Questions (h, r, ?) are asked some at a time, and only the best links so far are kept. Links of different questions are
+compared by
 
-    plausibility = score + log(share),
+    plausibility = score + log(share) + log(likely),
 
-where the share is the softmax of the scores over all tails of the question, known ones included: a question that has
-its answers already leaves little for new ones.
+where the share is the softmax of the scores over the tails of the question, known ones included: a question that has
+its answers already leaves little for new ones. `likely` says whether the question has an answer at all: 1 where h is
+a head of r already, where injected rules capture a new answer, and where nothing is counted about r; else the best
+confidence, by the counts of the training graph, that someone with a role of h is a head of r as well. Where it is 0
+the question is left out. That loses nothing a learned rule captures: if the rule held for anyone in training, being
+in the role of h in its body went with being a head of r.
+
+Links (h, r, h) are proposed only where the graph has a fact of that form of the relation; elsewhere h is no tail.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +32,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.baselines.types import TypeBaseline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.questions import Scored
     from reshuffle.progress import Progress
 
 _MOST_SCORES = 1 << 21  # held at a time
@@ -50,54 +59,111 @@ class _Links:
         return _Links(np.concatenate([self.ids, other.ids]), np.concatenate([self.numbers, other.numbers]))
 
 
+@dataclass(frozen=True)
+class _Questions:
+    """(h, r, ?) for some heads and relations, and how likely each has an answer that is not known."""
+
+    graph: KnowledgeGraph
+    asked: NDArray[np.int64]  # question (head relation)
+    likely: NDArray[np.float32]  # question
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    def __getitem__(self, piece: slice) -> _Questions:
+        return _Questions(self.graph, self.asked[piece], self.likely[piece])
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:  # question entity
+        """Which tails are facts."""
+        return np.stack([Question(head, number, "tail").known(self.graph) for head, number in self.asked])
+
+    @cached_property
+    def no_tails(self) -> NDArray[np.bool_]:  # question entity
+        """The head itself, unless the relation may lead there."""
+        reflexive = np.unique(self.graph.relation_ids[self.graph.heads == self.graph.tails])
+        mask = np.zeros((len(self), self.graph.num_entities), dtype=np.bool_)
+        mask[np.arange(len(self)), self.asked[:, 0]] = ~np.isin(self.asked[:, 1], reflexive)
+        return mask
+
+    @property
+    def closed(self) -> NDArray[np.bool_]:  # question entity
+        """Which tails are not to be proposed."""
+        return self.known | self.no_tails
+
+    def plausible(self, scored: Scored) -> NDArray[np.float64]:  # question entity
+        """What links are compared by; -inf for what is not to be proposed."""
+        scores = np.where(self.no_tails, -np.inf, scored.total.astype(np.float64))
+        likely = np.where(self._entailed(scored), 1, self.likely)
+        # The log of 0 is meant, and a question without tails has nothing to propose.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            plausible = 2 * scores - _log_sums(scores) + np.log(likely)[:, None]
+        return np.where(self.closed, -np.inf, plausible)
+
+    def _entailed(self, scored: Scored) -> NDArray[np.bool_]:  # question
+        """Do injected rules capture a new tail? What learned ones capture by chance is no sign of an answer."""
+        if scored.injected is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        return np.asarray(((scored.injected == 0) & ~self.closed).any(axis=1))
+
+
 def missing_links(
     answers: ModelAnswers, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
 ) -> Predictions:
     """The best links of a graph that are no facts, of one relation or of all."""
     check_top(top)
     wanted = None if relation is None else learned_relation(answers, relation)
-    asked = _asked(answers, wanted)
+    questions = _questions(answers, wanted)
     kept: _Links | None = None
     kinds: tuple[str, ...] = ()
     step = max(1, _MOST_SCORES // max(1, answers.graph.num_entities))
-    with progress("missing links", total=len(asked), unit=" questions") as report:
-        for start in range(0, len(asked), step):
-            found, kinds = _best_of(answers, asked[start : start + step], top)
+    with progress("missing links", total=len(questions), unit=" questions") as report:
+        for start in range(0, len(questions), step):
+            some = questions[slice(start, start + step)]
+            found, kinds = _best_of(answers, some, top)
             kept = found if kept is None else kept.and_also(found).best(top)
-            report(len(asked[start : start + step]))
+            report(len(some))
     rows = () if kept is None else tuple(_predictions(answers, kept, kinds))
-    return Predictions(rows, kinds)
+    return Predictions(rows, kinds, whole_graph=True)
 
 
-def _asked(answers: ModelAnswers, wanted: int | None) -> NDArray[np.int64]:  # question (head relation)
+def _questions(answers: ModelAnswers, wanted: int | None) -> _Questions:
+    """Whom to ask about what, head after head, so that the questions of a head share its channel."""
     graph = answers.graph
-    pairs = np.unique(np.stack([graph.heads, graph.relation_ids], axis=1).astype(np.int64), axis=0)
-    if wanted is not None:
-        pairs = pairs[pairs[:, 1] == wanted]
-    asked: NDArray[np.int64] = pairs[answers.learned_relations[pairs[:, 1]]]
-    return asked
+    relations = np.flatnonzero(answers.learned_relations) if wanted is None else np.array([wanted])
+    likely = _likely(answers.training_types, graph, relations)
+    # Rules that were given need not have held in training, so who is captured by them is only known when asked.
+    places = np.argwhere((likely > 0) | answers.derived_relations[relations])
+    asked = np.column_stack([places[:, 0], relations[places[:, 1]]])
+    return _Questions(graph, asked, likely[places[:, 0], places[:, 1]])
 
 
-def _best_of(answers: ModelAnswers, asked: NDArray[np.int64], top: int) -> tuple[_Links, tuple[str, ...]]:
-    scored = answers.scored_all(asked[:, 0], asked[:, 1], side="tail")
-    scores = scored.total.astype(np.float64)
-    known = _known(answers.graph, asked)
-    plausible = np.where(known, -np.inf, 2 * scores - _log_sums(scores))
-    sure = np.full(scores.shape, np.nan)
-    if answers.calibration is not None:
-        sure = answers.calibration.confidences(scores, known)
+def _likely(
+    types: TypeBaseline | None, graph: KnowledgeGraph, relations: NDArray[np.int64]
+) -> NDArray[np.float32]:  # entity relation
+    """How sure the roles of each entity make it that it is a head."""
+    if types is None:
+        return np.ones((graph.num_entities, len(relations)), dtype=np.float32)
+    scorer, asked = types.on(graph), relations.astype(np.int32)
+    told = scorer.scores(asked, asked, side="head", candidates=None).T
+    return np.where(scorer.learned_relations[relations], told, np.float32(1))
+
+
+def _best_of(answers: ModelAnswers, some: _Questions, top: int) -> tuple[_Links, tuple[str, ...]]:
+    scored = answers.scored_all(some.asked[:, 0], some.asked[:, 1], side="tail")
+    plausible = some.plausible(scored)
     places = _highest(plausible.ravel(), top)
     places = places[np.isfinite(plausible.ravel()[places])]
-    rows, tails = np.divmod(places, scores.shape[1])
-    rules = np.full(scores.shape, np.nan) if scored.injected is None else scored.injected
+    rows, tails = np.divmod(places, plausible.shape[1])
+    sure = rules = np.full(plausible.shape, np.nan)
+    if answers.calibration is not None:
+        sure = answers.calibration.confidences(scored.total, some.known)
+    if scored.injected is not None:
+        rules = scored.injected
     columns = [plausible, sure, scored.constraint, rules, *scored.evidence.values()]
-    ids = np.column_stack([asked[rows], tails])
+    ids = np.column_stack([some.asked[rows], tails])
     numbers = np.stack([column[rows, tails] for column in columns], axis=1).astype(np.float64)
     return _Links(ids, numbers).best(top), tuple(scored.evidence)
-
-
-def _known(graph: KnowledgeGraph, asked: NDArray[np.int64]) -> NDArray[np.bool_]:  # question entity
-    return np.stack([Question(int(head), int(relation), "tail").known(graph) for head, relation in asked])
 
 
 def _log_sums(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # question 1
@@ -117,7 +183,7 @@ def _highest(values: NDArray[np.float64], top: int) -> NDArray[np.int64]:
 def _predictions(answers: ModelAnswers, links: _Links, kinds: tuple[str, ...]) -> Iterator[Prediction]:
     for ids, row in zip(links.ids.tolist(), links.numbers.tolist(), strict=True):
         head, relation, tail = ids
-        _, sure, constraint, rules, *evidence = row
+        plausible, sure, constraint, rules, *evidence = row
         triple = Question(head, relation, "tail").triple(answers.graph, tail)
         parts: dict[str, Any] = dict(zip(kinds, evidence, strict=True))
         yield Prediction(
@@ -127,4 +193,5 @@ def _predictions(answers: ModelAnswers, links: _Links, kinds: tuple[str, ...]) -
             None if np.isnan(sure) else sure,
             answers=answers,
             injected=None if np.isnan(rules) else rules,
+            plausibility=plausible,
         )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.kg import refuse_inverse_names
+from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.model.evidence import EvidenceGraph
 from reshuffle.model.exact import ExactScores
 from reshuffle.model.kernels.threads import all_threads_for
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.evidence import Evidence
     from reshuffle.model.initial import Kind
     from reshuffle.model.messages import MessageGraph
@@ -37,7 +36,11 @@ _MOST_NUMBERS = 1 << 26  # of bodies held at a time
 
 
 class PlacedModel:
-    """Relations are numbered as the model does: r + R asks the inverse of r."""
+    """Relations are numbered as the model does: r + R asks the inverse of r.
+
+    The graph names the model's relations, too, behind its own: what can be asked about does not depend on which
+    relations happen to have a fact.
+    """
 
     def __init__(
         self,
@@ -49,7 +52,7 @@ class PlacedModel:
         seed: int,
     ) -> None:
         refuse_inverse_names(graph.relations)
-        self.model, self.graph, self.initial = model, graph, initial
+        self.model, self.graph, self.initial = model, _naming(graph, relations), initial
         self._relations, self._seed = relations, seed
         self._layers: LayeredStates | None = None
         self._keeps_layers = False
@@ -257,6 +260,16 @@ class PlacedModel:
     def on_device(self, ids: NDArray[np.integer]) -> Tensor:
         """Ids where the model is."""
         return torch.from_numpy(ids.astype(np.int64)).to(self.model.device)
+
+
+def _naming(graph: KnowledgeGraph, relations: Sequence[str]) -> KnowledgeGraph:
+    """The same facts, over a vocabulary that has these relations as well; the ids of the others stay."""
+    names, _ = graph.relations.extended_by(Vocabulary(relations, kind="relation"))
+    if names is graph.relations:
+        return graph
+    return KnowledgeGraph.from_ids(
+        graph.heads, graph.relation_ids, graph.tails, entities=graph.entities, relations=names
+    )
 
 
 def _ends(facts: KnowledgeGraph, numbers: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -47,6 +47,8 @@ class Prediction:
     answers: ModelAnswers | None = field(default=None, repr=False, compare=False)
     injected: float | None = None
     """What injected rules add; 0 where they capture it, None where none derives the relation."""
+    plausibility: float | None = None
+    """What links of a whole graph are ranked by; None where one question was asked."""
 
     @property
     def judgement(self) -> Judgement:
@@ -83,6 +85,7 @@ class Prediction:
         """One row of the table."""
         return {
             **self.triple._asdict(),
+            **({} if self.plausibility is None else {"plausibility": self.plausibility}),
             "score": self.score,
             "constraint_score": self.constraint_score,
             "captured": self.captured,
@@ -100,6 +103,8 @@ class Predictions(ArrowFrames):
     rows: tuple[Prediction, ...]
     kinds: tuple[str, ...] = ()
     """Of evidence."""
+    whole_graph: bool = False
+    """Are they links of different questions, each with its plausibility?"""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -115,10 +120,13 @@ class Predictions(ArrowFrames):
         return {"predictions": [_data(row, reasons) for row in self.rows]}
 
     def to_arrow(self) -> pa.Table:
-        """An Arrow table: head, relation, tail, the scores, a column per kind of evidence, confidence, known."""
+        """An Arrow table: head, relation, tail, the scores, a column per kind of evidence, confidence, known.
+
+        Links of a whole graph have their plausibility before the scores.
+        """
         import pyarrow as pa  # noqa: PLC0415 - only for who asks
 
-        numbers = ("score", "constraint_score")
+        numbers = (*self._of_graph, "score", "constraint_score")
         schema = pa.schema(
             [
                 *((name, pa.large_string()) for name in Triple._fields),
@@ -129,6 +137,10 @@ class Predictions(ArrowFrames):
             ]
         )
         return pa.Table.from_pylist([row.row() for row in self.rows], schema=schema)
+
+    @property
+    def _of_graph(self) -> tuple[str, ...]:
+        return ("plausibility",) if self.whole_graph else ()
 
     @property
     def _of_rules(self) -> tuple[str, ...]:
@@ -161,6 +173,7 @@ class Predictions(ArrowFrames):
         sure = any(row.confidence is not None for row in self.rows)
         header = [
             "rank",
+            *self._of_graph,
             "score",
             *(["confidence"] if sure else []),
             "constraint",
@@ -181,9 +194,11 @@ class Predictions(ArrowFrames):
         row = self.rows[place]
         confidence = "-" if row.confidence is None else f"{row.confidence:.3f}"
         scores = (row.constraint_score, *(() if row.injected is None else (row.injected,)))
+        plausible = () if row.plausibility is None else (f"{row.plausibility:.3f}",)
         evidence = [f"{row.evidence[kind]:+.3f}" for kind in self.kinds]
         return [
             str(place + 1),
+            *plausible,
             f"{row.score:.3f}",
             *([confidence] if sure else []),
             *("captured" if score == 0 else f"{score:.3f}" for score in scores),
@@ -214,6 +229,8 @@ def best_places(
 
 
 def check_top(top: int) -> None:
-    """At least one must be asked for."""
+    """A whole number, and at least one."""
+    if not isinstance(top, int | np.integer):
+        raise InputError(f"found top = {top!r}, expected a whole number", hint="give 1 or more")
     if top < 1:
         raise InputError(f"top = {top} asks for no prediction", hint="give 1 or more")

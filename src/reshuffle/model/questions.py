@@ -96,20 +96,15 @@ def question_of(
 
 
 def learned_relation(answers: ModelAnswers, relation: str) -> int:
-    """The id of a relation that the model and the graph know."""
-    found = answers.graph.relations.find(relation)
-    if relation not in answers.relations:
-        if found is None:
-            raise UnknownNameError("relation", relation, answers.relations)
-        raise InputError(
-            f"the model has not learned the relation '{relation}'{did_you_mean(relation, answers.relations)}",
-            hint="ask for a relation of the training facts, or train again with facts of this one",
-        )
-    if found is None:
-        raise InputError(
-            f"the graph has no fact of the relation '{relation}'", hint="ask about a relation of the graph"
-        )
-    return found
+    """The id of a relation that the model knows; the graph need not have a fact of it."""
+    if relation in answers.relations:
+        return answers.graph.relations.id(relation)
+    if relation not in answers.graph.relations:
+        raise UnknownNameError("relation", relation, answers.relations)
+    raise InputError(
+        f"the model has not learned the relation '{relation}'{did_you_mean(relation, answers.relations)}",
+        hint="ask for a relation of the training facts, or train again with facts of this one",
+    )
 
 
 # --- predictions ------------------------------------------------------------------------------------------------
@@ -179,11 +174,30 @@ def explain(answers: ModelAnswers, triple: Triple, *, most: int, side: Side) -> 
         Remark(kind, float(values[answer]), float(values.mean()), _words(answers, kind, question, answer))
         for kind, values in scored.evidence.items()
     )
-    others = np.delete(scored.constraint, [answer, question.anchor])
-    better_than = float((others < scored.constraint[answer]).mean()) if len(others) else 0.0
-    judged = scored.judged(triple, answer)
+    judged, known = scored.judged(triple, answer), bool(facts[answer])
+    learned = not known and answers.follows(question, answer)
     proofs = answers.rule_proofs(triple, most=most) if judged.injected == 0 else ()
-    return Explanation(judged, bool(facts[answer]), sure, met, better_than, found, remarks, proofs)
+    return Explanation(
+        judged,
+        known=known,
+        follows=known or learned or judged.injected == 0,
+        hard=answers.supports.hard,
+        confidence=sure,
+        met=1.0 if learned else met,  # the search for walks may have missed some
+        better_than=_better_than(answers, question, answer, scored.constraint),
+        reasons=found,
+        remarks=remarks,
+        proofs=proofs,
+    )
+
+
+def _better_than(answers: ModelAnswers, question: Question, answer: int, scores: Values) -> float | None:
+    """The share of the others, facts aside, that score less; the channel of a query says nothing about its head."""
+    if answer == question.anchor and not answers.supports.by_slot:
+        return None
+    others = ~question.known(answers.graph)
+    others[[answer, question.anchor]] = False
+    return float((scores[others] < scores[answer]).mean()) if others.any() else 0.0
 
 
 def _asked(answers: ModelAnswers, triple: Triple, side: Side) -> tuple[Question, int]:
@@ -209,6 +223,8 @@ def _words(answers: ModelAnswers, kind: str, question: Question, answer: int) ->
         return _distance(answers, question, answer)
     if kind == "paths":
         return f"how well walks from {answers.graph.entities[question.anchor]} lead there, slot by slot"
+    if kind == "ways":
+        return f"how many of the walks from {answers.graph.entities[question.anchor]} end there"
     return _facts_between(answers.graph, question, answer)
 
 

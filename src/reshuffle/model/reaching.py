@@ -59,10 +59,10 @@ class HeadChannels:
         self, matrices: Tensor, heads: Tensor, relations: Tensor, *, hidden: Tensor | None = None
     ) -> Parts:
         """Constraint score and evidence of every entity as the tail, when some triples (by position) are not there."""
-        states = self.states(matrices, heads, hidden=hidden)
+        states = self._shared_states(matrices, heads, hidden)
         constraint = self._constraint_scores(matrices, states, heads, relations)
         if self.model.path_matrices is not None:
-            states = self.states(self.model.path_matrices(), heads, hidden=hidden)
+            states = self._shared_states(self.model.path_matrices(), heads, hidden)
         evidence = self.model.evidence
         return Parts(
             constraint,
@@ -90,6 +90,17 @@ class HeadChannels:
         return propagate(
             states, matrices, self.messages, num_layers=architecture.num_layers, edge_messages=edges
         )
+
+    def _shared_states(
+        self, matrices: Tensor, heads: Tensor, hidden: Tensor | None
+    ) -> Tensor:  # entity slot query
+        """The same, propagated once for all queries of one head; training seldom has two, and would have to wait."""
+        if torch.is_grad_enabled():
+            return self.states(matrices, heads, hidden=hidden)
+        distinct, places = torch.unique(heads, return_inverse=True)
+        if len(distinct) == len(heads):
+            return self.states(matrices, heads, hidden=hidden)
+        return self.states(matrices, distinct, hidden=hidden).index_select(2, places)
 
     def _constraint_scores(
         self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor
