@@ -90,16 +90,22 @@ class Remark:
 class Explanation:
     """A judgement, the reasons for it, and what the evidence looked at.
 
-    `met` is the share of what the relation asks for that the tail has, and `better_than` the share of the other
-    candidates, but for the entity asked about, that the constraints fit less well; both from 0 to 1. A fact is
-    explained as if it were not there: it is no reason for itself.
+    `follows` is exact: it is a fact, or the rules that the matrices capture, or injected ones, entail it. A judgement
+    with a channel per query, or with random channels, may call more captured. `met` is the share of what the relation
+    asks for that the tail has, and `better_than` the share of the other candidates, but for facts and the entity asked
+    about, that the constraints fit less well; both from 0 to 1. With a channel per query a triple (h, r, h) has no
+    `better_than`: all slots of h are lit from the start, so its score is 0 whatever the facts. A fact is explained as
+    if it were not there: it is no reason for itself.
     """
 
     judgement: Judgement
     known: bool
+    follows: bool
+    hard: bool
+    """Are the matrices hard? Then a triple follows or does not, and there is no support by halves."""
     confidence: float | None
     met: float
-    better_than: float
+    better_than: float | None
     reasons: tuple[Reason, ...]
     remarks: tuple[Remark, ...]
     proofs: tuple[Proof, ...] = ()
@@ -107,17 +113,23 @@ class Explanation:
 
     @property
     def supported(self) -> bool:
-        """Is it a fact, or captured, or do reasons make it fit better than nine of ten others?
+        """Does it follow, or do reasons make it fit a soft model better than nine of ten others that are no facts?
 
         In a soft model something leads almost everywhere, so that there being a reason says little.
         """
-        return self.known or self.judgement.captured or (bool(self.reasons) and self.better_than >= _MOST)
+        return self.follows or self._fits
+
+    @property
+    def _fits(self) -> bool:
+        better_than = 0.0 if self.better_than is None else self.better_than
+        return not self.hard and bool(self.reasons) and better_than >= _MOST
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
             **self.judgement.to_dict(),
             "known": self.known,
+            "follows": self.follows,
             "confidence": self.confidence,
             "met": self.met,
             "better_than": self.better_than,
@@ -132,14 +144,9 @@ class Explanation:
         return reasons_to_mermaid(self.judgement.triple, self.reasons)
 
     def __str__(self) -> str:
-        lines = [_verdict(self)]
-        if not self.reasons:
-            lines.append("nothing else in the graph leads to it" if self.known else "nothing leads to it")
-        else:
-            fit = f"which fits better than {self.better_than:.0%} of the others"
-            lines.append(f"{self.met:.0%} of what the relation asks for is met, {fit}")
+        lines = [_verdict(self), _fit(self) if self.reasons else _without_reasons(self)]
         if not self.supported:
-            lines.append("nothing supports it")
+            lines.append(_too_little(self))
         for proof in self.proofs:
             lines += ["", f"by injected rules:\n{proof}"]
         for number, reason in enumerate(self.reasons, start=1):
@@ -149,12 +156,44 @@ class Explanation:
 
 def _verdict(explanation: Explanation) -> str:
     judged = explanation.judgement
-    parts = [judged.verdict, f"score {judged.score:.3f}"]
+    parts = [_of_constraints(explanation), f"score {judged.score:.3f}"]
     if explanation.confidence is not None:
         parts.append(f"confidence {explanation.confidence:.2f}")
     if explanation.known:
         parts.append("a fact")
     return f"{spelled(judged.triple)}: {', '.join(parts)}"
+
+
+def _of_constraints(explanation: Explanation) -> str:
+    judged = explanation.judgement
+    if judged.captured == explanation.follows or explanation.known:
+        return judged.verdict
+    if judged.captured:
+        return "constraint score 0, but it does not follow"
+    return f"{judged.verdict}, but it follows"
+
+
+def _fit(explanation: Explanation) -> str:
+    met = f"{explanation.met:.0%} of what the relation asks for is met"
+    if explanation.better_than is None:
+        return met
+    return f"{met}, which fits better than {explanation.better_than:.0%} of the others"
+
+
+def _without_reasons(explanation: Explanation) -> str:
+    if explanation.known:
+        return "nothing else in the graph leads to it"
+    if explanation.proofs:
+        return "nothing that was learned leads to it"
+    return "nothing needs to lead to it" if explanation.follows else "nothing leads to it"
+
+
+def _too_little(explanation: Explanation) -> str:
+    if not explanation.reasons:
+        return "nothing supports it"
+    if explanation.hard or explanation.better_than is None:
+        return "too little to count as support: all that the relation asks for would have to be met"
+    return f"too little to count as support: it would have to fit better than {_MOST:.0%} of the others"
 
 
 def reasons_to_mermaid(triple: tuple[str, str, str], reasons: Sequence[Reason]) -> str:

@@ -37,15 +37,19 @@ def steps_from(
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
-def layers_between(head, left, starts, relations, tails, edges, matrices, num_identities, num_layers, hidden):
-    """Z^(0), ..., Z^(m) in the channel of one head, where it can still matter: `left` is the way to the tail.
+def layers_between(
+    head, begun, left, starts, relations, tails, edges, matrices, num_identities, num_layers, hidden
+):
+    """Z^(0), ..., Z^(m) in one channel of a head, where it can still matter: `left` is the way to the tail.
+
+    `begun` [slot] is what the head has before the first layer.
 
     A message is sent again only when its head has changed, so that the first layers cost next to nothing.
     """
     num_entities, num_slots = len(starts) - 1, matrices.shape[1]
     half = len(edges) // 2
     layers = np.zeros((num_layers + 1, num_entities, num_slots), np.float32)
-    layers[0, head] = 1
+    layers[0, head] = begun
     changed = np.zeros(num_entities, np.bool_)
     changed[head] = True
     message = np.empty(num_slots, np.float32)
