@@ -136,6 +136,10 @@ def test_settings_from_toml(tmp_path: Path) -> None:
         ("num_slots = true", "setting 'num_slots' is True; it must be of type int"),
         ('initial = "bit"', "setting 'initial' is 'bit'; it must be one of bits, official"),
         ("num_slots 25", "not TOML: "),
+        ("symmetric = 5", "setting 'symmetric' is 5; it must be a list of names"),
+        ('symmetric = "r"', "setting 'symmetric' is 'r'; it must be a list of names"),
+        ("symmetric = [5]", "setting 'symmetric' is [5]; it must be a list of names"),
+        ('evidence = ["unary", "path"]', "setting 'evidence' names 'path'; it must be of unary, proximity, "),
     ],
 )
 def test_bad_settings_files(text: str, message: str, tmp_path: Path) -> None:
@@ -164,6 +168,12 @@ def test_settings_that_make_no_sense_are_refused(name: str, value: float, wanted
     with pytest.raises(ReshuffleError) as caught:
         Settings().changed(**{name: value})
     assert str(caught.value) == f"setting '{name}' is {value!r}; it must be {wanted}"
+
+
+def test_settings_print_as_the_nearest_recipe_and_what_is_changed() -> None:
+    assert str(Settings()) == "recipe 'paper'"
+    assert str(Settings().changed(margin=2.0)) == "recipe 'paper', margin=2.0"
+    assert str(Settings.of("best", initial="bits")) == "recipe 'best', initial='bits'"
 
 
 def test_ranges_are_of_settings_that_exist() -> None:

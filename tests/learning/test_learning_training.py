@@ -6,6 +6,7 @@ import csv
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from functools import cache
@@ -15,20 +16,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from reshuffle.errors import InputError, ReshuffleError, UnknownNameError
+from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle, chosen_device
 from reshuffle.learning.examples import examples_of
+from reshuffle.learning.interrupts import interrupts_held_back
+from reshuffle.learning.logs import TrainingLog
 from reshuffle.learning.running import CHECKPOINT, progress_note, run_training
 from reshuffle.learning.training import Trainer
+from reshuffle.rules import parse_rules
 from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from reshuffle.kg.benchmarks import InductiveBenchmark
+    from reshuffle.learning.training import Epoch
     from reshuffle.progress import Report
 
 TINY = {
@@ -202,6 +207,63 @@ def test_isolated_entities_and_relations_without_facts() -> None:
     assert learned.sum() == len(fitted.relations) < len(split.facts.relations)
 
 
+def test_triples_are_taken_where_a_graph_is() -> None:
+    valid = [("p0", "grandparent", "p3")]
+    plain = model(max_epochs=1).fit(list(FACTS), valid=valid)
+    graph = model(max_epochs=1).fit(KnowledgeGraph(FACTS), valid=KnowledgeGraph(valid))
+    assert plain.history == graph.history
+    triple = ("p0", "parent", "p1")
+    judged = [one.judge(*triple).score for one in (plain.on(tuple(FACTS)), graph.on(FACTS))]
+    assert judged[0] == pytest.approx(judged[1])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            "facts.tsv",
+            r"found 'facts.tsv', expected a graph or triples .*\n  hint: reshuffle.kg.read_graph\(path\)",
+        ),
+        (Path("facts.tsv"), r"expected a graph or triples .*\n  hint: reshuffle.kg.read_graph\(path\)"),
+        (5, r"found 5, expected a graph or triples of names: \(head, relation, tail\)\n  hint: "),
+        ([("a", "b")], r"found \('a', 'b'\), expected a triple of names"),
+    ],
+)
+def test_what_is_no_graph_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        model().fit(given)
+    with pytest.raises(InputError, match=message):
+        model().fit(FACTS, valid=given)
+    with pytest.raises(InputError, match=message):
+        model(max_epochs=0).fit(FACTS).on(given)
+
+
+def test_a_benchmark_in_place_of_its_parts_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"^found a InductiveBenchmark, expected a graph\n  hint: give its .train$"
+    ):
+        model().fit(families())  # type: ignore[arg-type] - the slip
+    fitted = model(max_epochs=0).fit(FACTS)
+    with pytest.raises(InputError, match=r"hint: give its .test.facts$"):
+        fitted.on(families())  # type: ignore[arg-type] - the slip
+    with pytest.raises(InputError, match=r"^found a GraphSplit, expected a graph\n  hint: give its .facts$"):
+        fitted.on(families().test)  # type: ignore[arg-type] - the slip
+
+
+def test_an_estimator_says_what_it_is(tmp_path: Path) -> None:
+    one = Reshuffle(num_slots=3, num_layers=2, max_epochs=1, epoch_steps=2, device="cpu")
+    settings = "recipe 'best', num_slots=3, num_layers=2, epoch_steps=2, max_epochs=1"
+    assert repr(one).replace("max_epochs=1, epoch_steps=2", "epoch_steps=2, max_epochs=1") == (
+        f"<Reshuffle: {settings}; not trained>"
+    )
+    one.fit(FACTS, inject=parse_rules("parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)"))
+    assert repr(one).endswith("; trained for 1 epoch on 2 relations, 1 injected rule>")
+    one.save(tmp_path)
+    assert repr(Reshuffle.load(tmp_path, device="cpu")) == repr(one)
+    given = Reshuffle.from_constraints(one.harden(), device="cpu")
+    assert repr(given).endswith("; of given constraints on 2 relations>")
+
+
 def test_training_on_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="there are no triples to train on"):
         model().fit(KnowledgeGraph())
@@ -237,9 +299,8 @@ def test_symmetric_relations_are_given_by_name() -> None:
     assert torch.equal(rows[number], rows[number + 2])
     constraints = fitted.harden()
     assert constraints.source_of("parent").tolist() == constraints.source_of("parent^-1").tolist()
-    with pytest.raises(
-        UnknownNameError, match="unknown relation in 'symmetric' 'parents'; did you mean 'parent'"
-    ):
+    message = r"^setting 'symmetric' names an unknown relation 'parents'; did you mean 'parent' or"
+    with pytest.raises(ReshuffleError, match=message):
         model(symmetric=["parents"]).fit(FACTS)
 
 
@@ -391,6 +452,57 @@ def _epochs(directory: Path) -> int:
         return len((directory / "log.csv").read_text(encoding="utf-8").splitlines()) - 1
     except FileNotFoundError:
         return 0
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_waits_until_an_epoch_is_written_down(
+    ctrl_c: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TensorBoard's thread would wait for what it was half given, and the training would never end."""
+    write, close = TrainingLog.write, TrainingLog.close
+
+    def interrupted_write(log: TrainingLog, epoch: Epoch, seconds: float) -> None:
+        if epoch.number == 2:
+            ctrl_c()
+        write(log, epoch, seconds)
+
+    def interrupted_close(log: TrainingLog) -> None:
+        ctrl_c()  # the second one of an impatient user
+        close(log)
+        closed.append(log)
+
+    closed: list[TrainingLog] = []
+    monkeypatch.setattr(TrainingLog, "write", interrupted_write)
+    monkeypatch.setattr(TrainingLog, "close", interrupted_close)
+    with pytest.raises(KeyboardInterrupt):
+        model().fit(FACTS, directory=tmp_path)
+    assert [row["epoch"] for row in log_of(tmp_path)] == ["1", "2"]
+    assert (tmp_path / CHECKPOINT).exists()  # of epoch 2, which looked
+    assert len(closed) == 1
+    with pytest.raises(KeyboardInterrupt):
+        ctrl_c()  # as before
+
+
+def test_interrupts_are_held_back_in_the_main_thread_only(ctrl_c: Callable[[], None]) -> None:
+    def held_back() -> None:
+        with interrupts_held_back():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    seen: list[Any] = []
+    elsewhere = threading.Thread(target=held_back)
+    elsewhere.start()
+    elsewhere.join()
+    held_back()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    held_back()
+    assert [one is signal.default_int_handler for one in seen] == [True, False, False]
+    assert seen[2] == signal.SIG_IGN
 
 
 # --- trouble ----------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.examples import examples_of, numbers_of
+from reshuffle.learning.given import as_facts, as_graph
 from reshuffle.learning.injection import injection_of, starting_points
 from reshuffle.learning.running import run_training
 from reshuffle.learning.settings import Settings
@@ -29,6 +30,7 @@ from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import SILENT
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks.splits import GraphSplit
+    from reshuffle.learning.given import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training import Epoch, History
@@ -91,11 +94,24 @@ class Reshuffle:
             )
         return self._model
 
+    def __repr__(self) -> str:
+        return f"<Reshuffle: {self.settings}; {self._state()}>"
+
+    def _state(self) -> str:
+        if self._model is None:
+            return "not trained"
+        epochs = self.summary().get("epochs")
+        made = "of given constraints" if epochs is None else f"trained for {counted(epochs, 'epoch')}"
+        rules = None if self.injection is None else counted(len(self.injection.rules.taken), "injected rule")
+        return ", ".join(
+            [f"{made} on {counted(len(self.relations), 'relation')}", *([rules] if rules else [])]
+        )
+
     def fit(  # noqa: PLR0913 - all but the data are options by name
         self,
-        facts: KnowledgeGraph | GraphSplit,
+        facts: Triples | GraphSplit,
         *,
-        valid: KnowledgeGraph | None = None,
+        valid: Triples | None = None,
         inject: RuleBase | None = None,
         inject_mode: InjectMode = "frozen",
         inject_slots: int | None = None,
@@ -115,8 +131,8 @@ class Reshuffle:
         )
         seed = self.settings.training.seed
         graph, data = examples_of(
-            facts,
-            valid,
+            as_facts(facts),
+            None if valid is None else as_graph(valid),
             seed=seed,
             symmetric=self.settings.architecture.symmetric,
             also=() if self.injection is None else self.injection.rules.relations,
@@ -152,9 +168,7 @@ class Reshuffle:
         self.calibration = fit_calibration(self.on(graph), trainer.data.valid)
         return self
 
-    def on(
-        self, graph: KnowledgeGraph, *, seed: int | None = None, initial: Kind | None = None
-    ) -> ModelAnswers:
+    def on(self, graph: Triples, *, seed: int | None = None, initial: Kind | None = None) -> ModelAnswers:
         """The model's answers about a graph, of the same relations and any entities.
 
         `initial`: another kind of initial states than in training; "private" answers without chance. Other kinds have
@@ -163,7 +177,7 @@ class Reshuffle:
         return ModelAnswers(
             self.model,
             self.relations,
-            graph,
+            as_graph(graph),
             seed=self.settings.training.seed if seed is None else seed,
             training_types=self._types,
             initial=initial,

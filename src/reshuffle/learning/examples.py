@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import InputError, UnknownNameError
+from reshuffle.errors import InputError, ReshuffleError, did_you_mean
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.kg.benchmarks.splits import GraphSplit
 from reshuffle.learning.training import TrainingData
@@ -49,10 +49,11 @@ def examples_of(
 
 
 def numbers_of(names: Sequence[str], relations: Sequence[str]) -> tuple[int, ...]:
-    """Positions of relations given by name."""
+    """Positions of the relations that the setting `symmetric` names."""
     for name in names:
         if name not in relations:
-            raise UnknownNameError("relation in 'symmetric'", name, relations)
+            near = did_you_mean(name, relations)
+            raise ReshuffleError(f"setting 'symmetric' names an unknown relation '{name}'{near}")
     return tuple(relations.index(name) for name in names)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.files import made_directory
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
+from reshuffle.learning.interrupts import interrupts_held_back
 from reshuffle.learning.logs import TrainingLog
 from reshuffle.learning.memory import keep_freed_memory, memory_in_use
 from reshuffle.learning.ranges import check_trainable
@@ -47,7 +48,8 @@ def run_training(
             for epoch in trainer.epochs():
                 seconds, started = time.perf_counter() - started, time.perf_counter()
                 if keeper is not None:
-                    keeper.keep(epoch, seconds)
+                    with interrupts_held_back():
+                        keeper.keep(epoch, seconds)
                 report(1, note := progress_note(trainer, epoch))
                 told = f"{note}, "
                 after_epoch(epoch)
@@ -57,7 +59,8 @@ def run_training(
             raise
         finally:
             if keeper is not None:
-                keeper.close()
+                with interrupts_held_back():
+                    keeper.close()
 
 
 def progress_note(trainer: Trainer, epoch: Epoch) -> str:

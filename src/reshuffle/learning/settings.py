@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
 from reshuffle.learning.ranges import check_range
-from reshuffle.learning.recipes import recipe_changes
+from reshuffle.learning.recipes import RECIPES, recipe_changes
 from reshuffle.learning.training import TrainingSettings
 from reshuffle.model.reshuffle import Architecture
 
@@ -17,6 +17,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,22 @@ class Settings:
                 )
         return Settings(architecture, training)
 
+    def __str__(self) -> str:
+        """The nearest recipe, and what is changed on it.
+
+        >>> print(Settings.of("best", num_slots=16, seed=2))
+        recipe 'best', num_slots=16, seed=2
+        """
+        changes = {recipe: self._changes_on(recipe) for recipe in RECIPES}
+        recipe = min(RECIPES, key=lambda name: len(changes[name]))
+        return ", ".join(
+            [f"recipe '{recipe}'", *(f"{name}={value!r}" for name, value in changes[recipe].items())]
+        )
+
+    def _changes_on(self, recipe: str) -> dict[str, Any]:
+        base = Settings.of(recipe).to_dict()
+        return {name: value for name, value in self.to_dict().items() if value != base[name]}
+
     def to_dict(self) -> dict[str, Any]:
         """Flat: name to value."""
         return {
@@ -89,10 +108,22 @@ def _checked(part: type, name: str, value: Any) -> Any:
     if choices and all(isinstance(choice, str) for choice in choices):
         if value not in choices:
             raise ReshuffleError(f"setting '{name}' is {value!r}; it must be one of {', '.join(choices)}")
-    elif type(value) is not (tuple if choices else expected):
+    elif choices:
+        _check_names(name, value, get_args(choices[0]))
+    elif type(value) is not expected:
         raise ReshuffleError(f"setting '{name}' is {value!r}; it must be of type {expected.__name__}")
     check_range(name, value)
     return value
+
+
+def _check_names(name: str, value: Any, known: Sequence[str]) -> None:
+    """Several names; `known` are those there are, where not every name will do."""
+    if type(value) is not tuple or not all(isinstance(one, str) for one in value):
+        shown = list(value) if isinstance(value, tuple) else value
+        raise ReshuffleError(f"setting '{name}' is {shown!r}; it must be a list of names")
+    for one in value:
+        if known and one not in known:
+            raise ReshuffleError(f"setting '{name}' names {one!r}; it must be of {', '.join(known)}")
 
 
 def read_settings(path: str | Path, base: Settings | None = None) -> Settings:
