@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from reshuffle.cli.main import main
+from reshuffle.learning.training import Trainer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +114,93 @@ def test_bad_arguments(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--inject-mode", "frozen"], "--inject-mode needs --inject RULES"),
+        (["--inject-mode", "refine", "--inject-slots", "4"], "--inject-mode needs --inject RULES"),
+        (["--inject-slots", "4"], "--inject-slots needs --inject RULES"),
+        (["--inject", "some.rules", "--inject-slots", "0"], "--inject-slots: at least one"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    options: list[str], message: str, facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["train", facts, "-o", str(tmp_path / "model"), *options])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_rules_that_do_not_fit_end_the_training(
+    facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "my.rules"
+    rules.write_text("bornIn(X, Y) -> livesIn(X, Y)\n", encoding="utf-8")
+    command = ["train", facts, "-o", str(tmp_path / "model"), "--inject", str(rules), *settings()]
+    assert main([*command, "--inject-slots", "1"]) == 2
+    assert capsys.readouterr().err == (
+        "the rule cannot be injected\n"
+        "  bornIn(X, Y) -> livesIn(X, Y): 3 slots would be needed with it, and there are 1\n"
+        "  hint: allow more slots (--inject-slots, num_slots), or give other rules\n"
+    )
+    assert not (tmp_path / "model").exists()
+
+
+def test_an_interrupt_before_the_first_checkpoint_says_that_there_is_none(
+    facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", facts, "-o", str(tmp_path / "model"), "--recipe", "paper"]
+    before = Trainer._epoch
+
+    def interrupted(trainer: Trainer, number: int) -> float:
+        if number == 2:
+            raise KeyboardInterrupt
+        return before(trainer, number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "_epoch", interrupted)
+        assert main([*command, *settings("look_every=2")]) == 130
+        assert capsys.readouterr().err == (
+            "there is no checkpoint yet: the same command starts anew\ninterrupted\n"
+        )
+        assert main([*command, *settings("look_every=1")]) == 130
+        assert capsys.readouterr().err == (
+            "the same command with --resume goes on from the last checkpoint\ninterrupted\n"
+        )
+
+
+def test_after_ctrl_c_the_result_is_that_of_an_uninterrupted_run(
+    facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut, whole = tmp_path / "cut", tmp_path / "whole"
+    long = settings("max_epochs=150", "look_every=2", "patience=1000")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "reshuffle", "train", facts, "-o", str(cut), "--recipe", "paper", *long],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while running.poll() is None and epochs(cut) < 5:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said == "the same command with --resume goes on from the last checkpoint\ninterrupted\n"
+    assert 5 <= epochs(cut) < 150
+    assert not (cut / "model.safetensors").exists()
+    assert main(["train", facts, "-o", str(cut), "--recipe", "paper", *long, "--resume"]) == 0
+    assert main(["train", facts, "-o", str(whole), "--recipe", "paper", *long]) == 0
+    assert capsys.readouterr().err == ""
+    for file in ("model.safetensors", "settings.toml"):
+        assert (cut / file).read_bytes() == (whole / file).read_bytes()
+
+
+def epochs(directory: Path) -> int:
+    log = directory / "log.csv"
+    return len(log.read_text(encoding="utf-8").splitlines()) - 1 if log.exists() else 0
+
+
 def test_a_directory_that_is_no_model(facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(tmp_path), "--facts", facts, "--queries", facts]) == 2
     assert "not a model directory: it has no settings.toml" in capsys.readouterr().err
@@ -154,6 +244,45 @@ def test_search(facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     (trial,) = json.loads(capsys.readouterr().out)["trials"]
     assert set(trial) == {"num_layers", "num_slots", "num_channels", "margin", "learning_rate", "hits@10"}
     assert (tmp_path / "search" / "best.toml").exists()
+
+
+def test_settings_that_are_given_are_not_searched(
+    facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "a.toml"
+    config.write_text('recipe = "paper"\nmargin = 0.75\n', encoding="utf-8")
+    out = tmp_path / "search"
+    command = ["search", facts, "-o", str(out), "--trials", "1", "--config", str(config), "--json"]
+    assert main([*command, *settings("max_epochs=1", "num_negatives=1")]) == 0
+    shown = capsys.readouterr()
+    (trial,) = json.loads(shown.out)["trials"]
+    assert set(trial) == {"learning_rate", "hits@10"}
+    assert shown.err.splitlines()[:2] == [
+        "num_layers = 2 is given, and not searched",
+        "num_slots = 3 is given, and not searched",
+    ]
+    best = (out / "best.toml").read_text(encoding="utf-8")
+    assert "num_slots = 3\n" in best and "margin = 0.75\n" in best
+
+
+def test_a_search_that_has_nothing_to_choose_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = write(tmp_path / "one.tsv", FACTS[:1])
+    assert main(["search", one, "-o", str(tmp_path / "search"), "--trials", "1"]) == 2
+    assert capsys.readouterr().err == (
+        "there are no validation triples to choose by\n"
+        "  hint: a tenth of the facts is held out; give at least ten, or a benchmark\n"
+    )
+
+
+def test_an_interrupted_search_says_how_to_go_on(
+    facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_arguments: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "_epoch", interrupted)
+    assert main(["search", facts, "-o", str(tmp_path / "search"), "--trials", "1"]) == 130
+    assert capsys.readouterr().err == "the same command goes on with the trial that it was at\ninterrupted\n"
 
 
 @pytest.mark.parametrize("verb", [["train", "families"], ["search", "families"]])

@@ -7,14 +7,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.benchmarks.splits import GraphSplit
 from reshuffle.learning import search
 from reshuffle.learning.search import RANGES, Search, Trial
 from reshuffle.learning.settings import Settings, read_settings
+from reshuffle.learning.training import Trainer
 
 FACTS = KnowledgeGraph([(f"p{n}", "r", f"p{n + 1}") for n in range(20)])
 QUICK = Settings().changed(max_epochs=1, num_negatives=2)
@@ -100,6 +103,91 @@ def test_a_search_with_other_settings_is_refused(tmp_path: Path) -> None:
         Search(FACTS, QUICK.changed(max_epochs=2), tmp_path, device="cpu").run(2)
 
 
-def test_without_validation_triples_there_is_nothing_to_choose_by(tmp_path: Path) -> None:
-    with pytest.raises(ReshuffleError, match="no validation triples to choose by"):
-        Search(KnowledgeGraph([("a", "r", "b")]), QUICK, tmp_path, device="cpu").run(1)
+def test_a_search_on_other_triples_is_refused(tmp_path: Path) -> None:
+    Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+    others = KnowledgeGraph([(f"p{n}", "r", f"p{n + 2}") for n in range(20)])
+    with pytest.raises(InputError) as caught:
+        Search(others, QUICK, tmp_path, device="cpu").run(2)
+    assert str(caught.value) == (
+        f"{tmp_path}: this search was started with other triples\n"
+        "  hint: give the facts it was started with, or start anew in another directory"
+    )
+    again = KnowledgeGraph(list(FACTS))
+    assert len(Search(again, QUICK, tmp_path, device="cpu").run(2)) == 2
+
+
+def test_a_search_with_other_validation_triples_is_refused(tmp_path: Path) -> None:
+    one, other = (
+        GraphSplit(FACTS, KnowledgeGraph([("p1", "r", tail)]), KnowledgeGraph()) for tail in ("p3", "p4")
+    )
+    Search(one, QUICK, tmp_path, device="cpu").run(1)
+    with pytest.raises(InputError, match="this search was started with other triples"):
+        Search(other, QUICK, tmp_path, device="cpu").run(2)
+
+
+@pytest.mark.parametrize(
+    ("facts", "changes", "message"),
+    [
+        (
+            [("a", "r", "b")],
+            {},
+            "no validation triples to choose by\n  hint: a tenth of the facts is held out",
+        ),
+        (FACTS, {"max_epochs": 0}, "setting 'max_epochs' is 0; it must be at least 1 to search"),
+        (FACTS, {"initial": "private"}, "private initial states cannot be trained with"),
+        (FACTS, {"num_slots": 0}, "setting 'num_slots' is 0; it must be at least 1 to train"),
+        (FACTS, {"symmetric": ["s"]}, "unknown relation"),
+    ],
+)
+def test_what_no_trial_could_do_is_refused_before_there_is_a_journal(
+    facts: Any, changes: dict[str, Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ReshuffleError, match=message):
+        Search(KnowledgeGraph(facts), QUICK.changed(**changes), tmp_path / "new", device="cpu").run(1)
+    assert capsys.readouterr().err == ""
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_interrupted_trial_is_taken_up_again_and_nothing_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "_epoch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+    assert capsys.readouterr().err == ""
+    (started,) = (path.name for path in tmp_path.iterdir() if path.is_dir())
+    found = Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+    assert [search._name(trial.values) for trial in found] == [started]
+
+
+def interrupt(*_arguments: object) -> float:
+    raise KeyboardInterrupt
+
+
+def test_a_setting_that_is_given_is_not_searched(tmp_path: Path) -> None:
+    said: list[str] = []
+    settings = QUICK.changed(num_slots=5, max_epochs=2)
+    fixed = Search(
+        FACTS, settings, tmp_path, fixed=["num_slots", "max_epochs"], device="cpu", notes=said.append
+    )
+    trials = fixed.run(2)
+    assert said[0] == "num_slots = 5 is given, and not searched"
+    assert list(fixed.ranges) == ["margin"]
+    assert [set(trial.to_dict()) for trial in trials] == [{"margin", "hits@10"}] * 2
+    assert read_settings(tmp_path / "best.toml") == settings.changed(**trials[0].values)
+    with pytest.raises(InputError, match=r"other settings: num_slots = 5 \(now searched\)\n"):
+        Search(FACTS, settings, tmp_path, device="cpu").run(3)
+    with pytest.raises(InputError, match=r"other settings: num_slots = 5 \(now 6\)\n"):
+        Search(FACTS, settings.changed(num_slots=6), tmp_path, fixed=["num_slots"], device="cpu").run(3)
+
+
+def test_a_setting_cannot_be_fixed_later(tmp_path: Path) -> None:
+    Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+    with pytest.raises(InputError, match=r"other settings: num_slots = searched \(now 3\)\n"):
+        Search(FACTS, QUICK.changed(num_slots=3), tmp_path, fixed=["num_slots"], device="cpu").run(2)
+
+
+def test_there_must_be_something_to_search(tmp_path: Path) -> None:
+    with pytest.raises(ReshuffleError, match="nothing to search: num_slots, margin are all given\n  hint: "):
+        Search(FACTS, QUICK, tmp_path, fixed=["margin", "num_slots"], device="cpu").run(1)

@@ -4,6 +4,7 @@ reshuffle search WN18RR-v1 -o search --trials 20
 reshuffle train WN18RR-v1 -o model --config search/best.toml
 
 The same command again goes on where it was cut off, or with more trials; best.toml holds the best settings so far.
+A setting that is given, by --set or in a file, is the same in all trials and is not searched.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.console import table
-from reshuffle.cli.train import add_settings_options, facts_of, settings_of
+from reshuffle.cli.train import add_settings_options, facts_of, given_settings, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Search, and print the trials, best first."""
-    from reshuffle.learning.search import METRIC, RANGES, Search  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.learning.search import METRIC, Search  # noqa: PLC0415 - verbs import when they run
 
     if arguments.trials < 1:
         arguments.usage_error("--trials: at least one")
@@ -43,13 +44,19 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         facts_of(arguments.facts, console),
         settings_of(arguments, recipe="paper"),
         Path(arguments.output),
+        fixed=given_settings(arguments),
         device=arguments.device,
         notes=console.message,
     )
-    trials = search.run(arguments.trials, progress=console.progress)
-    rows = [[*(trial.values[name] for name in RANGES), trial.score] for trial in trials]
+    try:
+        trials = search.run(arguments.trials, progress=console.progress)
+    except KeyboardInterrupt:
+        console.message("the same command goes on with the trial that it was at")
+        raise
+    rows = [[*(trial.values[name] for name in search.ranges), trial.score] for trial in trials]
     best = f"{Path(arguments.output) / 'best.toml'} holds the best settings"
     console.result(
-        f"{table([*RANGES, METRIC], rows)}\n\n{best}", {"trials": [trial.to_dict() for trial in trials]}
+        f"{table([*search.ranges, METRIC], rows)}\n\n{best}",
+        {"trials": [trial.to_dict() for trial in trials]},
     )
     return 0

@@ -44,7 +44,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--inject-mode",
         choices=["frozen", "refine"],
-        default="frozen",
         help="frozen: in a block of their own that never changes (default); refine: as the start of what is learned",
     )
     parser.add_argument(
@@ -54,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
     )
     add_settings_options(parser)
+    parser.set_defaults(usage_error=parser.error)
 
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +80,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Train, save, report."""
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - verbs import when they run
 
+    _check_options(arguments)
     settings = settings_of(arguments)
     facts = facts_of(arguments.facts, console)
     model = Reshuffle(settings, device=arguments.device)
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             facts,
             valid=_valid(arguments, console),
             inject=_rules(arguments, console),
-            inject_mode=arguments.inject_mode,
+            inject_mode=arguments.inject_mode or "frozen",
             inject_slots=arguments.inject_slots,
             directory=arguments.output,
             resume=arguments.resume,
@@ -97,11 +98,27 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             after_epoch=lambda epoch: _tell(epoch, console),
         )
     except KeyboardInterrupt:
-        console.message("the same command with --resume goes on from the last checkpoint")
+        console.message(_way_on(Path(arguments.output)))
         raise
     model.save(arguments.output)
     _report(model, arguments.output, console)
     return 0
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    if arguments.inject_slots is not None and arguments.inject_slots < 1:
+        arguments.usage_error("--inject-slots: at least one")
+    for name in ("mode", "slots"):
+        if arguments.inject is None and getattr(arguments, f"inject_{name}") is not None:
+            arguments.usage_error(f"--inject-{name} needs --inject RULES")
+
+
+def _way_on(directory: Path) -> str:
+    from reshuffle.learning.running import CHECKPOINT  # noqa: PLC0415
+
+    if (directory / CHECKPOINT).exists():
+        return "the same command with --resume goes on from the last checkpoint"
+    return "there is no checkpoint yet: the same command starts anew"
 
 
 def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Settings:
@@ -111,6 +128,14 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
     base = Settings.of(arguments.recipe or recipe)
     settings = read_settings(arguments.config, base) if arguments.config else base
     return settings.changed(**dict(map(setting_from_text, arguments.changes)))
+
+
+def given_settings(arguments: argparse.Namespace) -> list[str]:
+    """The names of the settings that a file or `--set` gives; those of a recipe are not meant one by one."""
+    from reshuffle.learning.settings import setting_from_text, settings_in  # noqa: PLC0415
+
+    in_file = settings_in(arguments.config) if arguments.config else {}
+    return [*in_file, *(name for name, _ in map(setting_from_text, arguments.changes))]
 
 
 def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:

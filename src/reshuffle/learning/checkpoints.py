@@ -42,7 +42,7 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
     notes = {
         "version": VERSION,
         "settings": json.dumps(_settings(trainer)),
-        "data": _fingerprint(trainer.data),
+        "data": fingerprint(trainer.data),
         "injected": _injected(trainer),
         "patience": json.dumps(asdict(trainer.patience)),
         "history": json.dumps(trainer.history.to_dict()),
@@ -71,7 +71,8 @@ def _settings(trainer: Trainer) -> list[dict[str, Any]]:
     return [asdict(trainer.model.architecture), asdict(trainer.settings)]
 
 
-def _fingerprint(data: TrainingData) -> str:
+def fingerprint(data: TrainingData) -> str:
+    """What tells the triples of a training, those to stop by included, from others."""
     digest = hashlib.sha256(f"{data.num_entities} {data.num_relations} {data.symmetric}".encode())
     for triples in (data.triples, data.valid):
         digest.update(triples.tobytes())
@@ -110,7 +111,7 @@ def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
             place=place,
             hint="give the rules it was started with (--inject), or start anew in another directory",
         )
-    if notes.get("data", _fingerprint(trainer.data)) != _fingerprint(trainer.data):
+    if notes.get("data", fingerprint(trainer.data)) != fingerprint(trainer.data):
         raise InputError(
             "this checkpoint was made with other triples",
             place=place,

@@ -41,6 +41,7 @@ _STRENGTH = 6.0  # added to the logits that rules choose: with 32 slots, such a 
 _NODES_PER_SLOT = 50  # rule graphs are built larger than they end up
 _MOST_BUILDS = 60  # rule graphs that are built to find out what fits into the slots
 _SHOWN = 10
+_REASONS = 3  # named where no rule could be taken
 
 
 @dataclass(frozen=True)
@@ -202,15 +203,46 @@ def injection_of(
 ) -> tuple[Injection | None, Settings]:
     """The rules that a model with such settings can be given, and the settings, changed where the rules ask for it."""
     if rules is None:
+        _check_nothing_is_asked(mode, slots)
         return None, settings
+    _check_rules(rules)
     _check(mode, settings.architecture, slots)
     room = DEFAULT_SLOTS if mode == "frozen" else settings.architecture.num_slots
     injection = Injection(choose_rules(rules, slots=room if slots is None else slots), mode)
+    if not len(injection.rules.taken):
+        raise ReshuffleError(_why_none(injection.rules))
     notes(str(injection.rules))
     if injection.needs_identity and not settings.architecture.identity:
         notes("the relation eq is switched on (identity = true): the constraints of these rules use it")
         settings = settings.changed(identity=True)
     return injection, settings
+
+
+def _check_nothing_is_asked(mode: str, slots: int | None) -> None:
+    """How to inject is nothing to say where nothing is injected: the rules may have been forgotten."""
+    if mode != "frozen" or slots is not None:
+        raise ReshuffleError(
+            "inject_mode and inject_slots say how rules are injected, and there are none\n  hint: give inject=rules"
+        )
+
+
+def _check_rules(rules: object) -> None:
+    if not isinstance(rules, RuleBase):
+        raise ReshuffleError(
+            f"rules to inject must be a RuleBase, found {type(rules).__name__}\n"
+            "  hint: reshuffle.parse_rules(text), or reshuffle.rules.read_rules(path) for a file"
+        )
+    if not len(rules):
+        raise ReshuffleError("there are no rules to inject\n  hint: give at least one, or do without")
+
+
+def _why_none(rules: ChosenRules) -> str:
+    """Rules were asked for, so that a training without any would not be what was meant."""
+    lines = [f"{'the rule cannot' if len(rules.left_out) == 1 else 'none of the rules can'} be injected"]
+    lines += [f"  {one}" for one in rules.left_out[:_REASONS]]
+    if len(rules.left_out) > _REASONS:
+        lines.append(f"  and {len(rules.left_out) - _REASONS:,} more")
+    return "\n".join([*lines, "  hint: allow more slots (--inject-slots, num_slots), or give other rules"])
 
 
 def _check(mode: str, architecture: Architecture, slots: int | None) -> None:

@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError, MissingPackageError, Place, ReshuffleError
 from reshuffle.kg.files import made_directory, written_whole
+from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.examples import examples_of
+from reshuffle.learning.ranges import check_trainable
 from reshuffle.learning.storage import to_toml
-from reshuffle.learning.training import DivergedError
+from reshuffle.learning.training import DivergedError, check_settings
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks.splits import GraphSplit
     from reshuffle.learning.settings import Settings
+    from reshuffle.learning.training import TrainingData
     from reshuffle.progress import Progress
 
 RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {
@@ -53,27 +57,66 @@ class Trial:
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched, with what base settings, and where its files are."""
+    """What is searched, with what base settings, and where its files are.
+
+    `fixed` names settings that are as the base settings have them, in every trial.
+    """
 
     facts: KnowledgeGraph | GraphSplit
     settings: Settings
     directory: Path
+    fixed: Collection[str] = ()
     device: str = "auto"
     notes: Callable[[str], None] = lambda _text: None
 
+    @property
+    def ranges(self) -> dict[str, tuple[int, ...] | tuple[float, ...]]:
+        """What is searched."""
+        return {name: choices for name, choices in RANGES.items() if name not in self.fixed}
+
     def run(self, num_trials: int, *, progress: Progress = SILENT) -> list[Trial]:
         """Run until there are `num_trials` finished trials, those of earlier runs counted; best first."""
+        self._check()
         study = self._study()
         with progress("searching", total=num_trials, unit="trial") as report:
             report(len(_finished(study)))
             while len(_finished(study)) < num_trials:
-                study.optimize(self._objective, n_trials=1)
+                # Not study.optimize: it would print every error, and call an interrupted trial a failed one.
+                trial = study.ask()
+                study.tell(trial, self._score(trial))
                 report(1)
         trials = sorted(_finished(study), key=lambda trial: -trial.score)
         self._keep_best(trials[0])
         return trials
 
+    def _check(self) -> None:
+        """Refuse what no trial could do, before there is a journal; and say what is not searched."""
+        if not self.ranges:
+            raise ReshuffleError(
+                f"there is nothing to search: {', '.join(RANGES)} are all given\n"
+                "  hint: leave out what is to be searched, or use train"
+            )
+        check_settings(self.settings.architecture, self.settings.training)
+        check_trainable(self.settings.architecture.num_slots)
+        if not self.settings.training.max_epochs:
+            raise ReshuffleError("setting 'max_epochs' is 0; it must be at least 1 to search")
+        given = {name: value for name, value in self.settings.to_dict().items() if name in self.fixed}
+        for name in (name for name in RANGES if name in given):
+            self.notes(f"{name} = {given[name]} is given, and not searched")
+
+    def _data(self) -> TrainingData:
+        """What every trial trains on."""
+        seed, symmetric = self.settings.training.seed, self.settings.architecture.symmetric
+        _, data = examples_of(self.facts, None, seed=seed, symmetric=symmetric)
+        if not len(data.valid):
+            raise ReshuffleError(
+                "there are no validation triples to choose by\n"
+                "  hint: a tenth of the facts is held out; give at least ten, or a benchmark"
+            )
+        return data
+
     def _study(self) -> Any:
+        data = self._data()
         if find_spec("optuna") is None:
             raise MissingPackageError("optuna", extra="learn")
         import optuna  # noqa: PLC0415 - slow
@@ -85,7 +128,7 @@ class Search:
         study = optuna.create_study(
             study_name="reshuffle", storage=storage, direction="maximize", load_if_exists=True
         )
-        self._check_same(study)
+        self._check_same(study, data)
         # A seed that moves on with the search: one that starts anew would propose the same again.
         study.sampler = optuna.samplers.TPESampler(seed=self.settings.training.seed + len(study.trials))
         for trial in study.trials:
@@ -94,28 +137,32 @@ class Search:
                 study.enqueue_trial(trial.params)
         return study
 
-    def _check_same(self, study: Any) -> None:
-        """Scores of trials with other settings cannot be compared."""
-        mine = {name: value for name, value in self.settings.to_dict().items() if name not in RANGES}
+    def _check_same(self, study: Any, data: TrainingData) -> None:
+        """Scores of trials with other settings or on other triples cannot be compared."""
+        mine = {name: value for name, value in self.settings.to_dict().items() if name not in self.ranges}
         mine = json.loads(json.dumps(mine))
         theirs = study.user_attrs.get("settings")
         if theirs is None:
             study.set_user_attr("settings", mine)
-            return
-        other = [
-            f"{name} = {theirs[name]!r} (now {mine[name]!r})"
-            for name in mine
-            if theirs.get(name, mine[name]) != mine[name]
-        ]
-        if other:
+        elif other := _differences(mine, theirs):
             raise InputError(
                 f"this search was started with other settings: {', '.join(other)}",
                 place=Place(str(self.directory)),
                 hint="use the settings it was started with, or start anew in another directory",
             )
+        digest = fingerprint(data)
+        if study.user_attrs.get("data") is None:
+            study.set_user_attr("data", digest)
+        elif study.user_attrs["data"] != digest:
+            raise InputError(
+                "this search was started with other triples",
+                place=Place(str(self.directory)),
+                hint="give the facts it was started with, or start anew in another directory",
+            )
 
-    def _objective(self, trial: Any) -> float:
-        values = {name: trial.suggest_categorical(name, choices) for name, choices in RANGES.items()}
+    def _score(self, trial: Any) -> float:
+        """Validation Hits@10 of one training."""
+        values = {name: trial.suggest_categorical(name, choices) for name, choices in self.ranges.items()}
         known = {_name(done.values): done.score for done in _finished(trial.study)}
         if _name(values) in known:  # the same training would give the same
             return known[_name(values)]
@@ -125,17 +172,30 @@ class Search:
         except DivergedError as error:  # one bad setting must not end a night's search
             self.notes(f"{_name(values)}: counted as 0, since {error}")
             return 0.0
-        score = model.summary().get(METRIC)
-        if score is None:
-            raise ReshuffleError("there are no validation triples to choose by\n  hint: give more facts")
+        score = float(model.summary()[METRIC])
         self.notes(f"{_name(values)}: validation hits@10 {score:.3f}")
-        return float(score)
+        return score
 
     def _keep_best(self, best: Trial) -> None:
         settings = self.settings.changed(**best.values)
         with written_whole(self.directory / "best.toml") as aside:
             text = to_toml(settings.to_dict(), {"validation": {METRIC: best.score}})
             aside.write_text(text, encoding="utf-8")
+
+
+def _differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """Settings that were otherwise; what an older reshuffle did not know is not held against it."""
+
+    def told(settings: dict[str, Any], name: str) -> str:
+        return repr(settings[name]) if name in settings else "searched"
+
+    known = [name for name in mine if name in theirs or name in RANGES]
+    fixed = [name for name in theirs if name not in mine and name in RANGES]
+    return [
+        f"{name} = {told(theirs, name)} (now {told(mine, name)})"
+        for name in (*known, *fixed)
+        if told(mine, name) != told(theirs, name)
+    ]
 
 
 def _finished(study: Any) -> list[Trial]:

@@ -112,7 +112,8 @@ class DivergedError(ReshuffleError):
         )
 
 
-def _check(architecture: Architecture, settings: TrainingSettings) -> None:
+def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
+    """Refuse what no training can do, before anything is computed."""
     if architecture.initial == "private":
         raise ReshuffleError(
             "private initial states cannot be trained with: in one step only few entities would have a channel\n"
@@ -152,7 +153,7 @@ class Trainer:
 
         `injected` are rules that stay as they are; `start` is added to the first logits [relation, slot, slot + 1].
         """
-        _check(architecture, settings)
+        check_settings(architecture, settings)
         self.data, self.settings, self.device, self.notes = data, settings, device, notes
         self.model = ReshuffleModel(
             data.num_relations,
