@@ -64,3 +64,9 @@ def test_no_proof_asked_for_is_not_an_answer(files, most, capsys):
     assert main(["explain", *files, "ann", "grandparent", "cleo", "--most", most]) == 2
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", f"--most {most} asks for no proof\n  hint: give 1 or more\n")
+
+
+def test_rules_are_not_hardened(files, capsys):
+    assert main(["explain", *files, "ann", "grandparent", "cleo", "--hard"]) == 2
+    told = f"{files[0]}: --hard is for models, and this is none\n  hint: rules are hard; leave it out\n"
+    assert capsys.readouterr().err == told

@@ -6,10 +6,12 @@ import csv
 import json
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from reshuffle.cli.main import main
+from reshuffle.constraints import OrderingConstraints
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.rulegraphs import constraints_for
@@ -42,6 +44,17 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     lines = "".join("\t".join(triple) + "\n" for triple in chain)
     (folder / "facts.tsv").write_text(lines, encoding="utf-8")
     Reshuffle(**QUICK).fit(KnowledgeGraph(chain)).save(folder / "model")
+    return [str(folder / "model"), str(folder / "facts.tsv")]
+
+
+@pytest.fixture(scope="module")
+def soft(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A model that is nearly a rule, with a channel per query, and facts."""
+    folder = tmp_path_factory.mktemp("soft")
+    options = {"num_layers": 4, "device": "cpu", "strength": 3.0, "initial": "head"}
+    Reshuffle.from_constraints(constraints_for(parse_rules(RULE)), **options).save(folder / "model")
+    more = "ann\tparent\tbert\nbert\tparent\tcora\n"
+    (folder / "facts.tsv").write_text(FACTS + more, encoding="utf-8")
     return [str(folder / "model"), str(folder / "facts.tsv")]
 
 
@@ -218,6 +231,72 @@ def test_explain_by_a_model(files, capsys):
 def test_explain_exits_with_1_where_nothing_supports(files, capsys):
     assert main(["explain", *files, "cleo", "grandparent", "ann"]) == 1
     assert "nothing supports it" in capsys.readouterr().out
+
+
+def test_explain_exits_with_1_where_only_the_channel_of_the_query_says_yes(trained, capsys):
+    assert main(["explain", *trained, "p1", "grandparent", "p1", "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert (data["captured"], data["follows"], data["supported"]) == (True, False, False)
+    assert main(["explain", *trained, "p1", "grandparent", "p1"]) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("grandparent(p1, p1): constraint score 0, but it does not follow, score ")
+
+
+def test_every_triple_that_infer_lists_is_explained_by_the_hardened_constraints(soft, capsys):
+    assert main(["infer", *soft]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "ann\tgrandparent\tcleo" in lines
+    for line in lines:
+        assert main(["explain", *soft, *line.split("\t"), "--hard"]) == 0
+        assert "    fact\n" in capsys.readouterr().out
+    assert main(["explain", *soft, "ann", "grandparent", "cleo", "--hard", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["follows"] is True and [proof["triple"] for proof in data["proofs"]] == [
+        ["ann", "grandparent", "cleo"]
+    ]
+    assert main(["explain", *soft, "ann", "grandparent", "ann", "--hard"]) == 1
+    assert capsys.readouterr().out == "grandparent(ann, ann) does not follow (exact)\n"
+
+
+def test_a_soft_no_names_the_hardened_yes(soft, capsys):
+    assert main(["explain", *soft, "ann", "grandparent", "cleo"]) == 1
+    told = capsys.readouterr()
+    assert "too little to count as support: it would have to fit better than 90% of the others\n" in told.out
+    assert "nothing supports it" not in told.out
+    hardened = "it follows from the hardened matrices, which `infer` goes by: `explain --hard` shows how\n"
+    assert told.err == hardened
+    assert main(["explain", *soft, "cleo", "grandparent", "ann"]) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_several_slots_have_several_paths_and_all_of_them_are_shown(tmp_path: Path, capsys):
+    """t asks for what r brings to slot 0 and s to slot 1."""
+    sources = np.array([[0, -1], [-1, 1], [0, 1], [-1, -1], [-1, -1], [-1, -1]], dtype=np.int32)
+    constraints = OrderingConstraints(("r", "s", "t", "r^-1", "s^-1", "t^-1"), sources)
+    Reshuffle.from_constraints(constraints, device="cpu").save(tmp_path / "model")
+    (tmp_path / "facts.tsv").write_text("a\tr\tb\na\ts\tb\nx\tt\ty\n", encoding="utf-8")
+    command = ["explain", str(tmp_path / "model"), str(tmp_path / "facts.tsv"), "a", "t", "b", "--hard"]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(
+        "2 paths, which together meet every slot that the relation asks for:\n\nt(a, b)    ["
+    )
+    assert "─ r(a, b)    fact" in text and "─ s(a, b)    fact" in text
+    assert main([*command, "--most", "1"]) == 0
+    assert capsys.readouterr().out.startswith("t(a, b)    [")
+
+
+def test_a_model_without_a_hard_form_is_explained_as_well(tmp_path: Path, capsys):
+    facts = [(f"p{n}", "parent", f"p{n + 1}") for n in range(12)]
+    Reshuffle(**QUICK, recipe="paper", row_function="square").fit(KnowledgeGraph(facts)).save(
+        tmp_path / "model"
+    )
+    (tmp_path / "facts.tsv").write_text("".join("\t".join(fact) + "\n" for fact in facts), encoding="utf-8")
+    files = [str(tmp_path / "model"), str(tmp_path / "facts.tsv")]
+    assert main(["explain", *files, "p5", "parent", "p1"]) in (0, 1)
+    assert "hard" not in capsys.readouterr().err
+    assert main(["explain", *files, "p5", "parent", "p1", "--hard"]) == 2
+    assert "the squared variant has no hard form" in capsys.readouterr().err
 
 
 def test_explain_by_a_model_says_what_the_evidence_looked_at(trained, capsys):

@@ -1,25 +1,30 @@
 """Print why a triple follows: a proof tree in the rules as they were written. Exit status 1 when it does not follow.
 
 RULES may be a model directory: then it is what the triple's score is made of, and the facts that lead from head to tail
-with the rule that they follow. Exit status 1 when nothing supports it.
+with the rule that they follow. Exit status 1 when nothing supports it. With --hard it is what the hardened matrices
+entail, as `infer` has it: for every slot that the relation asks for, the facts by which it is reached.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.infer import add_reasoning_options, is_model, reasoner_of
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError, Place, ReshuffleError
 
 if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.learning.estimator import Reshuffle
     from reshuffle.reasoning import Answers
 
 HELP = "why a triple follows"
 
 _REASONS = 3  # of a model, unless told
+_ALL = sys.maxsize
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most", type=int, metavar="N", help="up to N proofs or reasons (default 1, of a model 3)"
     )
+    parser.add_argument(
+        "--hard", action="store_true", help="of a model: by its hardened matrices, as infer goes"
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -38,16 +46,25 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
-    if is_model(arguments.rules):
+    if is_model(arguments.rules) and not arguments.hard:
         return _explain_by_model(arguments, console)
+    if arguments.hard and not is_model(arguments.rules):
+        raise InputError(
+            "--hard is for models, and this is none",
+            place=Place(arguments.rules),
+            hint="rules are hard; leave it out",
+        )
     reasoner = reasoner_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = reasoner.on(graph, progress=console.progress, notes=console.message)
     triple = (arguments.head, arguments.relation, arguments.tail)
-    proofs = answers.proofs(*triple, most=arguments.most or 1)
+    # Matrices that were learned have no rules: their proofs are one path for each slot, and all of them belong to it.
+    proofs = answers.proofs(*triple, most=arguments.most or (_ALL if arguments.hard else 1))
     if not proofs:
         return _refuse(answers, triple, console)
     text = "\n\n".join(str(proof) for proof in proofs)
+    if arguments.hard and arguments.most is None and len(proofs) > 1:
+        text = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n{text}"
     console.result(
         text,
         {
@@ -76,7 +93,23 @@ def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
         arguments.head, arguments.relation, arguments.tail, most=arguments.most or _REASONS
     )
     console.result(str(explanation), explanation.to_dict())
-    return 0 if explanation.supported else 1
+    if explanation.supported:
+        return 0
+    if _follows_hardened(model, graph, explanation.judgement.triple):
+        console.message(
+            "it follows from the hardened matrices, which `infer` goes by: `explain --hard` shows how"
+        )
+    return 1
+
+
+def _follows_hardened(model: Reshuffle, graph: KnowledgeGraph, triple: tuple[str, str, str]) -> bool:
+    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
+
+    try:
+        constraints = model.harden()
+    except ReshuffleError:  # the squared variant, or one with a bias, has no hard form
+        return False
+    return Reasoner(constraints).on(graph).holds(*triple)
 
 
 def _refuse(answers: Answers, triple: tuple[str, str, str], console: Console) -> int:

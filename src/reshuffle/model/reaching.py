@@ -3,6 +3,9 @@
 Z_t then says how well t is reached from the head through each slot, and s(h, r, t) asks for what B_r asks for: the
 slots of t must be at least B_r Z_h. One propagation scores all entities as tails of one query, so training can compare
 the true tail with all others at once.
+
+At t nothing tells in which slot of the head a value started. So with hard matrices whatever the constraints entail
+scores 0, but more may, and every (h, r, h) does; `walking.WalkGraph.follows` tells them apart.
 """
 
 from __future__ import annotations
