@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from reshuffle.reasoning import Answers
 
 _MOST_NUMBERS = 1 << 26  # of bodies held at a time
+_QUICK_NUMBERS = 1 << 22  # with more a CPU waits for memory
+_FEW_QUERIES = 64  # with fewer at a time those of one head would be parted, and its channel propagated again
 
 
 class PlacedModel:
@@ -211,7 +213,10 @@ class PlacedModel:
             bodies = 1 if forward else self.graph.num_entities if candidates is None else candidates.shape[1]
             numbers = bodies * architecture.num_slots * architecture.num_channels
             numbers = max(numbers, self._evidence_numbers(candidates))
-        return max(1, _MOST_NUMBERS // max(1, numbers))
+        most = max(1, _MOST_NUMBERS // max(1, numbers))
+        if self.initial != "head" or self.model.device.type != "cpu":
+            return most
+        return min(most, max(_FEW_QUERIES, _QUICK_NUMBERS // max(1, numbers)))
 
     def _evidence_numbers(self, candidates: NDArray[np.integer] | None) -> int:
         """How many entries evidence goes through per query, roughly; 0 where there is none."""
