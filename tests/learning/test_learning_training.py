@@ -20,7 +20,8 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
-from reshuffle.learning.estimator import Reshuffle, chosen_device
+from reshuffle.learning.devices import chosen_device
+from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.examples import examples_of
 from reshuffle.learning.interrupts import interrupts_held_back
 from reshuffle.learning.logs import TrainingLog

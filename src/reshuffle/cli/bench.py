@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 def _paper(arguments: argparse.Namespace, console: Console) -> int:
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
 
-    from reshuffle.learning.estimator import chosen_device  # noqa: PLC0415
+    from reshuffle.learning.devices import chosen_device  # noqa: PLC0415
     from reshuffle.learning.experiments import Bench, Cell, run_cell  # noqa: PLC0415
     from reshuffle.rules.benchmarks import inductive_names  # noqa: PLC0415
 

@@ -7,21 +7,22 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.extraction.matrices import SoftMatrices
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
-from reshuffle.learning.examples import examples_of, numbers_of
+from reshuffle.learning.devices import chosen_device
+from reshuffle.learning.examples import examples_of
 from reshuffle.learning.given import as_facts, as_graph
 from reshuffle.learning.injection import injection_of, starting_points
+from reshuffle.learning.restoring import restored_model
 from reshuffle.learning.running import run_training
 from reshuffle.learning.settings import Settings
+from reshuffle.learning.soft_matrices import soft_matrices
 from reshuffle.learning.storage import StoredModel, load_model, save_model
 from reshuffle.learning.training import Trainer
 from reshuffle.model.answering import ModelAnswers
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reshuffle.constraints import OrderingConstraints
+    from reshuffle.extraction.matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks.splits import GraphSplit
     from reshuffle.learning.given import Triples
@@ -207,30 +209,9 @@ class Reshuffle:
         twin._model, twin.calibration = hardened(self.model, paths=paths), None
         return twin
 
-    @torch.no_grad()
     def soft_matrices(self) -> SoftMatrices:
-        """The learned matrices as `extract_rules` takes them; with slot weights, also what one path adds to a score.
-
-        A query lights all slots of its head, and slot x of the tail is worth its weight as far as B_r asks for it, and
-        what "paths" gives for it.
-        """
-        values = self.model.matrices().double().cpu().numpy()
-        starts = weights = None
-        if self.model.slot_logits is not None:
-            starts, weights = np.ones(values.shape[:2]), np.zeros(values.shape[:2])
-            learned = self.model.slot_weights().double().cpu().numpy()
-            weights[: len(learned)] = learned * values.sum(axis=2)[: len(learned)]
-            evidence = self.model.evidence
-            # A hardened model's "paths" goes by other matrices than these.
-            if evidence is not None and "paths" in evidence.kinds and self.model.path_matrices is None:
-                weights[: len(learned)] += evidence.worth_of_slots().double().cpu().numpy()
-        return SoftMatrices(
-            all_names(self.relations, self.identities),
-            values,
-            frozenset(self.identities),
-            starts=starts,
-            weights=weights,
-        )
+        """The learned matrices as `extract_rules` takes them; with slot weights, also what one path adds to a score."""
+        return soft_matrices(self.model, self.relations, self.identities)
 
     @classmethod
     def from_constraints(
@@ -296,44 +277,9 @@ class Reshuffle:
         if _TYPES in arrays:
             known = Vocabulary(self.relations, kind="relation")
             self._types = TypeBaseline(known, arrays.pop(_TYPES).numpy())
-        symmetric = numbers_of(stored.settings.architecture.symmetric, self.relations)
-        model = ReshuffleModel(
-            len(self.relations),
-            stored.settings.architecture,
-            symmetric=symmetric,
-            num_identities=len(self.identities),
-            injected=None if self.injection is None else self.injection.block(self.relations),
-        )
-        if stored.keeps_path_matrices:
-            model.keep_path_matrices()
-        try:
-            model.load_state_dict(arrays)
-        except RuntimeError as error:
-            raise InputError(
-                "the arrays do not have the shapes that the settings ask for",
-                place=Place(str(directory)),
-                hint="the settings were changed after they were written; train the model again",
-            ) from error
+        model = restored_model(stored, arrays, Place(str(directory)))
         self._model = model.to(self.device).eval()
         return self
-
-
-def chosen_device(name: str) -> torch.device:
-    """`auto` takes a GPU where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ReshuffleError(
-            f"device '{name}' was asked for, and torch sees no GPU\n"
-            "  hint: leave --device out, or install a build of torch with CUDA"
-        )
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise ReshuffleError(f"unknown device '{name}'\n  hint: auto, cpu or cuda") from error
-    if device.type == "cuda" and device.index is not None:
-        torch.cuda.set_device(device)  # kernels and recordings go to the current one
-    return device
 
 
 def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
