@@ -17,7 +17,7 @@ from reshuffle.learning.examples import examples_of
 from reshuffle.learning.loss import margin_ranking, softmax
 from reshuffle.learning.running import run_training
 from reshuffle.learning.training import Trainer
-from reshuffle.model.evidence import EvidenceGraph
+from reshuffle.model.evidence_graph import EvidenceGraph
 from reshuffle.model.scoring import all_tail_scores
 
 FACTS = KnowledgeGraph(

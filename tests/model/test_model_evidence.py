@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.evidence import EVIDENCE, DirectFacts, Evidence, EvidenceGraph, hops
+from reshuffle.model.evidence import EVIDENCE, DirectFacts, Evidence, hops
+from reshuffle.model.evidence_graph import EvidenceGraph
 from reshuffle.model.messages import MessageGraph
 from reshuffle.model.reaching import lit_heads, weighted_scores
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel

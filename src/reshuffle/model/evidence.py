@@ -14,23 +14,18 @@ Unary and negative evidence are *local*: they look at the facts of the two ends 
 and can be told for some candidates without the others.
 
 Each kind is a number per query and candidate, added to the constraint score for ranking and reported beside it; none
-enters the messages or the constraints, so what the rules guarantee is untouched. A *role* is numbered like a relation:
-who is a tail of r has role r, and who is a head of r, that is a tail of r^-1, has role r + R.
+enters the messages or the constraints, so what the rules guarantee is untouched.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from reshuffle.evaluation.baselines.types import Roles
 from reshuffle.model.propagation import propagate
 from reshuffle.model.runs import runs
 from reshuffle.model.ways import Ways
@@ -38,8 +33,7 @@ from reshuffle.model.ways import Ways
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from reshuffle.model.evidence_graph import EvidenceGraph
     from reshuffle.model.messages import MessageGraph
 
 EvidenceKind = Literal["unary", "proximity", "paths", "ways", "negative"]
@@ -51,91 +45,6 @@ _SMOOTHING = 2.0  # added to the number of entities that a confidence is a share
 _FLOOR = 1e-3  # the confidence of having no role that is known to go with the one asked for
 _WEAK = -3.0  # softplus(-3) = 0.05: evidence of one sign starts near 0
 _REACHED = 1e-2  # states far below this count as not reached
-
-
-@dataclass(frozen=True)
-class EvidenceGraph:
-    """A graph as evidence sees it; edge numbers are those of the triples, then those of their inverses."""
-
-    num_entities: int
-    entities: Tensor  # entry: whose role it is; an entry is a distinct (entity, role), sorted
-    roles: Tensor  # entry
-    counts: Tensor  # entry: how many edges give the role
-    entry_of_edge: Tensor  # edge
-    starts: Tensor  # entity + 1: where the edges that leave it begin
-    edges: Tensor  # place: the edges, by head
-    relations: Tensor  # place
-    tails: Tensor  # place
-
-    @classmethod
-    def build(
-        cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, device: torch.device
-    ) -> EvidenceGraph:
-        """From triples of ids [triple, (head relation tail)]."""
-        head, relation, tail = triples.reshape(-1, 3).T
-        heads, tails = np.concatenate([head, tail]), np.concatenate([tail, head])
-        relations = np.concatenate([relation, relation + num_relations])
-        keys, entry, counts = np.unique(
-            tails * np.int64(2 * num_relations) + relations, return_inverse=True, return_counts=True
-        )
-        owners, roles = np.divmod(keys, max(1, 2 * num_relations))
-        order = np.argsort(heads, kind="stable")
-        starts = np.searchsorted(heads[order], np.arange(num_entities + 1))
-        columns = (
-            owners,
-            roles,
-            counts,
-            entry.reshape(-1),
-            starts,
-            order,
-            relations[order],
-            tails[order],
-        )
-        return cls(
-            num_entities,
-            *(
-                torch.from_numpy(np.ascontiguousarray(column, dtype=np.int64)).to(device)
-                for column in columns
-            ),
-        )
-
-    @cached_property
-    def role_starts(self) -> Tensor:  # entity + 1
-        """Where the entries of each entity begin."""
-        everyone = torch.arange(self.num_entities + 1, device=self.entities.device)
-        return torch.searchsorted(self.entities, everyone)
-
-    @cached_property
-    def pairs(self) -> tuple[Tensor, Tensor]:
-        """For each edge head x entities + tail, sorted, and its place in `edges`."""
-        keys, places = torch.sort(self.heads * self.num_entities + self.tails, stable=True)
-        return keys, places
-
-    @cached_property
-    def heads(self) -> Tensor:  # place
-        """Where each edge leaves."""
-        everyone = torch.arange(self.num_entities, device=self.starts.device)
-        return torch.repeat_interleave(everyone, self.starts.diff())
-
-    def shares_without(self, hidden: Tensor | None) -> Tensor:  # place
-        """1 / the number of edges that leave the same entity, and 0 for the edges of triples that are not there."""
-        there = torch.ones(len(self.edges) // 2, device=self.edges.device)
-        if hidden is not None:
-            there[hidden] = 0.0
-        edges = there[self.edges % max(1, len(there))]
-        leaving = torch.zeros(self.num_entities, device=edges.device).index_add(0, self.heads, edges)
-        return edges / leaving.clamp(min=1)[self.heads]
-
-    def counts_without(self, hidden: Tensor | None) -> Tensor:
-        """How many edges give each role when some triples (by position, each at most once) are not there."""
-        if hidden is None:
-            return self.counts
-        lost = self.entry_of_edge.view(2, -1)[:, hidden].flatten()
-        return self.counts.index_add(0, lost, torch.full_like(lost, -1))
-
-    def role_pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
-        """How many entities have both of two roles."""
-        return Roles(self.role_starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)
 
 
 class Evidence(nn.Module):

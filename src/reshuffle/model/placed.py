@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
-from reshuffle.model.evidence import EvidenceGraph
+from reshuffle.model.evidence_graph import EvidenceGraph
 from reshuffle.model.exact import ExactScores
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.propagation import propagate

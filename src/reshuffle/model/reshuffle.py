@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.evidence import DirectFacts, Evidence, EvidenceGraph, EvidenceKind
+from reshuffle.model.evidence import DirectFacts, Evidence, EvidenceKind
+from reshuffle.model.evidence_graph import EvidenceGraph
 from reshuffle.model.initial import Kind, initial_states
 from reshuffle.model.matrices import RelationMatrices, RowFunction
 from reshuffle.model.messages import MessageGraph

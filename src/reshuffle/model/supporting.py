@@ -15,7 +15,7 @@ from reshuffle.model.walking import Asked, WalkGraph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reshuffle.model.evidence import EvidenceGraph
+    from reshuffle.model.evidence_graph import EvidenceGraph
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.model.walking import Walks
 

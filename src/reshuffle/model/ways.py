@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 if TYPE_CHECKING:
-    from reshuffle.model.evidence import EvidenceGraph
+    from reshuffle.model.evidence_graph import EvidenceGraph
 
 STEPS = 4
 _RARE = 1e-3  # what ends at a candidate counts by its logarithm; shares far below this count as nothing
