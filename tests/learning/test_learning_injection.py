@@ -138,6 +138,14 @@ def test_a_rule_without_room_keeps_no_other_out() -> None:
     assert choose_rules(rules, slots=3).taken.rules == (closing,)
 
 
+def test_rules_without_geometry_among_the_others_keep_none_out() -> None:
+    """Where every second rule is left out for another reason than room, all that fit are found."""
+    pairs = [(rule(f"a{n}", f"c{n}"), rule(f"a{n} c{n} b{n}", f"c{n}")) for n in range(70)]
+    chosen = choose_rules(RuleBase(tuple(one for pair in pairs for one in pair)), slots=256)
+    assert chosen.taken.rules == tuple(good for good, _ in pairs)
+    assert all("no exact geometry" in one.reason for one in chosen.left_out)
+
+
 @pytest.mark.slow
 def test_two_thousand_rules_are_chosen_from() -> None:
     chance = np.random.default_rng(3)

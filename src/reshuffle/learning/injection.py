@@ -39,7 +39,7 @@ DEFAULT_SLOTS = 256
 
 _STRENGTH = 6.0  # added to the logits that rules choose: with 32 slots, such a row starts near 0.9
 _NODES_PER_SLOT = 50  # rule graphs are built larger than they end up
-_MOST_BUILDS = 60  # rule graphs that are built to find out what fits into the slots
+_MOST_IN_VAIN = 40  # rule graphs that are built and do not fit into the slots
 _SHOWN = 10
 _REASONS = 3  # named where no rule could be taken
 
@@ -145,17 +145,20 @@ class _Room:
     """
 
     def __init__(self, slots: int) -> None:
-        self._slots, self._builds = slots, 0
+        self._slots, self._in_vain = slots, 0
 
     def __call__(self, rules: Sequence[Rule]) -> str | None:
-        if self._builds >= _MOST_BUILDS:
+        if self._in_vain >= _MOST_IN_VAIN:
             return f"not tried: the {self._slots} slots were nearly full"
         base = RuleBase(tuple(rules))
         reason = classify(base).reason
-        return self._why_no_slots(base) if reason is None else f"no exact geometry: {reason}"
+        if reason is not None:
+            return f"no exact geometry: {reason}"
+        reason = self._why_no_slots(base)
+        self._in_vain += reason is not None
+        return reason
 
     def _why_no_slots(self, base: RuleBase) -> str | None:
-        self._builds += 1
         try:
             built = constraints_for(base, node_budget=_NODES_PER_SLOT * self._slots)
         except BudgetError:
