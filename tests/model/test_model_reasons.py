@@ -457,3 +457,13 @@ def test_a_walk_returns_where_nothing_else_supports(initial: str) -> None:
         assert returns(reason) and reason.share == 1
     (reason,) = answers.reasons("a", "t", "d")
     assert not returns(reason)
+
+
+@pytest.mark.parametrize("slots", [20, 220])
+def test_reasons_are_found_however_many_slots_share_in_them(slots: int) -> None:
+    sources = np.tile(np.arange(slots, dtype=np.int32), (2, 1))
+    model = Reshuffle.from_constraints(OrderingConstraints(("a", "b"), sources), num_layers=1, device="cpu")
+    explanation = model.on([("x", "a", "y")]).explain("x", "b", "y")
+    (reason,) = explanation.reasons
+    assert reason.facts == (("x", "a", "y"),)
+    assert (explanation.follows, explanation.met) == (True, 1)

@@ -189,7 +189,7 @@ class WalkGraph:
         needed = np.maximum(wanted / 2, _LITTLE * wanted.sum())
         graded, met = [], np.zeros_like(wanted)
         for returning in (False, True):
-            if not (wanted - met > needed).any():
+            if returning and not (wanted - met > needed).any():
                 break
             for trail in self._trails(search, tail, returning=returning):
                 got = worth(
