@@ -160,3 +160,19 @@ def test_no_more_scores_are_held_than_allowed(most: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(missing, "_MOST_SCORES", most)
     answers.missing(top=3)
     assert len(asked) > 1 and max(asked) <= max(most, answers.graph.num_entities)
+
+
+def test_links_of_relations_with_and_without_injected_rules_share_a_table() -> None:
+    facts = KnowledgeGraph(
+        [("x", "a", "y"), ("y", "b", "z"), ("x", "c", "z"), ("z", "a", "u"), ("u", "b", "x")]
+    )
+    model = Reshuffle(num_slots=2, num_layers=1, epoch_steps=1, max_epochs=1, device="cpu")
+    model.fit(facts, valid=[("x", "a", "y")], inject=parse_rules("a(X, Y) & b(Y, Z) -> c(X, Z)"))
+    found = model.on(facts).missing(top=50)
+    assert {row.injected is None for row in found} == {True, False}
+    header, *lines = str(found).splitlines()
+    column = header.split().index("injected")
+    for row, line in zip(found, lines, strict=True):
+        shown = line.split()[column]
+        told = "-" if row.injected is None else "captured" if row.injected == 0 else f"{row.injected:.3f}"
+        assert shown == told

@@ -193,7 +193,7 @@ class Predictions(ArrowFrames):
     def _cells(self, place: int, *, sure: bool) -> list[str]:
         row = self.rows[place]
         confidence = "-" if row.confidence is None else f"{row.confidence:.3f}"
-        scores = (row.constraint_score, *(() if row.injected is None else (row.injected,)))
+        scores = (row.constraint_score, *((row.injected,) if self._of_rules else ()))
         plausible = () if row.plausibility is None else (f"{row.plausibility:.3f}",)
         evidence = [f"{row.evidence[kind]:+.3f}" for kind in self.kinds]
         return [
@@ -201,9 +201,13 @@ class Predictions(ArrowFrames):
             *plausible,
             f"{row.score:.3f}",
             *([confidence] if sure else []),
-            *("captured" if score == 0 else f"{score:.3f}" for score in scores),
+            *(_told(score) for score in scores),
             *evidence,
         ]
+
+
+def _told(score: float | None) -> str:
+    return "-" if score is None else "captured" if score == 0 else f"{score:.3f}"
 
 
 def _data(row: Prediction, reasons: int) -> dict[str, Any]:
