@@ -137,6 +137,33 @@ def test_a_closed_pipe_ends_without_a_word() -> None:
 
 
 @pytest.mark.parametrize(
+    ("raised", "status", "told"),
+    [("KeyboardInterrupt", 130, "interrupted\n"), ("RuntimeError('a slip')", 1, "RuntimeError: a slip\n")],
+)
+def test_a_closed_pipe_hides_nothing_else(raised: str, status: int, told: str) -> None:
+    """Ctrl-C ends the reader as well, and what is left in the buffer finds nobody."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = f"""if True:
+        from reshuffle.cli import data
+        from reshuffle.cli.main import entry_point
+        def run(arguments, console):
+            console.out.write("a line that stays in the buffer")
+            raise {raised}
+        data.run = run
+        entry_point()
+    """
+    command = [sys.executable, "-c", program, "data", "list"]
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    finished = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, env=buffered
+    )
+    os.close(writer)
+    assert finished.returncode == status
+    assert finished.stderr.endswith(told)
+
+
+@pytest.mark.parametrize(
     ("verbosity", "shown"), [(-1, "wrong\n"), (0, "note\nwrong\n"), (1, "note\nmore\nwrong\n")]
 )
 def test_messages_follow_the_verbosity_and_leave_stdout_alone(

@@ -94,6 +94,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         try:
             status = _answered(build_parser().parse_args(arguments))
+        except (Exception, KeyboardInterrupt):
+            _flush_or_drop()  # that output does not arrive either must not hide this
+            raise
         finally:
             sys.stdout.flush()  # not left to Python, which does so at exit and complains in its own way
     except BrokenPipeError:
@@ -122,6 +125,13 @@ def _failed_access(error: OSError) -> str:
     what = "the results cannot be written" if error.filename is None else f"{error.filename}: no access"
     hint = "make room on the disk" if error.errno == errno.ENOSPC else "check the path and its permissions"
     return f"{what}: {error.strerror or error}\n  hint: {hint}, and run it again"
+
+
+def _flush_or_drop() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
 
 
 def _drop_output() -> None:
