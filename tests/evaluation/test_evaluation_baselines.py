@@ -14,7 +14,7 @@ from datasets import benchmark
 from reshuffle.errors import InputError
 from reshuffle.evaluation import RuleBaseline, TieBroken, TypeBaseline, evaluate
 from reshuffle.evaluation.baselines import types
-from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg import KnowledgeGraph, Vocabulary
 from reshuffle.rules import PathRule, Quality, RuleBase
 
 if TYPE_CHECKING:
@@ -254,6 +254,23 @@ def test_ties_are_broken_and_nothing_else_changes(side: Side) -> None:
 def test_scorers_on_different_graphs_are_not_combined() -> None:
     with pytest.raises(InputError, match="two scorers on different graphs cannot be combined"):
         TieBroken(TableScorer(random_split(0).facts), TableScorer(random_split(0, entities=13).facts))
+
+
+def test_a_scorer_whose_graph_names_more_relations_is_combined_all_the_same() -> None:
+    """A model's graph does: behind those of the facts it names all that the model knows."""
+    facts = KnowledgeGraph([("a", "r", "b"), ("c", "s", "d")])
+
+    def naming(*relations: str) -> TableScorer:
+        columns = (facts.heads, facts.relation_ids, facts.tails)
+        names = Vocabulary(relations, kind="relation")
+        return TableScorer(KnowledgeGraph.from_ids(*columns, entities=facts.entities, relations=names), 1)
+
+    plain = TableScorer(facts, 2)
+    for both in ((naming("r", "s", "t"), plain), (plain, naming("r", "s", "t"))):
+        assert list(TieBroken(*both).graph.relations) == ["r", "s"]
+    for other in (naming("s", "r", "t"), naming("r", "x", "t")):
+        with pytest.raises(InputError, match="two scorers on different graphs cannot be combined"):
+            TieBroken(other, plain)
 
 
 # --- published --------------------------------------------------------------------------------------

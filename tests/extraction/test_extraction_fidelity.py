@@ -15,7 +15,7 @@ from reshuffle.errors import InputError
 from reshuffle.evaluation import RuleBaseline, TypeBaseline, evaluate
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.fidelity import fidelity, shares_in_top
-from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg import KnowledgeGraph, Vocabulary
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules.families import families
 
@@ -136,6 +136,23 @@ def test_queries_that_one_cannot_answer_are_left_out_for_all() -> None:
     found = fidelity(scorers, queries, unknown="skip")
     assert found.skipped == cousins and found.reports["types"].queries == len(queries) - cousins
     assert f"left out: {cousins} triples that not all can answer" in str(found)
+
+
+def test_scorers_whose_graphs_name_more_relations_are_compared_all_the_same() -> None:
+    """A model's graph does: behind those of the facts it names all that the model knows."""
+    columns = (GRAPH.heads, GRAPH.relation_ids, GRAPH.tails)
+
+    def naming(*relations: str) -> Fixed:
+        names = Vocabulary(relations, kind="relation")
+        graph = KnowledgeGraph.from_ids(*columns, entities=GRAPH.entities, relations=names)
+        return Fixed(graph, np.zeros((4, 4), dtype=np.float32))
+
+    query = [("a", "r", "d")]
+    found = fidelity({"one": naming("r", "s"), "p": naming("r", "s", "p"), "q": naming("r", "s", "q")}, query)
+    assert len(found.agreements) == 3
+    for other in (naming("s", "r"), naming("p", "r", "s")):
+        with pytest.raises(InputError, match="scorers on different graphs cannot be compared"):
+            fidelity({"one": naming("r", "s"), "other": other}, query)
 
 
 def test_what_cannot_be_compared() -> None:

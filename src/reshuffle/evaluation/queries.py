@@ -102,6 +102,16 @@ def ids_in(graph: KnowledgeGraph, target: KnowledgeGraph) -> Columns:
     return entities[graph.heads], relations[graph.relation_ids], entities[graph.tails]
 
 
+def same_ids(one: KnowledgeGraph, other: KnowledgeGraph) -> bool:
+    """Have entities, and the relations that both name, the same ids in both?
+
+    A model's graph names all relations of the model behind those of the facts.
+    """
+    places = other.relations.positions_of(one.relations)
+    common = places >= 0
+    return one.entities == other.entities and bool((places[common] == np.flatnonzero(common)).all())
+
+
 def _inside(graph: KnowledgeGraph, target: KnowledgeGraph) -> Columns:
     """A triple about an entity that is no candidate filters nothing, so it may be left out."""
     columns = ids_in(graph, target)

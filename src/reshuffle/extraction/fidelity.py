@@ -20,7 +20,7 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.evaluation.evaluating import evaluate
 from reshuffle.evaluation.protocols import protocol_of
-from reshuffle.evaluation.queries import known_answers
+from reshuffle.evaluation.queries import known_answers, same_ids
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.evaluation.unknown import answerable
 from reshuffle.kg import KnowledgeGraph
@@ -141,7 +141,7 @@ def _check(scorers: Mapping[str, Scorer]) -> None:
     if len(scorers) < 2:
         raise InputError(f"found {len(scorers)} scorers to compare", hint="give two or more, by name")
     first, *others = (scorer.graph for scorer in scorers.values())
-    if any(other.entities != first.entities or other.relations != first.relations for other in others):
+    if not all(same_ids(first, other) for other in others):
         raise InputError(
             "scorers on different graphs cannot be compared", hint="put all of them .on the same graph"
         )

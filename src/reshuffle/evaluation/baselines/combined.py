@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import InputError
+from reshuffle.evaluation.queries import same_ids
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,10 +28,8 @@ class TieBroken:
     second: Scorer
 
     def __post_init__(self) -> None:
-        if (
-            self.first.graph.entities != self.second.graph.entities
-            or self.first.graph.relations != self.second.graph.relations
-        ):
+        fewer, more = self._graphs
+        if not same_ids(fewer, more) or not set(fewer.relations) <= set(more.relations):
             raise InputError(
                 "two scorers on different graphs cannot be combined", hint="put both .on the same graph"
             )
@@ -44,8 +43,14 @@ class TieBroken:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The graph of both."""
-        return self.first.graph
+        """The graph of both; where one names more relations, that of the other."""
+        return self._graphs[0]
+
+    @property
+    def _graphs(self) -> tuple[KnowledgeGraph, KnowledgeGraph]:
+        """The one with fewer relations, and the other."""
+        one, other = self.first.graph, self.second.graph
+        return (other, one) if len(other.relations) < len(one.relations) else (one, other)
 
     def scores(
         self,
