@@ -67,7 +67,7 @@ def unseen_facts(scorer: Scorer) -> str | None:
     """
     graph = scorer.graph
     everything = np.arange(len(graph.relations), dtype=np.int32)
-    return passed_over(graph, graph.relations[everything[_learned(scorer, everything)]])
+    return passed_over(graph, frozenset(graph.relations[everything[_learned(scorer, everything)]]))
 
 
 def passed_over(graph: KnowledgeGraph, learned: Container[str]) -> str | None:
