@@ -8,7 +8,7 @@ from functools import cache
 from statistics import mean, pstdev
 from typing import TYPE_CHECKING, TypeAlias
 
-from benchmarks import choosing
+from benchmarks import choosing, untuned
 from benchmarks.pages import rewrite, text_table
 from benchmarks.reproduction import RESULTS, ROOT
 
@@ -217,6 +217,24 @@ def script_table() -> str:
     return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
 
 
+def untuned_table() -> str:
+    """The recipe on data that it was not chosen on, beside what needs no training."""
+    rows: list[list[object]] = []
+    for name, row in untuned.stored()["rows"].items():
+        sampled, full = row["sampled-50"], row["full"]
+        rows.append(
+            [
+                name,
+                sampled["hits@10"],
+                sampled["tie_rate"],
+                full["mrr"],
+                full["tie_rate"],
+                round(row["seconds"]),
+            ]
+        )
+    return text_table(["scorer", "hits@10", "tie rate", "mrr", "tie rate", "seconds of fitting"], rows)
+
+
 Compared: TypeAlias = "tuple[str, list[dict], Callable[[list[float]], float]]"
 """The name of a row, what was measured, and what is taken of it."""
 
@@ -262,6 +280,7 @@ def made_tables() -> dict[str, str]:
         "standing": standing_table(),
         "ablation": ablation_table(),
         "hardened": hardened_table(),
+        "untuned": untuned_table(),
         "choosing": choosing_table(),
         "choosing-full": choosing_full_table(),
         "script": script_table(),

@@ -106,7 +106,8 @@ _SHARE, _HELD_OUT, _MOST_NEIGHBOURS = 0.35, 0.1, 50
 
 def cut_in_two(dataset: str, seed: int) -> InductiveBenchmark:
     """Entities within reach of a few random ones, about a third, and all others; facts between the two are left out."""
-    split = load_benchmark(dataset).train
+    bench = load_benchmark(dataset)
+    split = bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
     facts, chance = split.facts, np.random.default_rng(seed)
     there = _grown(facts, chance)
 

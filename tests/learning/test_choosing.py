@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from benchmarks import accuracy, choosing
+from benchmarks import accuracy, choosing, untuned
 from benchmarks.combining import Averaged, BothDirections
 
 from reshuffle.kg import KnowledgeGraph
@@ -127,3 +127,18 @@ def test_what_was_compared_stands_in_the_files() -> None:
     assert small["base"] == choosing.BASE
     assert all(row["changes"] in choosing.COMPARED for row in small["rows"])
     Settings.of(**choosing.BASE)  # all names and kinds of values are right
+
+
+def test_a_cut_that_goes_through_files_is_the_same(tmp_path: Path) -> None:
+    cut = choosing.cut_in_two("families", 1)
+    back = untuned.read_back(cut, tmp_path)
+    for mine, theirs in ((cut.train, back.train), (cut.test, back.test)):
+        for part in ("facts", "valid", "queries"):
+            assert set(getattr(theirs, part)) == set(getattr(mine, part))
+
+
+def test_a_scorer_is_measured_under_both_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(untuned, "DATASET", "families")
+    row = untuned.measured("mined rules")
+    assert row["full"]["mrr"] > untuned.measured("type baseline")["full"]["mrr"] > 0
+    assert row["sampled-50"]["hits@10"] >= row["sampled-50"]["hits@1"] > 0
