@@ -241,14 +241,17 @@ def test_what_is_no_graph_is_refused(given: Any, message: str) -> None:
 
 def test_a_benchmark_in_place_of_its_parts_is_refused() -> None:
     with pytest.raises(
-        InputError, match=r"^found a InductiveBenchmark, expected a graph\n  hint: give its .train$"
+        InputError, match=r"^found InductiveBenchmark, expected a graph\n  hint: give its .train$"
     ):
         model().fit(families())  # type: ignore[arg-type] - the slip
     fitted = model(max_epochs=0).fit(FACTS)
     with pytest.raises(InputError, match=r"hint: give its .test.facts$"):
         fitted.on(families())  # type: ignore[arg-type] - the slip
-    with pytest.raises(InputError, match=r"^found a GraphSplit, expected a graph\n  hint: give its .facts$"):
+    with pytest.raises(InputError, match=r"^found GraphSplit, expected a graph\n  hint: give its .facts$"):
         fitted.on(families().test)  # type: ignore[arg-type] - the slip
+    for given, part in ((families().train, "valid"), (families(), "train.valid")):
+        with pytest.raises(InputError, match=rf"hint: give its .{part}$"):
+            model().fit(FACTS, valid=given)  # type: ignore[arg-type] - the slip
 
 
 def test_an_estimator_says_what_it_is(tmp_path: Path) -> None:

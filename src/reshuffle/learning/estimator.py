@@ -17,7 +17,7 @@ from reshuffle.kg.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.devices import chosen_device
 from reshuffle.learning.examples import examples_of
-from reshuffle.learning.given import as_facts, as_graph
+from reshuffle.learning.given import as_facts, as_graph, as_valid
 from reshuffle.learning.injection import injection_of, starting_points
 from reshuffle.learning.restoring import restored_model
 from reshuffle.learning.running import run_training
@@ -134,7 +134,7 @@ class Reshuffle:
         seed = self.settings.training.seed
         graph, data = examples_of(
             as_facts(facts),
-            None if valid is None else as_graph(valid),
+            as_valid(valid),
             seed=seed,
             symmetric=self.settings.architecture.symmetric,
             also=() if self.injection is None else self.injection.rules.relations,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _TO_ANSWER_ON = {GraphSplit: "facts", InductiveBenchmark: "test.facts", TransductiveBenchmark: "facts"}
 _TO_TRAIN_ON = {InductiveBenchmark: "train", TransductiveBenchmark: "graph"}
+_TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", TransductiveBenchmark: "valid"}
 
 
 def as_graph(given: Triples) -> KnowledgeGraph:
@@ -35,10 +36,18 @@ def as_facts(given: Triples | GraphSplit) -> KnowledgeGraph | GraphSplit:
     return given if isinstance(given, GraphSplit) else as_graph(given)
 
 
+def as_valid(given: Triples | None) -> KnowledgeGraph | None:
+    """Triples to stop by, where there are any."""
+    if given is None:
+        return None
+    _refuse(given, _TO_STOP_BY)
+    return as_graph(given)
+
+
 def _refuse(given: object, parts: Mapping[type, str]) -> None:
     for kind, part in parts.items():
         if isinstance(given, kind):
-            raise InputError(f"found a {kind.__name__}, expected a graph", hint=f"give its .{part}")
+            raise InputError(f"found {kind.__name__}, expected a graph", hint=f"give its .{part}")
     if isinstance(given, str | PathLike) or not isinstance(given, Iterable | GraphSplit):
         raise InputError(
             f"found {given!r}, expected a graph or triples of names: (head, relation, tail)",
