@@ -258,7 +258,9 @@ def test_every_triple_that_infer_lists_is_explained_by_the_hardened_constraints(
     assert capsys.readouterr().out == "grandparent(ann, ann) does not follow (exact)\n"
 
 
-def test_a_soft_no_names_the_hardened_yes(soft, capsys):
+def test_a_soft_no_names_the_hardened_yes(soft, capsys, monkeypatch):
+    # On hardened matrices a reasoner may need minutes to get ready, which is too long for a remark.
+    monkeypatch.setattr("reshuffle.reasoning.Reasoner", None)
     assert main(["explain", *soft, "ann", "grandparent", "cleo"]) == 1
     told = capsys.readouterr()
     assert "too little to count as support: it would have to fit better than 90% of the others\n" in told.out

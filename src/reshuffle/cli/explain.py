@@ -103,13 +103,12 @@ def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _follows_hardened(model: Reshuffle, graph: KnowledgeGraph, triple: tuple[str, str, str]) -> bool:
-    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
-
+    """Within as many steps as the model has layers: `infer` takes any number, but may need minutes to get ready."""
     try:
-        constraints = model.harden()
+        hard = model.hardened()
     except ReshuffleError:  # the squared variant, or one with a bias, has no hard form
         return False
-    return Reasoner(constraints).on(graph).holds(*triple)
+    return hard.on(graph).explain(*triple, most=1).follows
 
 
 def _refuse(answers: Answers, triple: tuple[str, str, str], console: Console) -> int:
