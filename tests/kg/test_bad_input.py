@@ -185,7 +185,7 @@ TEXTS = {
         "f.nt",
         b'<x:a> <x:r> "b" .\n',
         "f.nt: found no triples, expected triples between IRIs or blank nodes; "
-        f"the 1 in it have literals as tails\n  hint: {FINISHED}",
+        f"1 triple in it with a literal as tail\n  hint: {FINISHED}",
     ),
     "not parquet": (
         "f.parquet",

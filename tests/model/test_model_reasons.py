@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -182,6 +183,15 @@ def test_a_walk_that_leads_to_many_supports_nobody() -> None:
         f"2% of what the relation asks for is met, which fits better than {other.better_than:.0%} of the others",
         "too little to count as support: it would have to fit better than 90% of the others",
     ]
+
+
+def test_what_is_nearly_met_is_not_rounded_up() -> None:
+    explanation = chain().explain("a", "t", "b")
+    nearly = replace(explanation, met=0.9975, better_than=0.8999)
+    assert str(nearly).splitlines()[1] == (
+        "99% of what the relation asks for is met, which fits better than 89% of the others"
+    )
+    assert str(replace(nearly, met=1.0 - 1e-7)).splitlines()[1].startswith("100% of")
 
 
 def test_facts_are_no_rivals() -> None:

@@ -165,7 +165,9 @@ def _read_rdf(source: Source, chosen: Format, report: Report, notes: Notes) -> t
     if reader.literals:
         notes(f"{source.name}: {counted(reader.literals, 'triple')} with a literal as tail skipped")
     if not passed.rows:
-        skipped = f"; the {reader.literals} in it have literals as tails" if reader.literals else ""
+        skipped = (
+            f"; {counted(reader.literals, 'triple')} in it with a literal as tail" if reader.literals else ""
+        )
         raise no_triples(source, f"triples between IRIs or blank nodes{skipped}")
     return graph, passed.rows
 

@@ -28,7 +28,7 @@ from torch.nn.functional import softplus
 
 from reshuffle.model.propagation import propagate
 from reshuffle.model.runs import runs
-from reshuffle.model.ways import Ways
+from reshuffle.model.ways import WEAK, Ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,6 @@ LOCAL: tuple[EvidenceKind, ...] = ("unary", "negative")
 
 _SMOOTHING = 2.0  # added to the number of entities that a confidence is a share of: rare roles prove little
 _FLOOR = 1e-3  # the confidence of having no role that is known to go with the one asked for
-_WEAK = -3.0  # softplus(-3) = 0.05: evidence of one sign starts near 0
 _REACHED = 1e-2  # states far below this count as not reached
 
 
@@ -144,7 +143,7 @@ class Evidence(nn.Module):
         return self._of_slots() * math.log(1 / _REACHED + 1)
 
     def _of_slots(self) -> Tensor:  # relation slot
-        return softplus(self.of_slot + _WEAK)
+        return softplus(self.of_slot + WEAK)
 
     def local_parts(
         self, heads: Tensor, relations: Tensor, *, graph: EvidenceGraph, hidden: Tensor | None = None
@@ -237,7 +236,7 @@ class Evidence(nn.Module):
     def _fact_weights(self) -> dict[str, Tensor]:
         """What a fact between the two says, by the kind of evidence that it counts as."""
         if self.direct_facts == "against":
-            return {"negative": -softplus(self.of_fact + _WEAK)}
+            return {"negative": -softplus(self.of_fact + WEAK)}
         # Clamping, unlike ReLU, has a gradient at 0, where the weights start.
         return {"proximity": self.of_fact.clamp(min=0), "negative": self.of_fact.clamp(max=0)}
 

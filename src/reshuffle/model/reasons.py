@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _LITTLE = 0.1  # points of the score
 _MOST = 0.9  # of the other candidates
+_ROUNDING = 1e-3  # of a percent
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,15 @@ def _of_constraints(explanation: Explanation) -> str:
 
 
 def _fit(explanation: Explanation) -> str:
-    met = f"{explanation.met:.0%} of what the relation asks for is met"
+    met = f"{_percent(explanation.met)} of what the relation asks for is met"
     if explanation.better_than is None:
         return met
-    return f"{met}, which fits better than {explanation.better_than:.0%} of the others"
+    return f"{met}, which fits better than {_percent(explanation.better_than)} of the others"
+
+
+def _percent(share: float) -> str:
+    """Never all, or enough, by rounding."""
+    return f"{math.floor(100 * share + _ROUNDING)}%"
 
 
 def _without_reasons(explanation: Explanation) -> str:

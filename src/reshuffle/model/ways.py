@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from reshuffle.model.evidence_graph import EvidenceGraph
 
 STEPS = 4
+WEAK = -3.0  # softplus(-3) = 0.05: evidence of one sign starts near 0
 _RARE = 1e-3  # what ends at a candidate counts by its logarithm; shares far below this count as nothing
-_WEAK = -3.0  # softplus(-3) = 0.05: evidence of one sign starts near 0
 
 
 class Ways(nn.Module):
@@ -41,7 +41,7 @@ class Ways(nn.Module):
         """The evidence for every entity as the tail of each query; never negative."""
         wanted, place = torch.unique(relations, return_inverse=True)
         weights = 2 * torch.sigmoid(self.of_relation[:-1].index_select(0, wanted) + self.of_relation[-1])
-        lengths = softplus(self.of_length[:-1].index_select(0, relations) + self.of_length[-1] + _WEAK)
+        lengths = softplus(self.of_length[:-1].index_select(0, relations) + self.of_length[-1] + WEAK)
         shares = graph.shares_without(hidden)
         there = torch.zeros(graph.num_entities, len(heads), device=heads.device)
         there[heads, torch.arange(len(heads), device=heads.device)] = 1.0
