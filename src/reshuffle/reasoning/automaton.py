@@ -96,6 +96,16 @@ class SlotGraph:
                     self._moves[source][relation].add(slot)
         self._free = {slot: _reachable(slot, free) for slot in range(self.num_slots)}
 
+    @cached_property
+    def _arcs(self) -> set[Arc]:
+        return {
+            (slot, relation, target)
+            for slot in range(self.num_slots)
+            for free in self._free[slot]
+            for relation, targets in self._moves.get(free, {}).items()
+            for target in targets
+        }
+
     def automaton(self, start: int, leave: int) -> Automaton:
         """The reduced automaton of the words from slot `start` to slot `leave`."""
         whole = self.without_identities(start, leave)
@@ -107,18 +117,11 @@ class SlotGraph:
 
     def without_identities(self, start: int, leave: int) -> Automaton:
         """The words from `start` to `leave` on the slots themselves, not reduced; `start` changes names with 0."""
-        arcs = {
-            (slot, relation, target)
-            for slot in range(self.num_slots)
-            for free in self._free[slot]
-            for relation, targets in self._moves.get(free, {}).items()
-            for target in targets
-        }
         accepting = {slot for slot in range(self.num_slots) if leave in self._free[slot]}
         # Swapping names makes `start` state 0.
         renamed = {slot: slot for slot in range(self.num_slots)} | {start: 0, 0: start}
         moved = tuple(
-            sorted((renamed[source], relation, renamed[target]) for source, relation, target in arcs)
+            sorted((renamed[source], relation, renamed[target]) for source, relation, target in self._arcs)
         )
         return Automaton(self.num_slots, moved, frozenset(renamed[slot] for slot in accepting))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +14,8 @@ from reshuffle.reasoning.kernels.search import STATE_MASK, Arcs, Clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
 
@@ -107,11 +108,16 @@ def compiled(
         raise BudgetError(
             f"the automata of these rules need {first[-1]:,} states; at most {STATE_MASK:,} fit"
         )
-    arcs = [
-        (int(offset) + source, fact_label(relation, ids), int(offset) + target)
-        for offset, automaton in zip(first, automata, strict=False)
-        for source, relation, target in automaton.arcs
-    ]
+    names = {relation for automaton in automata for _, relation, _ in automaton.arcs}
+    labels = {relation: fact_label(relation, ids) for relation in names}
+    arcs = np.array(
+        [
+            (offset + source, labels[relation], offset + target)
+            for offset, automaton in zip(first.tolist(), automata, strict=False)
+            for source, relation, target in automaton.arcs
+        ],
+        dtype=np.int32,
+    ).reshape(-1, 3)
     starts = [int(offset) for offset in first[:-1]]
     accepting = [
         offset + state
@@ -119,7 +125,7 @@ def compiled(
         for state in automaton.accepting
     ]
     # Walking an arc backwards walks its facts the other way: the lowest bit of a label is the direction.
-    turned = [(target, label ^ 1, source) for source, label, target in arcs]
+    turned = np.stack([arcs[:, 2], arcs[:, 1] ^ 1, arcs[:, 0]], axis=1)
     return Machine(
         automata,
         clauses_of,
@@ -135,19 +141,16 @@ def fact_label(relation: str, ids: Numbering) -> int:
 
 
 def _as_arrays(
-    arcs: list[tuple[int, int, int]], num_states: int, *, seeds: list[int], goals: list[int]
-) -> Arcs:
-    outgoing: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for source, label, target in sorted(arcs):
-        outgoing[source].append((label, target))
-    starts = np.cumsum([0, *(len(outgoing[state]) for state in range(num_states))])
-    flat = [arc for state in range(num_states) for arc in outgoing[state]]
+    arcs: NDArray[np.int32], num_states: int, *, seeds: list[int], goals: list[int]
+) -> Arcs:  # arc (source label target)
+    sources, labels, targets = arcs[np.lexsort(arcs.T[::-1])].T
+    starts = np.searchsorted(sources, np.arange(num_states + 1))
     is_seed, is_goal = np.zeros(num_states, dtype=np.bool_), np.zeros(num_states, dtype=np.bool_)
     is_seed[seeds] = is_goal[goals] = True
     return Arcs(
         starts.astype(np.int32),
-        np.array([label for label, _ in flat], dtype=np.int32),
-        np.array([target for _, target in flat], dtype=np.int32),
+        np.ascontiguousarray(labels),
+        np.ascontiguousarray(targets),
         is_seed,
         is_goal,
     )
