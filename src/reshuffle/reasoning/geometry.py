@@ -73,7 +73,7 @@ class GeometryAnswers(Answers):
 
     def _assemble(self) -> None:
         """The automata for the relations that the facts use now."""
-        self._machine = assemble(self.constraints, self.live.relations)
+        self._machine = assemble(self.constraints, self.live.relations, progress=self._progress)
 
     @property
     def exactness(self) -> str:
@@ -192,13 +192,14 @@ class GeometryAnswers(Answers):
 
     def _counted(self) -> Iterator[tuple[str, Count]]:
         sweep = self._sweep()
-        for relation in self.relations:
-            facts = self.fact_count(relation)
-            if relation not in self._machine.clauses_of:
-                yield relation, Count(0, facts)
-                continue
-            total = sweep.total(relation) if self._stored is None else self._stored.total(relation)
-            yield relation, Count(total - facts, total)
+        # Many relations may each be counted too soon for a bar of their own.
+        with self._progress("counting", total=len(self.relations), unit="relations") as report:
+            for relation in self.relations:
+                facts = total = self.fact_count(relation)
+                if relation in self._machine.clauses_of:
+                    total = sweep.total(relation) if self._stored is None else self._stored.total(relation)
+                yield relation, Count(total - facts, total)
+                report(1)
 
     def triples(self) -> Iterator[Triple]:
         """The derived triples that are not facts, streamed, grouped by relation."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from reshuffle.errors import BudgetError
 from reshuffle.kg import inverse_name
+from reshuffle.progress import SILENT
 from reshuffle.reasoning.automaton import Automaton, SlotGraph
 from reshuffle.reasoning.kernels.search import STATE_MASK, Arcs, Clauses
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
+    from reshuffle.progress import Progress
 
 
 class Numbering(Protocol):
@@ -59,21 +61,24 @@ class Machine:
         return max((self.words(place) for place in range(len(self.automata))), default=1)
 
 
-def assemble(constraints: OrderingConstraints, ids: Numbering) -> Machine:
+def assemble(constraints: OrderingConstraints, ids: Numbering, *, progress: Progress = SILENT) -> Machine:
     """The automata for facts that use the relations which `ids` numbers."""
     alphabet = alphabet_of(constraints, ids)
     slots = SlotGraph(constraints, alphabet)
     places: dict[Automaton, int] = {}
     clauses_of: dict[str, tuple[int, ...]] = {}
-    for relation in answerable(constraints):
-        clauses = {
-            slots.automaton(start, leave): None for start, leave in constraints.decisive_slots(relation)
-        }
-        # A relation that constrains nothing would capture every pair: useless, so its facts answer alone.
-        # One whose words need relations without facts has no answers at all.
-        possible = clauses and all(clause.accepting for clause in clauses)
-        if possible and not all(clause.is_edge(relation) for clause in clauses):
-            clauses_of[relation] = tuple(places.setdefault(clause, len(places)) for clause in clauses)
+    relations = answerable(constraints)
+    with progress("preparing", total=len(relations), unit="relations") as report:
+        for relation in relations:
+            clauses = {
+                slots.automaton(start, leave): None for start, leave in constraints.decisive_slots(relation)
+            }
+            # A relation that constrains nothing would capture every pair: useless, so its facts answer alone.
+            # One whose words need relations without facts has no answers at all.
+            possible = clauses and all(clause.accepting for clause in clauses)
+            if possible and not all(clause.is_edge(relation) for clause in clauses):
+                clauses_of[relation] = tuple(places.setdefault(clause, len(places)) for clause in clauses)
+            report(1)
     return compiled(tuple(places), clauses_of, ids)
 
 
