@@ -11,7 +11,7 @@ from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.evaluation.negatives import draw_negatives
 from reshuffle.evaluation.protocols import protocol_of
-from reshuffle.evaluation.queries import known_answers
+from reshuffle.evaluation.queries import known_answers, same_ids
 from reshuffle.evaluation.ranking import full_ranks, sampled_ranks
 from reshuffle.evaluation.report import Ranked, Report
 from reshuffle.evaluation.scorer import KnowsTypes
@@ -101,19 +101,12 @@ def _candidates(
         return None
     if given is None:
         return draw_negatives(scorer.graph, queries, known, protocol.sampling, seed=seed)
-    if not _same_names(given, scorer.graph):
+    if not same_ids(given.graph, scorer.graph, relations=np.unique(given.queries.relations)):
         raise InputError(
             "the negatives were drawn on a graph with other entities or relations than the scorer's",
             hint="read them with Negatives.read(path, scorer.graph)",
         )
     return given.of(queries)
-
-
-def _same_names(given: Negatives, graph: KnowledgeGraph) -> bool:
-    """Do the ids mean the same there? A graph may name relations behind those that are asked about."""
-    used = np.unique(given.queries.relations)
-    places = graph.relations.positions_of(given.graph.relations)
-    return given.graph.entities == graph.entities and bool((places[used] == used).all())
 
 
 def _ranks(

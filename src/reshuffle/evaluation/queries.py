@@ -102,14 +102,16 @@ def ids_in(graph: KnowledgeGraph, target: KnowledgeGraph) -> Columns:
     return entities[graph.heads], relations[graph.relation_ids], entities[graph.tails]
 
 
-def same_ids(one: KnowledgeGraph, other: KnowledgeGraph) -> bool:
-    """Have entities, and the relations that both name, the same ids in both?
+def same_ids(
+    one: KnowledgeGraph, other: KnowledgeGraph, *, relations: NDArray[np.integer] | None = None
+) -> bool:
+    """Have entities and relations of one graph, all or these, the same ids in the other?
 
     A model's graph names all relations of the model behind those of the facts.
     """
     places = other.relations.positions_of(one.relations)
-    common = places >= 0
-    return one.entities == other.entities and bool((places[common] == np.flatnonzero(common)).all())
+    wanted = np.arange(len(places)) if relations is None else relations
+    return one.entities == other.entities and bool((places[wanted] == wanted).all())
 
 
 def _inside(graph: KnowledgeGraph, target: KnowledgeGraph) -> Columns:

@@ -141,10 +141,14 @@ def _check(scorers: Mapping[str, Scorer]) -> None:
     if len(scorers) < 2:
         raise InputError(f"found {len(scorers)} scorers to compare", hint="give two or more, by name")
     first, *others = (scorer.graph for scorer in scorers.values())
-    if not all(same_ids(first, other) for other in others):
+    if not all(same_ids(first, other, relations=_named_in_both(first, other)) for other in others):
         raise InputError(
             "scorers on different graphs cannot be compared", hint="put all of them .on the same graph"
         )
+
+
+def _named_in_both(one: KnowledgeGraph, other: KnowledgeGraph) -> NDArray[np.int64]:
+    return np.flatnonzero(other.relations.positions_of(one.relations) >= 0)
 
 
 def _common(

@@ -208,6 +208,7 @@ class PlacedModel:
 
     def _at_once(self, candidates: NDArray[np.integer] | None, *, forward: bool) -> int:
         architecture = self.model.architecture
+        # "ways" has a number for each edge.
         numbers = max(self.graph.num_entities * architecture.num_slots, 2 * len(self.graph))
         if self.initial != "head":
             bodies = 1 if forward else self.graph.num_entities if candidates is None else candidates.shape[1]

@@ -28,8 +28,7 @@ class TieBroken:
     second: Scorer
 
     def __post_init__(self) -> None:
-        fewer, more = self._graphs
-        if not same_ids(fewer, more) or not set(fewer.relations) <= set(more.relations):
+        if not same_ids(*self._graphs):
             raise InputError(
                 "two scorers on different graphs cannot be combined", hint="put both .on the same graph"
             )
