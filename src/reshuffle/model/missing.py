@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reshuffle.evaluation.baselines.types import TypeBaseline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answering import ModelAnswers
     from reshuffle.model.questions import Scored
@@ -129,24 +128,32 @@ def missing_links(
 
 def _questions(answers: ModelAnswers, wanted: int | None) -> _Questions:
     """Whom to ask about what, head after head, so that the questions of a head share its channel."""
-    graph = answers.graph
     relations = np.flatnonzero(answers.learned_relations) if wanted is None else np.array([wanted])
-    likely = _likely(answers.training_types, graph, relations)
     # Rules that were given need not have held in training, so who is captured by them is only known when asked.
-    places = np.argwhere((likely > 0) | answers.derived_relations[relations])
-    asked = np.column_stack([places[:, 0], relations[places[:, 1]]])
-    return _Questions(graph, asked, likely[places[:, 0], places[:, 1]])
+    everyone = answers.derived_relations
+    heads, numbers, likely = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
+    for relation, told in zip(relations, _likely(answers, relations), strict=True):
+        found = np.flatnonzero((told > 0) | everyone[relation])
+        heads.append(found)
+        numbers.append(np.full(len(found), relation))
+        likely.append(told[found])
+    asked = np.column_stack([np.concatenate(heads), np.concatenate(numbers)])
+    order = np.argsort(asked[:, 0], kind="stable")
+    return _Questions(answers.graph, asked[order], np.concatenate(likely)[order])
 
 
 def _likely(
-    types: TypeBaseline | None, graph: KnowledgeGraph, relations: NDArray[np.int64]
-) -> NDArray[np.float32]:  # entity relation
+    answers: ModelAnswers, relations: NDArray[np.int64]
+) -> Iterator[NDArray[np.float32]]:  # relation by relation: entity
     """How sure the roles of each entity make it that it is a head."""
-    if types is None:
-        return np.ones((graph.num_entities, len(relations)), dtype=np.float32)
-    scorer, asked = types.on(graph), relations.astype(np.int32)
-    told = scorer.scores(asked, asked, side="head", candidates=None).T
-    return np.where(scorer.learned_relations[relations], told, np.float32(1))
+    types = answers.training_types
+    scorer = None if types is None else types.on(answers.graph)
+    for relation in relations.astype(np.int32):
+        if scorer is None or not scorer.learned_relations[relation]:
+            yield np.ones(answers.graph.num_entities, dtype=np.float32)
+        else:
+            asked = np.array([relation])
+            yield scorer.scores(asked, asked, side="head", candidates=None)[0]
 
 
 def _best_of(answers: ModelAnswers, some: _Questions, top: int) -> tuple[_Links, tuple[str, ...]]:
