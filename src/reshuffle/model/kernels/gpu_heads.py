@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from reshuffle.model.kernels.gpu_products import block, grouped, multiplied, nearly_multiplied, square, tiles
+from reshuffle.model.kernels.gpu_products import block, multiplied, nearly_multiplied, square, tiles
 
 _CANDIDATES = 25  # of a query, per program
 _TINY = torch.finfo(torch.float32).tiny
@@ -54,7 +54,7 @@ def head_pulls(
     to_matrices, to_targets = torch.zeros_like(matrices), torch.zeros_like(targets)
     if not candidates.numel():
         return to_matrices, torch.zeros_like(states), to_targets
-    to_states, weights = torch.empty_like(states), weights.contiguous()
+    to_states, weights = torch.zeros_like(states), weights.contiguous()
     tile = tiles(slots, channels)
     parts = triton.cdiv(channels, tile["CHANNELS"])
     _pulls_by_query[(queries, triton.cdiv(width, _CANDIDATES), parts)](
@@ -65,24 +65,12 @@ def head_pulls(
         targets,
         weights,
         to_matrices,
+        to_states,
         to_targets,
         width,
         slots,
         channels,
         WIDTH=_CANDIDATES,
-        **tile,
-    )
-    _pulls_by_candidate[(len(states), parts)](
-        matrices,
-        relations,
-        states,
-        targets,
-        weights,
-        *grouped(candidates.flatten(), len(states)),
-        to_states,
-        width,
-        slots,
-        channels,
         **tile,
     )
     return to_matrices, to_states, to_targets
@@ -131,6 +119,7 @@ def _pulls_by_query(
     targets,
     weights,
     to_matrices,
+    to_states,
     to_targets,
     width,
     slots,
@@ -149,42 +138,15 @@ def _pulls_by_query(
     first = tl.program_id(1) * WIDTH
     for number in range(first, tl.minimum(first + WIDTH, width)):
         weight = tl.load(weights + query * width + number)
-        candidate = tl.load(candidates + query * width + number).to(tl.int64)
-        state = tl.load(states + candidate * slots * channels + place, mask=in_state, other=0.0)
-        pull = weight * tl.maximum(nearly_multiplied(matrix, state) - target, 0.0)
-        of_target += pull
-        of_matrix += nearly_multiplied(pull, tl.trans(state))
+        if weight != 0.0:
+            candidate = tl.load(candidates + query * width + number).to(tl.int64)
+            state = tl.load(states + candidate * slots * channels + place, mask=in_state, other=0.0)
+            pull = weight * tl.maximum(nearly_multiplied(matrix, state) - target, 0.0)
+            of_target += pull
+            of_matrix += nearly_multiplied(pull, tl.trans(state))
+            of_state = nearly_multiplied(tl.trans(matrix), pull)
+            tl.atomic_add(
+                to_states + candidate * slots * channels + place, of_state, mask=in_state, sem="relaxed"
+            )
     tl.atomic_add(to_matrices + relation * slots * slots + entry, of_matrix, mask=in_matrix)
     tl.atomic_add(to_targets + query * slots * channels + place, of_target, mask=in_state)
-
-
-@triton.jit
-def _pulls_by_candidate(
-    matrices,
-    relations,
-    states,
-    targets,
-    weights,
-    order,
-    starts,
-    to_states,
-    width,
-    slots,
-    channels,
-    SLOTS: tl.constexpr,
-    CHANNELS: tl.constexpr,
-):
-    candidate = tl.program_id(0).to(tl.int64)
-    entry, in_matrix = square(slots, SLOTS)
-    place, in_state = block(tl.program_id(1), slots, channels, SLOTS, CHANNELS)
-    state = tl.load(states + candidate * slots * channels + place, mask=in_state, other=0.0)
-    total = tl.zeros((SLOTS, CHANNELS), tl.float32)
-    for index in range(tl.load(starts + candidate), tl.load(starts + candidate + 1)):
-        pair = tl.load(order + index)
-        weight, query = tl.load(weights + pair), pair // width
-        relation = tl.load(relations + query)
-        matrix = tl.load(matrices + relation * slots * slots + entry, mask=in_matrix, other=0.0)
-        target = tl.load(targets + query * slots * channels + place, mask=in_state, other=0.0)
-        pull = weight * tl.maximum(nearly_multiplied(matrix, state) - target, 0.0)
-        total += nearly_multiplied(tl.trans(matrix), pull)
-    tl.store(to_states + candidate * slots * channels + place, total, mask=in_state)
