@@ -16,7 +16,7 @@ from reshuffle.learning.experiments import VARIANTS
 from reshuffle.learning.settings import read_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Sequence
 
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
 CPU_RESULTS = ROOT / "benchmarks" / "results" / "cpu"
@@ -177,12 +177,12 @@ def choosing_table() -> str:
     stored = json.loads(choosing.RESULTS.read_text(encoding="utf-8"))["rows"]
     groups: dict[str, list[dict]] = {}
     for row in stored:
-        groups.setdefault(_changes(row), []).append(row)
+        groups.setdefault(_changes(row["changes"], choosing.BASE["evidence"]), []).append(row)
     return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
 
 
 def choosing_full_table() -> str:
-    """The same with models of the recipe's size: means over the cuts, and of the recipe itself over seeds, too.
+    """The same with models of the recipe's size: means over the cuts, and over seeds where there are several.
 
     Only of what the command measured: figures from elsewhere are no results of it.
     """
@@ -191,19 +191,22 @@ def choosing_full_table() -> str:
         found = json.loads(choosing.FULL_RESULTS.read_text(encoding="utf-8"))
     if not (found["rows"] and choosing.own_rows(found)):
         return "(not run)"
-    stored = found["rows"]
-    recipe = [row for row in stored if not row["changes"] and row["scoring"] == "alone"]
-    groups: dict[str, list[dict]] = {}
-    for row in sorted(stored, key=lambda row: bool(row["changes"])):
-        if row not in recipe:
-            groups.setdefault(_changes(row) if row["changes"] else row["scoring"], []).append(row)
-    told: list[Compared] = [
-        ("(nothing), all seeds", recipe, mean),
-        ("  spread over seeds", recipe, pstdev),
-        ("(nothing), seed 1", [row for row in recipe if row["seeds"] == [1]], mean),
-        *((name, rows, mean) for name, rows in groups.items()),
-    ]
-    return _compared("changed", told, stored, "tie_rate")
+    told: list[Compared] = []
+    for changes, seeds in choosing.COMPARED_FULL:
+        rows = [row for row in found["rows"] if row["changes"] == changes]
+        scorings = dict.fromkeys(row["scoring"] for row in rows)  # in their order
+        name = _changes(changes, found["base"]["evidence"])
+        for scoring in scorings:
+            scored = [row for row in rows if row["scoring"] == scoring]
+            if scoring != "alone":
+                told.append((f"{name}, {scoring}", scored, mean))
+            elif len(seeds) == 1:
+                told.append((name, scored, mean))
+            else:
+                told.append((f"{name}, all seeds", scored, mean))
+                told.append(("  spread over seeds", scored, pstdev))
+                told.append((f"{name}, seed 1", [row for row in scored if row["seeds"] == [1]], mean))
+    return _compared("changed", told, found["rows"], "tie_rate")
 
 
 def script_table() -> str:
@@ -213,7 +216,7 @@ def script_table() -> str:
     for row in sorted(stored, key=lambda row: (row["cut"], len(row["changes"]), row["scoring"])):
         if row["scoring"] == "mean of seeds" or row["seeds"] == [1]:
             more = "" if row["scoring"] == "alone" else f", {row['scoring']}"
-            groups.setdefault(f"cut {row['cut']}: {_changes(row)}{more}", []).append(row)
+            groups.setdefault(f"cut {row['cut']}: {_changes(row['changes'], ())}{more}", []).append(row)
     return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
 
 
@@ -262,12 +265,13 @@ def _compared(first: str, told: list[Compared], stored: list[dict], *more: str) 
     return text_table([first, *(name.replace("_rate", "s") for name in header)], rows)
 
 
-def _changes(row: dict) -> str:
+def _changes(changes: dict, evidence: Sequence[str]) -> str:
+    """In words; of the evidence, what is more than that of the settings that are changed."""
     told = [
-        f"+ {' + '.join(kind for kind in ('paths', 'ways') if kind in value)}"
+        " ".join(f"+ {kind}" for kind in value if kind not in evidence)
         if name == "evidence"
         else f"{name} = {value}"
-        for name, value in row["changes"].items()
+        for name, value in changes.items()
     ]
     return ", ".join(told) or "(nothing)"
 

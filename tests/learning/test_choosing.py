@@ -122,11 +122,32 @@ def test_rows_from_elsewhere_are_not_taken_for_its_own(
     assert "(nothing), seed 1" in accuracy.choosing_full_table()
 
 
+def test_ways_to_score_a_changed_setting_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "full.json"
+    monkeypatch.setattr(choosing, "FULL_RESULTS", target)
+    changes = next(changes for changes, seeds in choosing.COMPARED_FULL if changes and len(seeds) > 1)
+    told = {"dataset": "WN18RR-v1", "cut": 1, "changes": changes} | dict.fromkeys(choosing._MEASURED, 0.5)
+    rows = [
+        told | {"scoring": "alone", "seeds": [1], "mrr": 0.2},
+        told | {"scoring": "alone", "seeds": [2], "mrr": 0.4},
+        told | {"scoring": "mean of seeds", "seeds": [1, 2], "mrr": 0.9},
+    ]
+    target.write_text(json.dumps({"base": Settings.of("best").to_dict(), "rows": rows}))
+    lines = {line[:28].strip(): line for line in accuracy.choosing_full_table().splitlines()}
+    for name, mrr in {"all seeds": "0.300", "seed 1": "0.200", "mean of seeds": "0.900"}.items():
+        assert mrr in lines[f"+ ways, {name}"]
+
+
 def test_what_was_compared_stands_in_the_files() -> None:
     small = json.loads(choosing.RESULTS.read_text(encoding="utf-8"))
     assert small["base"] == choosing.BASE
     assert all(row["changes"] in choosing.COMPARED for row in small["rows"])
     Settings.of(**choosing.BASE)  # all names and kinds of values are right
+    full = json.loads(choosing.FULL_RESULTS.read_text(encoding="utf-8"))
+    assert full["base"] == choosing._plain(Settings.of("best").to_dict())
+    assert choosing.own_rows(full)
 
 
 def test_a_cut_that_goes_through_files_is_the_same(tmp_path: Path) -> None:
