@@ -57,7 +57,7 @@ def head_pulls(
     to_states, weights = torch.zeros_like(states), weights.contiguous()
     tile = tiles(slots, channels)
     parts = triton.cdiv(channels, tile["CHANNELS"])
-    _pulls_by_query[(queries, triton.cdiv(width, _CANDIDATES), parts)](
+    _head_pulls[(queries, triton.cdiv(width, _CANDIDATES), parts)](
         matrices,
         relations,
         states,
@@ -111,7 +111,7 @@ def _head_norms(
 
 
 @triton.jit
-def _pulls_by_query(
+def _head_pulls(
     matrices,
     relations,
     states,
