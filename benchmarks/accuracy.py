@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from functools import cache
-from statistics import mean, pstdev
+from statistics import mean
 from typing import TYPE_CHECKING, TypeAlias
 
-from benchmarks import choosing, untuned
-from benchmarks.pages import rewrite, text_table
+from benchmarks import baselines, choosing, untuned
+from benchmarks.pages import rewrite, spread, text_table
 from benchmarks.reproduction import RESULTS, ROOT
 
 from reshuffle.learning.experiments import VARIANTS
@@ -63,12 +63,14 @@ def main_table(metric: str) -> str:
     ours = {dataset: mean(values(dataset, metric)) for dataset in DATASETS}
     types = {dataset: mean(values(dataset, metric, baseline=True)) for dataset in DATASETS}
     ties = [mean(_result(cell, metric)["tie_rate"] for cell in cells_of(dataset)) for dataset in DATASETS]
+    rules = {d: baselines.stored_mean(d, "rules", PROTOCOL_OF[metric], metric) for d in DATASETS}
     rows: list[list[object]] = [
         ["reshuffle, best recipe", *ours.values(), counted_mean(ours)],
-        ["  spread over seeds", *(pstdev(values(dataset, metric)) for dataset in DATASETS), ""],
+        ["  spread over seeds", *(spread(values(dataset, metric)) for dataset in DATASETS), ""],
         ["  seeds", *(len(values(dataset, metric)) for dataset in DATASETS), ""],
         ["  tie rate", *ties, ""],
         ["type baseline, ours", *types.values(), counted_mean(types)],
+        ["mined rules, ours", *rules.values(), counted_mean(rules)],
     ]
     for name, numbers in published(metric).items():
         rows.append([name, *(numbers[dataset] for dataset in DATASETS), counted_mean(numbers)])
@@ -112,17 +114,23 @@ def ablation_table() -> str:
     }
 
     def row(
-        name: str, variant: str, seeds: Container[int], taken: Callable[[list[float]], float] = mean
+        name: str, variant: str, seeds: Container[int], taken: Callable[[list[float]], object] = mean
     ) -> list[object]:
         own = {d: [cell for cell in cells_of(d, variant) if cell["seed"] in seeds] for d in chosen}
         found = [[number(cell) for cell in own[dataset]] for number in kinds.values() for dataset in chosen]
         return [name, *(taken(numbers) if numbers else "" for numbers in found)]
 
     every = range(1, 4)
-    rows = [row("default, three seeds", "default", every), row("  spread", "default", every, pstdev)]
+    rows = [row("default, three seeds", "default", every), row("  spread", "default", every, spread)]
     rows += [row(variant, variant, [1]) for variant in variants]
     types = [mean(values(d, metric, baseline=True)) for metric in PROTOCOL_OF for d in chosen]
+    rules = [
+        baselines.stored_mean(d, "rules", protocol, metric)
+        for metric, protocol in PROTOCOL_OF.items()
+        for d in chosen
+    ]
     rows.append(["(type baseline)", *types, *("" for _ in types)])
+    rows.append(["(mined rules)", *rules, *("" for _ in rules)])
     short = dict(zip(DATASETS, COLUMNS, strict=True))
     return text_table(
         ["variant", *(f"{short[dataset]} {kind}" for kind in kinds for dataset in chosen)], rows
@@ -137,7 +145,7 @@ def hardened_table() -> str:
         for metric in PROTOCOL_OF:
             hard = [_result(cell, metric, "hardened")["metrics"][metric] for cell in cells_of(dataset)]
             soft = mean(values(dataset, metric))
-            row += [soft, mean(hard), pstdev(hard), mean(hard) / soft]
+            row += [soft, mean(hard), spread(hard), mean(hard) / soft]
         tied = [_result(cell, "hits@10", "hardened")["tie_rate"] for cell in cells_of(dataset)]
         rows.append([*row, mean(tied), mean(values(dataset, "hits@10", baseline=True))])
     each = ["hardened", "spread", "kept"]
@@ -204,7 +212,7 @@ def choosing_full_table() -> str:
                 told.append((name, scored, mean))
             else:
                 told.append((f"{name}, all seeds", scored, mean))
-                told.append(("  spread over seeds", scored, pstdev))
+                told.append(("  spread over seeds", scored, spread))
                 told.append((f"{name}, seed 1", [row for row in scored if row["seeds"] == [1]], mean))
     return _compared("changed", told, found["rows"], "tie_rate")
 
@@ -238,7 +246,7 @@ def untuned_table() -> str:
     return text_table(["scorer", "hits@10", "tie rate", "mrr", "tie rate", "seconds of fitting"], rows)
 
 
-Compared: TypeAlias = "tuple[str, list[dict], Callable[[list[float]], float]]"
+Compared: TypeAlias = "tuple[str, list[dict], Callable[[list[float]], object]]"
 """The name of a row, what was measured, and what is taken of it."""
 
 
@@ -246,7 +254,7 @@ def _compared(first: str, told: list[Compared], stored: list[dict], *more: str) 
     """What is taken over seeds of the means over cuts, and the type baseline of the same parts below."""
     datasets = [d for d in DATASETS if any(row["dataset"] == d for row in stored)]
 
-    def over(rows: list[dict], metric: str, dataset: str, taken: Callable[[list[float]], float]) -> object:
+    def over(rows: list[dict], metric: str, dataset: str, taken: Callable[[list[float]], object]) -> object:
         by_seed: dict[tuple[int, ...], list[float]] = {}
         for row in rows:
             if row["dataset"] == dataset:

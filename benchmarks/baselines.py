@@ -11,10 +11,11 @@ import json
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from benchmarks.speed.measure import describe
 
 from reshuffle.evaluation import RuleBaseline, TieBroken, TypeBaseline, evaluate
@@ -174,6 +175,12 @@ def tables(results: dict[str, Any]) -> str:
                 lambda name, scorer: _decimal(_full(found, name, scorer)["metrics"]["hits@10"]),
             ),
             *_table(
+                "Tie rate of `sampled-50`: the share of queries whose true answer ties with a wrong one",
+                lambda name, scorer: _decimal(
+                    mean(one["tie_rate"] for one in _of(found, name, scorer, "sampled-50"))
+                ),
+            ),
+            *_table(
                 "Tie rate of `full`: the share of queries whose true answer ties with a wrong one",
                 lambda name, scorer: _decimal(_full(found, name, scorer)["tie_rate"]),
             ),
@@ -191,13 +198,28 @@ def _table(
     return [f"{title}:", "", *(f"| {line} |" for line in lines), ""]
 
 
+def _of(found: dict[str, Any], name: str, scorer: str, protocol: str) -> list[dict[str, Any]]:
+    """The cells of one scorer, by seed where the protocol draws."""
+    return [found[str(cell)] for cell in cells([name]) if (cell.scorer, cell.protocol) == (scorer, protocol)]
+
+
 def _full(found: dict[str, Any], name: str, scorer: str) -> dict[str, Any]:
-    return dict(found[str(Cell(name, scorer, "full", None))])
+    return _of(found, name, scorer, "full")[0]
 
 
 def _spread(found: dict[str, Any], name: str, scorer: str, metric: str) -> str:
-    values = [found[str(Cell(name, scorer, "sampled-50", seed))]["metrics"][metric] for seed in SEEDS]
-    return f"{_decimal(float(np.mean(values)))} ± {_decimal(float(np.std(values)))}"
+    values = [one["metrics"][metric] for one in _of(found, name, scorer, "sampled-50")]
+    return f"{_decimal(mean(values))} ± {_decimal(stdev(values))}"
+
+
+def stored_mean(dataset: str, scorer: str, protocol: str, metric: str) -> float:
+    """A metric of the result file, over its seeds; for other tables to stand beside theirs."""
+    return mean(one["metrics"][metric] for one in _of(_stored_cells(), dataset, scorer, protocol))
+
+
+@cache
+def _stored_cells() -> dict[str, Any]:
+    return dict(json.loads(RESULTS.read_text(encoding="utf-8"))["cells"])
 
 
 def _decimal(value: float) -> str:

@@ -12,7 +12,7 @@ import platform
 import sys
 import time
 from pathlib import Path
-from statistics import mean, pstdev
+from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ def table() -> str:
                 f"{share:.0%} ({min(one['facts'] for one in rows)} to {max(one['facts'] for one in rows)})"
             )
             lines.append(
-                f"| {facts} | {words} | {mean(mrr):.3f} | {pstdev(mrr):.3f} | {mean(first):.3f} | {mean(tenth):.3f} |"
+                f"| {facts} | {words} | {mean(mrr):.3f} | {stdev(mrr):.3f} | {mean(first):.3f} | {mean(tenth):.3f} |"
             )
     return "\n".join(lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import stdev
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.console import table
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 def text_table(header: Sequence[str], rows: list[list[object]]) -> str:
     """As it stands in a page."""
     return "```text\n" + table(header, rows) + "\n```"
+
+
+def spread(values: Sequence[float]) -> float | str:
+    """The sample's standard deviation, as the paper has it; nothing where there is one value only."""
+    return stdev(values) if len(values) > 1 else ""
 
 
 def page_with(content: str, made: Mapping[str, str]) -> str:

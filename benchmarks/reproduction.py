@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from statistics import mean, pstdev
+from statistics import mean
 
-from benchmarks.pages import rewrite, text_table
+from benchmarks import baselines
+from benchmarks.pages import rewrite, spread, text_table
 
 from reshuffle.learning.settings import read_toml
 
@@ -18,7 +19,7 @@ PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
 SPEED = ROOT / "benchmarks" / "results" / "speed" / "training.json"
 HEADER = (
     "data set", "variant", "seeds", "hits@10", "spread", "paper", "difference", "full MRR", "tie rate", "type baseline",
-    "seconds", "hardware",
+    "mined rules", "seconds", "hardware",
 )  # fmt: skip
 
 
@@ -40,12 +41,13 @@ def _row(dataset: str, variant: str, cells: list[dict]) -> dict[str, object]:
         "variant": variant,
         "seeds": len(cells),
         "hits@10": mean(hits),
-        "spread": pstdev(hits) if len(hits) > 1 else "",
+        "spread": spread(hits),
         "paper": float(paper),
         "difference": mean(hits) - paper,
         "full MRR": mean(_protocol(cell, "full")["metrics"]["mrr"] for cell in cells),
         "tie rate": mean(result["tie_rate"] for result in sampled),
         "type baseline": mean(result["type_baseline"]["metrics"]["hits@10"] for result in sampled),
+        "mined rules": baselines.stored_mean(dataset, "rules", "sampled-50", "hits@10"),
         "seconds": round(mean(cell["training"]["seconds"] for cell in cells)),
         "hardware": cells[0]["hardware"],
     }

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class PlainTraining:
     """Takes parameters, triples and settings from a `Trainer`, and nothing of how it computes."""
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, trainer: Trainer, kind: torch.dtype = torch.float32) -> None:
+        self.kind = kind  # of numbers in matrices and states
         self.logits = trainer.model.matrices.logits.detach().clone().requires_grad_()
         self.architecture, self.settings = trainer.model.architecture, trainer.settings
         self.num_entities = trainer.data.num_entities
@@ -55,15 +56,15 @@ class PlainTraining:
         return negatives
 
     def _scores(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        matrices = torch.softmax(self.logits, dim=-1)[..., :-1]
+        matrices = torch.softmax(self.logits, dim=-1)[..., :-1].to(self.kind)
         states = self._states(matrices)
         bodies = torch.bmm(matrices[relations], states[heads])
-        return -torch.relu(bodies - states[tails]).flatten(1).norm(dim=1)
+        return -torch.relu(bodies - states[tails]).flatten(1).float().norm(dim=1)
 
     def _states(self, matrices: Tensor) -> Tensor:  # entity slot channel
         shape = (self.num_entities, self.architecture.num_slots, self.architecture.num_channels)
         device = self.logits.device
-        states = (torch.randn(shape, generator=self.generator, device=device) > 0.5).float()
+        states = (torch.randn(shape, generator=self.generator, device=device) > 0.5).to(self.kind)
         for _ in range(self.architecture.num_layers):
             messages = torch.bmm(matrices[self.relations], states[self.heads])  # edge slot channel
             places = self.tails[:, None, None].expand_as(messages)
