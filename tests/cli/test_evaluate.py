@@ -9,6 +9,8 @@ import pytest
 
 from datasets import benchmark
 from reshuffle.cli.main import main
+from reshuffle.evaluation import PROTOCOLS
+from reshuffle.kg.benchmarks import TransductiveBenchmark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +71,36 @@ def test_known_triples_are_filtered(data: list[str], capsys: pytest.CaptureFixtu
     more = answer(["types", *data, "--protocol", "full"], capsys)
     less = answer(["types", *data[:4], "--protocol", "full"], capsys)
     assert more["metrics"]["mean_rank"] < less["metrics"]["mean_rank"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_files_give_what_a_benchmark_of_them_gives(
+    protocol: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "facts": write(tmp_path / "facts.tsv", [*BORN, *LIVES[:30]]),
+        "queries": write(tmp_path / "queries.tsv", LIVES[30:38]),  # p30 and p37 live in the same city
+        "valid": write(tmp_path / "valid.tsv", LIVES[38:]),
+    }
+    bench = TransductiveBenchmark.from_files(**files)
+    monkeypatch.setattr("reshuffle.rules.benchmarks.load_benchmark", lambda _name, **_options: bench)
+    named = answer(["types", "--benchmark", "tiny", "--protocol", protocol], capsys)
+    halves = [write(tmp_path / f"known{place}.tsv", [LIVES[place]]) for place in (38, 39)]
+    options = [
+        "--facts",
+        files["facts"],
+        "--queries",
+        files["queries"],
+        "--known",
+        halves[0],
+        "--known",
+        halves[1],
+    ]
+    own = answer(["types", *options, "--protocol", protocol], capsys)
+    varying = {"benchmark", "seconds"}
+    assert {key: own[key] for key in own if key not in varying} == {
+        key: named[key] for key in named if key not in varying
+    }
 
 
 def test_negatives_are_saved_and_used_again(

@@ -12,6 +12,8 @@ the type baseline beside a model is that of the facts it was trained on.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.evaluation import Negatives, Scorer, TypeBaseline
-    from reshuffle.evaluation.queries import Known
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.benchmarks import GraphSplit
 
 HELP = "ranking metrics, tie rate, and the type baseline beside them"
 BASELINES = ("types", "rules", "rules+types")
@@ -41,7 +43,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--facts", metavar="F", help="the graph to look at")
     data.add_argument("--queries", metavar="Q", help="the triples to predict")
     data.add_argument(
-        "--known", metavar="K", action="append", help="more true triples, not to count as wrong; repeatable"
+        "--known",
+        metavar="K",
+        action="append",
+        help="more true triples, filtered where the protocol filters a validation set; repeatable",
     )
     data.add_argument("--train", metavar="T", help="the graph to learn from (default: the facts)")
     ranking = parser.add_argument_group("ranking")
@@ -69,7 +74,7 @@ class Task:
     train: KnowledgeGraph
     facts: KnowledgeGraph
     queries: KnowledgeGraph
-    known: Known
+    known: GraphSplit
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -151,15 +156,19 @@ def _named(name: str, console: Console) -> Task:
 
 
 def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
-    from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
+    from reshuffle.kg.benchmarks import TransductiveBenchmark  # noqa: PLC0415
 
     def read(path: str, *, may_be_empty: bool = False) -> KnowledgeGraph:
         return read_graph(path, may_be_empty=may_be_empty, progress=console.progress, notes=console.message)
 
     facts, queries = read(arguments.facts), read(arguments.queries)
     train = read(arguments.train) if arguments.train else facts
-    known = [read(path, may_be_empty=True) for path in arguments.known or ()]
-    return Task(train, facts, queries, [facts, queries, *known])
+    more = (read(path, may_be_empty=True) for path in arguments.known or ())
+    valid = reduce(or_, more, KnowledgeGraph())
+    # In parts, of which the protocol takes its own, as it does of a named benchmark's.
+    known = TransductiveBenchmark.from_graphs("files", facts=facts, queries=queries, valid=valid).graph
+    return Task(train, facts, queries, known)
 
 
 def _scorer_of(arguments: argparse.Namespace, task: Task, types: TypeBaseline, console: Console) -> Scorer:
