@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reshuffle.cli.main import main
+from reshuffle.kg.files import written_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,3 +83,47 @@ def test_no_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         f"{tmp_path / 'none'}: there is no such directory, expected one with stored results\n"
         "  hint: run this from a checkout of the project, or name the directory with --results\n",
     )
+
+
+NO_RESULT = "move it elsewhere, or remove it and run its cell again with `reshuffle bench paper`"
+RESULT = (
+    '{"dataset": "x", "recipe": "paper", "variant": "default", "seed": 1, "hardware": "y", "settings": {}, '
+    '"training": {"seconds": 1}, "results": %s}'
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            '{"dataset": "fam',
+            "not JSON, or cut short: Unterminated string starting at: line 1 column 13 (char 12)",
+        ),
+        ("[1]", "not the result of a cell"),
+        ('{"dataset": "x"}', "not the result of a cell"),
+        (RESULT % "[]", "not the result of a cell"),
+        (
+            RESULT % '[{"protocol": "full", "metrics": {"mrr": 1}, "tie_rate": 0, "type_baseline": null}]',
+            "not the result of a cell",
+        ),
+    ],
+)
+def test_files_that_are_no_results(
+    content: str, message: str, folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "results" / "families.paper.default.1.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    for command in (["report"], ["paper", "--dataset", "families", "--seeds", "1"]):
+        assert main(["bench", *command, *folders]) == 2
+        assert capsys.readouterr() == ("", f"{path}: {message}\n  hint: {NO_RESULT}\n")
+
+
+def test_a_result_that_is_being_written_is_not_reported(
+    folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "results").mkdir()
+    with written_whole(tmp_path / "results" / "families.paper.default.1.json") as aside:
+        aside.write_text('{"dataset": "fam')
+        assert report(folders, capsys) == []
+        aside.write_text("{}")

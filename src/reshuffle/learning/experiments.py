@@ -12,7 +12,7 @@ import platform
 import time
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -111,7 +111,8 @@ class Bench:
 
     def stored(self) -> list[dict[str, Any]]:
         """All finished cells, by name."""
-        return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(self.results.glob("*.json"))]
+        # A hidden file is a result that is being written.
+        return [_read_result(path) for path in sorted(self.results.glob("*.json")) if path.name[0] != "."]
 
 
 def run_cell(
@@ -130,8 +131,7 @@ def run_cell(
     """
     target = bench.result_path(cell)
     if target.exists():
-        found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
-        return found
+        return _read_result(target)
     data = load_benchmark(cell.dataset)
     if not isinstance(data, InductiveBenchmark):
         raise InputError(
@@ -157,6 +157,33 @@ def run_cell(
         aside.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     rest.unlink(missing_ok=True)
     return result
+
+
+_NO_RESULT = "move it elsewhere, or remove it and run its cell again with `reshuffle bench paper`"
+
+
+def _read_result(path: Path) -> dict[str, Any]:
+    """A finished cell, with everything that is reported of it."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(
+            f"not JSON, or cut short: {error}", place=Place(str(path)), hint=_NO_RESULT
+        ) from error
+    if not _is_result(found):
+        raise InputError("not the result of a cell", place=Place(str(path)), hint=_NO_RESULT)
+    return cast("dict[str, Any]", found)
+
+
+def _is_result(found: Any) -> bool:
+    """Whether it can be reported and compared."""
+    try:
+        rows = report_rows([found])
+        metrics = [row[name].keys() for row in rows for name in ("metrics", "type_baseline")]
+        has_settings = isinstance(found["settings"], dict)
+    except (LookupError, TypeError, AttributeError):
+        return False
+    return bool(rows) and has_settings and all(map({"hits@10", "mrr"}.issubset, metrics))
 
 
 def _trainer(data: InductiveBenchmark, settings: Settings, device: torch.device) -> Trainer:
