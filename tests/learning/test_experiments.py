@@ -135,11 +135,55 @@ def test_a_killed_cell_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
 def test_stored_results_ran_with_the_settings_that_stand_in_the_files() -> None:
     stored = BENCH.stored()
     assert {cell["dataset"] for cell in stored if cell["variant"] == "default"} == set(inductive_names())
-    for cell in stored:
-        settings = BENCH.settings_of(Cell(cell["dataset"], cell["recipe"], cell["variant"], cell["seed"]))
+    for found in stored:
+        cell = Cell(found["dataset"], found["recipe"], found["variant"], found["seed"])
+        settings = BENCH.settings_of(cell)
         wanted = {name: list(v) if isinstance(v, tuple) else v for name, v in settings.to_dict().items()}
         # A setting that came later has its default in old results.
-        assert cell["settings"].items() <= wanted.items()
+        assert found["settings"].items() <= wanted.items()
+        assert run_cell(cell, BENCH, device=torch.device("cpu")) == found
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, Cell]:
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "families.default.toml").write_text(TINY)
+    bench, cell = Bench(folder, folder / "results"), Cell("families", "paper", "default", 1)
+    assert run_cell(cell, bench, device=torch.device("cpu")) is not None
+    return bench, cell
+
+
+def with_settings(finished: tuple[Bench, Cell], folder: Path, changes: dict, without: str = "") -> Bench:
+    """The finished cell in another folder, as if it had been run with other settings."""
+    bench, cell = finished
+    result = json.loads(bench.result_path(cell).read_text(encoding="utf-8"))
+    result["settings"] = {n: v for n, v in (result["settings"] | changes).items() if n != without}
+    other = Bench(bench.settings, folder)
+    other.result_path(cell).write_text(json.dumps(result), encoding="utf-8")
+    return other
+
+
+def test_a_cell_that_was_finished_with_other_settings_is_refused(
+    finished: tuple[Bench, Cell], tmp_path: Path
+) -> None:
+    other = with_settings(finished, tmp_path, {"num_slots": 4, "margin": 2.0, "left": 1})
+    with pytest.raises(InputError) as caught:
+        run_cell(finished[1], other, device=torch.device("cpu"))
+    assert str(caught.value) == (
+        f"{tmp_path / 'families.paper.default.1.json'}: this cell was finished with other settings: "
+        "num_slots = 4 (now 3), margin = 2.0 (now 1.0), left = 1 (now gone)\n"
+        "  hint: name another folder with --results, or remove this file to run the cell again"
+    )
+
+
+def test_a_setting_that_came_later_had_its_default_before(
+    finished: tuple[Bench, Cell], tmp_path: Path
+) -> None:
+    other = with_settings(finished, tmp_path, {}, without="schedule")
+    assert run_cell(finished[1], other, device=torch.device("cpu")) is not None
+    other = with_settings(finished, tmp_path, {}, without="max_epochs")  # not of its default in TINY
+    with pytest.raises(InputError, match=r"max_epochs = 1000 \(now 4\)"):
+        run_cell(finished[1], other, device=torch.device("cpu"))
 
 
 def test_the_page_shows_the_stored_results() -> None:

@@ -2,7 +2,7 @@
 
 A cell is trained in pieces: it leaves a checkpoint when its time is up and once a minute before, in case it is killed,
 and the next run goes on from there. A finished cell is one JSON file with settings, seed, hardware, versions, time and
-all metrics, and is never run again.
+all metrics, and is never run again; one that was run with other settings is refused.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ def run_cell(
     """
     target = bench.result_path(cell)
     if target.exists():
-        return _read_result(target)
+        found = _read_result(target)
+        _check_settings(found, bench.settings_of(cell), Place(str(target)))
+        return found
     data = load_benchmark(cell.dataset)
     if not isinstance(data, InductiveBenchmark):
         raise InputError(
@@ -184,6 +186,29 @@ def _is_result(found: Any) -> bool:
     except (LookupError, TypeError, AttributeError):
         return False
     return bool(rows) and has_settings and all(map({"hits@10", "mrr"}.issubset, metrics))
+
+
+def _check_settings(found: dict[str, Any], settings: Settings, place: Place) -> None:
+    """A number of other settings must not pass for this cell's."""
+    # A setting that came later had its default before.
+    before, now = {**_as_stored(Settings()), **found["settings"]}, _as_stored(settings)
+    other = [
+        f"{name} = {value!r} (now {repr(now[name]) if name in now else 'gone'})"
+        for name, value in before.items()
+        if name not in now or value != now[name]
+    ]
+    if other:
+        raise InputError(
+            f"this cell was finished with other settings: {', '.join(other)}",
+            place=place,
+            hint="name another folder with --results, or remove this file to run the cell again",
+        )
+
+
+def _as_stored(settings: Settings) -> dict[str, Any]:
+    """Lists for tuples, as JSON has it."""
+    stored: dict[str, Any] = json.loads(json.dumps(settings.to_dict()))
+    return stored
 
 
 def _trainer(data: InductiveBenchmark, settings: Settings, device: torch.device) -> Trainer:
