@@ -16,9 +16,11 @@ import pytest
 import torch
 from benchmarks import accuracy, reproduction
 from benchmarks.pages import page_with
+from benchmarks.speed.measure import hardware
 from safetensors import safe_open
 from tests.datasets import benchmark
 
+from reshuffle import __version__
 from reshuffle.errors import InputError
 from reshuffle.learning.experiments import VARIANTS, Bench, Cell, report_rows, run_cell
 from reshuffle.learning.settings import Settings, read_settings, read_toml
@@ -184,6 +186,13 @@ def test_a_setting_that_came_later_had_its_default_before(
     other = with_settings(finished, tmp_path, {}, without="max_epochs")  # not of its default in TINY
     with pytest.raises(InputError, match=r"max_epochs = 1000 \(now 4\)"):
         run_cell(finished[1], other, device=torch.device("cpu"))
+
+
+def test_a_result_tells_what_it_was_made_with(finished: tuple[Bench, Cell]) -> None:
+    (result,) = finished[0].stored()
+    assert set(result["versions"]) == {"reshuffle", "python", "torch", "numpy"}
+    assert result["versions"]["reshuffle"] == __version__
+    assert result["hardware"] == hardware()["cpu"]  # as the timings call it
 
 
 def test_the_page_shows_the_stored_results() -> None:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import time
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 
+from reshuffle import __version__
 from reshuffle.errors import InputError, Place
 from reshuffle.evaluation import evaluate
 from reshuffle.evaluation.baselines.types import TypeBaseline
@@ -33,8 +36,6 @@ from reshuffle.progress import SILENT
 from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
@@ -269,8 +270,9 @@ def _described(cell: Cell, settings: Settings, trainer: Trainer, device: torch.d
         "seed": cell.seed,
         "command": f"reshuffle bench paper --dataset {cell.dataset} --seeds {cell.seed} --recipe {cell.recipe} "
         f"--variant {cell.variant}",
-        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
         "versions": {
+            "reshuffle": __version__,
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": metadata.version("numpy"),
@@ -286,6 +288,15 @@ def _described(cell: Cell, settings: Settings, trainer: Trainer, device: torch.d
             else None,
         },
     }
+
+
+def _processor() -> str:
+    """Its name where the system tells it, or else its kind."""
+    try:
+        found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor() or platform.machine()
 
 
 def report_rows(stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
