@@ -189,6 +189,63 @@ def test_type_matched_repeats_where_everyone_is_typed() -> None:
     )
 
 
+def few_entities(typed: int, untyped: int) -> tuple[KnowledgeGraph, Queries]:
+    """A query for whose tail so many wrong entities have the relation, and so many, its head first, have not."""
+    graph = KnowledgeGraph(
+        [
+            ("anchor", "r", "answer"),
+            *((f"typed{number}", "r", f"typed{number}") for number in range(typed)),
+            *(("anchor", "s", f"untyped{number}") for number in range(1, untyped)),
+        ]
+    )
+    anchor, answer = graph.entities.ids(["anchor", "answer"]).tolist()
+    query = (anchor, graph.relations.id("r"), answer)
+    return graph, Queries(*(np.array([number], dtype=np.int32) for number in query))
+
+
+@pytest.mark.parametrize(("typed", "untyped"), [(30, 1), (3, 4), (0, 7), (20, 29), (20, 30)])
+def test_type_matched_repeats_the_whole_pool_where_it_is_too_small(typed: int, untyped: int) -> None:
+    graph, queries = few_entities(typed, untyped)
+    known, sampling = KnownAnswers(graph), Sampling(50, typed=True)
+    wrong = set(range(graph.num_entities)) - set(queries.tails.tolist())
+    for seed in range(5):
+        drawn = draw_negatives(graph, queries, known, sampling, seed=seed).candidates["tail"][0]
+        counts = Counter(drawn.tolist())
+        assert len(drawn) == 50
+        assert set(counts) == wrong
+        assert max(counts.values()) <= math.ceil(50 / len(wrong))
+
+
+def test_type_matched_draws_from_large_pools_as_it_always_did() -> None:
+    loops = [(f"e{number}", "r", f"e{number}") for number in range(80)]
+    asked = [*loops[:3], ("e0", "s", "e10"), *loops[3:60]]
+    graph = KnowledgeGraph([*loops, *(("e0", "s", f"e{number}") for number in range(10, 80))])
+    queries = Queries(
+        graph.entities.ids(head for head, _, _ in asked),
+        graph.relations.ids(relation for _, relation, _ in asked),
+        graph.entities.ids(tail for _, _, tail in asked),
+    )
+    rng, true = np.random.default_rng(7), set(zip(*ids_of(graph), strict=True))
+    drawn = draw_negatives(graph, queries, KnownAnswers(graph), Sampling(50, typed=True), seed=7)
+    small = 0
+    for side in ("head", "tail"):
+        rows = zip(queries.anchors(side), queries.relations, drawn.candidates[side].tolist(), strict=True)
+        for anchor, relation, candidates in rows:
+            pairs = [(h, t) if side == "tail" else (t, h) for h, r, t in true if r == relation]
+            typed = {end for _, end in pairs}
+            wrong = set(range(80)) - {end for start, end in pairs if start == anchor}
+            first = rng.permutation(sorted(wrong & typed))[:50].tolist()
+            rest, lacking = sorted(wrong - typed), 50 - len(first)
+            if lacking:
+                copies = math.ceil(lacking / len(rest))
+                places = rng.choice(copies * len(rest), lacking, replace=False) % len(rest)
+                first += [rest[place] for place in places]
+            if len(wrong) >= 50:
+                assert candidates == first
+            small += len(wrong) < 50
+    assert small == 1
+
+
 def test_every_candidate_is_drawn_equally_often() -> None:
     split = random_split(3, entities=40, triples=150)
     question = next(iter(questions(split)))

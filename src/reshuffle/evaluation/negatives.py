@@ -38,7 +38,7 @@ class Sampling:
 
     `replacement`: one may be drawn twice (GraIL). Without it, a pool smaller than `size` is repeated as often
     as needed (PyKEEN). `self_loops`: the query's own entity may be a candidate. `typed`: entities that have
-    the relation on that side come first, others only to fill up.
+    the relation on that side come first, others only to fill up; only when all are taken is any repeated.
     """
 
     size: int
@@ -171,10 +171,16 @@ def _draw(
     lacking = sampling.size - len(first)
     if not lacking:
         return first
-    rest = _from_rest(rng, lacking, np.union1d(excluded, preferred), num_entities, replacement=False)
-    if rest[0] == ABSENT and len(first):  # everyone is typed: repeat them, as any pool that is too small
-        rest = np.resize(first, lacking)
-    return np.concatenate([first, rest])
+    either = np.union1d(excluded, preferred)
+    rest = _from_rest(rng, lacking, either, num_entities, replacement=False)
+    if num_entities - len(either) >= lacking:
+        return np.concatenate([first, rest])
+    pool = np.concatenate([first, np.setdiff1d(np.arange(num_entities, dtype=np.int32), either)])
+    if not len(pool):
+        return rest
+    # `rest` is drawn all the same and repeats have a generator of their own: later queries draw as ever.
+    more = _without_replacement(rng.spawn(1)[0], sampling.size - len(pool), len(pool))
+    return np.concatenate([pool, pool[more]])
 
 
 def _from_rest(
@@ -183,10 +189,12 @@ def _from_rest(
     pool = num_entities - len(excluded)
     if pool == 0:
         return np.full(size, ABSENT, dtype=np.int32)
-    if replacement:
-        places = rng.integers(0, pool, size)
-    else:
-        copies = -(-size // pool)
-        places = rng.choice(pool * copies, size, replace=False) % pool
+    places = rng.integers(0, pool, size) if replacement else _without_replacement(rng, size, pool)
     shifts = np.searchsorted(excluded - np.arange(len(excluded)), places, side="right")
     return (places + shifts).astype(np.int32)
+
+
+def _without_replacement(rng: np.random.Generator, size: int, pool: int) -> NDArray[np.int64]:
+    """Places in the pool, which is laid out as often as it takes to draw so many (PyKEEN)."""
+    copies = -(-size // pool)
+    return rng.choice(pool * copies, size, replace=False) % pool
