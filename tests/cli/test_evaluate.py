@@ -113,6 +113,29 @@ def test_negatives_are_saved_and_used_again(
     other = answer(["types", *data, "--seed", "2", "--protocol", "grail-49"], capsys)
     again = answer(["types", *data, "--seed", "2", "--protocol", "grail-49", "--negatives", file], capsys)
     assert first["metrics"] == again["metrics"] != other["metrics"]
+    assert [found["seed"] for found in (first, other, again)] == [1, 2, 1]
+
+
+def test_negatives_of_another_protocol_are_refused(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "negatives.parquet")
+    answer(["types", *data, "--seed", "3", "--save-negatives", file], capsys)
+    assert main(["evaluate", "types", *data, "--protocol", "type-matched", "--negatives", file]) == 2
+    assert capsys.readouterr().err == (
+        "the negatives were drawn for the protocol 'sampled-50', and the one to evaluate by is 'type-matched'\n"
+        '  hint: protocol="sampled-50" (--protocol sampled-50) ranks against them; leave them out to draw others\n'
+    )
+
+
+def test_negatives_that_are_not_there(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "none.parquet")
+    assert main(["evaluate", "types", *data, "--negatives", file]) == 2
+    assert capsys.readouterr().err == (
+        f"{file}: no such file\n  hint: check the path; Negatives.save (--save-negatives) writes one\n"
+    )
 
 
 def test_unknown_names_are_refused_or_skipped(

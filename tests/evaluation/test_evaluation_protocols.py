@@ -13,7 +13,7 @@ from evaluation_worlds import TableScorer, random_split
 
 from reshuffle.errors import InputError
 from reshuffle.evaluation import PROTOCOLS, Negatives, RankingProtocol, Sampling, evaluate, protocol_of
-from reshuffle.evaluation.negatives import ABSENT, draw_negatives
+from reshuffle.evaluation.negatives import ABSENT, Origin, draw_negatives
 from reshuffle.evaluation.queries import KnownAnswers, Queries, known_answers
 from reshuffle.kg import KnowledgeGraph
 
@@ -298,6 +298,47 @@ def test_negatives_survive_a_file_and_other_ids(tmp_path: Path) -> None:
     assert [set(renumbered.entities[row]) for row in again.candidates["tail"]] == names
 
 
+def test_protocol_and_seed_survive_a_file(tmp_path: Path) -> None:
+    split = random_split(0, entities=80, triples=400)
+    scorer = TableScorer(split.facts)
+    first = evaluate(scorer, split.queries, protocol="type-matched", known=split, seed=3)
+    assert first.negatives is not None
+    first.negatives.save(tmp_path / "n.parquet")
+    read = Negatives.read(tmp_path / "n.parquet", split.facts)
+    again = evaluate(scorer, split.queries, protocol="type-matched", negatives=read)
+    assert again.negatives is not None
+    assert first.negatives.origin == read.origin == again.negatives.origin == Origin("type-matched", 3)
+    assert again.seed == again.to_dict()["seed"] == 3
+    assert "realistic ranks, seed 3, " in str(again)
+
+
+def test_negatives_of_another_protocol_are_refused() -> None:
+    split = random_split(0)
+    scorer = TableScorer(split.facts)
+    drawn = evaluate(scorer, split.queries, known=split).negatives
+    with pytest.raises(
+        InputError, match="drawn for the protocol 'sampled-50', and the one to evaluate by is"
+    ):
+        evaluate(scorer, split.queries, protocol="type-matched", negatives=drawn)
+
+
+@pytest.mark.parametrize("name", ["sampled-50", "type-matched"])
+def test_a_file_that_does_not_say_how_it_was_drawn_has_no_seed(name: str, tmp_path: Path) -> None:
+    split = random_split(0)
+    scorer = TableScorer(split.facts)
+    drawn = evaluate(scorer, split.queries, known=split).negatives
+    assert drawn is not None
+    drawn.save(tmp_path / "new.parquet")
+    table = pq.read_table(tmp_path / "new.parquet")
+    pq.write_table(table.replace_schema_metadata(None), tmp_path / "old.parquet")
+    read = Negatives.read(tmp_path / "old.parquet", split.facts)
+    report = evaluate(scorer, split.queries, protocol=name, negatives=read, seed=1)
+    assert read.origin is None
+    assert report.seed is None
+    assert report.to_dict()["seed"] is None
+    assert "realistic ranks, candidates from a file, " in str(report)
+
+
 def test_a_query_without_candidates_survives_a_file(tmp_path: Path) -> None:
     facts = KnowledgeGraph([("a", "r", "a"), ("a", "r", "b")])
     queries = Queries(*(np.array([number], dtype=np.int32) for number in (0, 0, 1)))
@@ -314,6 +355,27 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         Negatives.read(tmp_path / "odd.parquet", KnowledgeGraph())
     assert "not a file of negatives: expected Parquet with head, relation, tail" in str(caught.value)
+
+
+def test_a_file_whose_seed_is_no_number_is_refused(tmp_path: Path) -> None:
+    split = random_split(0)
+    drawn = evaluate(TableScorer(split.facts), split.queries, known=split).negatives
+    assert drawn is not None
+    drawn.save(tmp_path / "n.parquet")
+    table = pq.read_table(tmp_path / "n.parquet")
+    odd = {**table.schema.metadata, b"reshuffle.seed": b"three"}
+    pq.write_table(table.replace_schema_metadata(odd), tmp_path / "odd.parquet")
+    with pytest.raises(InputError, match="not a file of negatives"):
+        Negatives.read(tmp_path / "odd.parquet", split.facts)
+
+
+def test_a_file_that_is_missing_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        Negatives.read(tmp_path / "none.parquet", KnowledgeGraph())
+    assert str(caught.value) == (
+        f"{tmp_path / 'none.parquet'}: no such file\n"
+        "  hint: check the path; Negatives.save (--save-negatives) writes one"
+    )
 
 
 def test_a_file_with_one_side_is_refused(tmp_path: Path) -> None:

@@ -52,7 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ranking = parser.add_argument_group("ranking")
     ranking.add_argument("--protocol", metavar="P", default="sampled-50", help="default sampled-50")
     ranking.add_argument("--seed", type=int, default=0, metavar="S", help="of the candidates (default 0)")
-    ranking.add_argument("--negatives", metavar="FILE", help="rank against these candidates, saved before")
+    ranking.add_argument(
+        "--negatives",
+        metavar="FILE",
+        help="rank against these candidates, saved before for the same protocol",
+    )
     ranking.add_argument("--save-negatives", metavar="FILE", help="write the candidates as Parquet")
     ranking.add_argument(
         "--unknown",

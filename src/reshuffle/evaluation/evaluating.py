@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.evaluation.negatives import draw_negatives
+from reshuffle.evaluation.negatives import Origin, draw_negatives
 from reshuffle.evaluation.protocols import protocol_of
 from reshuffle.evaluation.queries import known_answers, same_ids
 from reshuffle.evaluation.ranking import full_ranks, sampled_ranks
@@ -48,9 +49,10 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     `known` says which triples are true and so must not be ranked as wrong: a graph, several, or a benchmark's
     split (`bench.test`), of which the protocol takes its parts; by default the scorer's facts and the queries.
     `baseline`: the type baseline fitted on the training facts. True takes the one that the scorer brings
-    (`type_baseline`), or fits one on the scorer's own facts. `negatives`: candidates drawn before, in place
-    of drawing them by `seed`. `unknown`: "refuse" queries about names that the scorer does not know, "skip"
-    them, or "isolate": treat missing entities as entities without facts.
+    (`type_baseline`), or fits one on the scorer's own facts. `negatives`: candidates drawn before for the same
+    protocol, in place of drawing them by `seed`; the report has the seed that they were drawn by. `unknown`:
+    "refuse" queries about names that the scorer does not know, "skip" them, or "isolate": treat missing
+    entities as entities without facts.
 
     >>> from reshuffle.evaluation import RuleBaseline
     >>> from reshuffle.rules import PathRule, Quality, RuleBase
@@ -72,7 +74,8 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     result = ranked(_name_of(scorer), asked.scorer)
     beside = _type_baseline(asked.scorer, baseline)
     compared = None if beside is None else ranked("type baseline", beside.on(asked.scorer.graph))
-    return Report(result, compared, seed, time.perf_counter() - started, candidates, asked.skipped)
+    drawn_by = _seed_of(candidates, seed)
+    return Report(result, compared, drawn_by, time.perf_counter() - started, candidates, asked.skipped)
 
 
 def _graph_of(queries: KnowledgeGraph | Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
@@ -100,13 +103,30 @@ def _candidates(
             )
         return None
     if given is None:
-        return draw_negatives(scorer.graph, queries, known, protocol.sampling, seed=seed)
+        drawn = draw_negatives(scorer.graph, queries, known, protocol.sampling, seed=seed)
+        return replace(drawn, origin=Origin(protocol.name, seed))
+    if given.origin is not None and given.origin.protocol != protocol.name:
+        raise _other_protocol(given.origin.protocol, protocol.name)
     if not same_ids(given.graph, scorer.graph, relations=np.unique(given.queries.relations)):
         raise InputError(
             "the negatives were drawn on a graph with other entities or relations than the scorer's",
             hint="read them with Negatives.read(path, scorer.graph)",
         )
     return given.of(queries)
+
+
+def _other_protocol(drawn_for: str, wanted: str) -> InputError:
+    return InputError(
+        f"the negatives were drawn for the protocol '{drawn_for}', and the one to evaluate by is '{wanted}'",
+        hint=f'protocol="{drawn_for}" (--protocol {drawn_for}) ranks against them; leave them out to draw others',
+    )
+
+
+def _seed_of(candidates: Negatives | None, seed: int) -> int | None:
+    """That of the candidates, which may have been drawn before by another one."""
+    if candidates is None:
+        return seed
+    return None if candidates.origin is None else candidates.origin.seed
 
 
 def _ranks(

@@ -21,6 +21,7 @@ from reshuffle.kg import written_whole
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 ABSENT = -1
 """Stands where a query has no wrong candidate at all."""
+
+_PROTOCOL, _SEED = b"reshuffle.protocol", b"reshuffle.seed"
 
 
 @dataclass(frozen=True)
@@ -48,16 +51,32 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """How candidates were drawn."""
+
+    protocol: str
+    seed: int
+
+
+@dataclass(frozen=True)
 class Negatives:
-    """For each query and side the wrong candidates, as ids of `graph`."""
+    """For each query and side the wrong candidates, as ids of `graph`.
+
+    `origin` is None where that is not known: files written before it was kept do not say.
+    """
 
     graph: KnowledgeGraph
     queries: Queries
     candidates: dict[Side, NDArray[np.int32]]  # side: query candidate
+    origin: Origin | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """As Parquet with names, so that the file outlives the ids: head, relation, tail, side, candidates."""
+        """As Parquet with names, so that the file outlives the ids: head, relation, tail, side, candidates.
+
+        The schema's metadata has the protocol and the seed.
+        """
         table = pa.concat_tables([self._table(side) for side in SIDES])
+        table = table.replace_schema_metadata(_notes_of(self.origin))
         with written_whole(path) as aside:
             pq.write_table(table, aside)
 
@@ -81,10 +100,17 @@ class Negatives:
     def read(cls, path: str | os.PathLike[str], graph: KnowledgeGraph) -> Negatives:
         """Read a saved file, in the ids of `graph`."""
         try:
-            rows = pq.read_table(path).to_pylist()
+            table = pq.read_table(path)
+            rows, origin = table.to_pylist(), _origin_of(table.schema.metadata or {})
             parts = {side: [row for row in rows if row["side"] == side] for side in SIDES}
             triples = [[(row["head"], row["relation"], row["tail"]) for row in parts[side]] for side in SIDES]
-        except (OSError, KeyError, pa.ArrowException) as error:
+        except FileNotFoundError as error:
+            raise InputError(
+                "no such file",
+                place=Place(str(path)),
+                hint="check the path; Negatives.save (--save-negatives) writes one",
+            ) from error
+        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
             raise _not_negatives(path) from error
         if triples[0] != triples[1]:
             raise _not_negatives(path)
@@ -92,7 +118,7 @@ class Negatives:
         queries = Queries(
             graph.entities.ids(heads), graph.relations.ids(relations), graph.entities.ids(tails)
         )
-        return cls(graph, queries, {side: _padded(parts[side], graph) for side in SIDES})
+        return cls(graph, queries, {side: _padded(parts[side], graph) for side in SIDES}, origin)
 
     def of(self, queries: Queries) -> Negatives:
         """The same candidates in the order of `queries`, each of which must be among them."""
@@ -104,7 +130,20 @@ class Negatives:
                 hint="draw them for these queries, or evaluate the queries that they were drawn for",
             )
         chosen = np.array(order, dtype=np.int64)
-        return Negatives(self.graph, queries, {side: self.candidates[side][chosen] for side in SIDES})
+        candidates = {side: self.candidates[side][chosen] for side in SIDES}
+        return Negatives(self.graph, queries, candidates, self.origin)
+
+
+def _notes_of(origin: Origin | None) -> dict[bytes, bytes]:
+    if origin is None:
+        return {}
+    return {_PROTOCOL: origin.protocol.encode(), _SEED: str(origin.seed).encode()}
+
+
+def _origin_of(notes: Mapping[bytes, bytes]) -> Origin | None:
+    if not {_PROTOCOL, _SEED} <= notes.keys():
+        return None
+    return Origin(notes[_PROTOCOL].decode(), int(notes[_SEED]))
 
 
 def _rows(queries: Queries) -> list[tuple[int, ...]]:

@@ -66,12 +66,13 @@ class Report(ArrowFrames):
     """The result of `evaluate`; prints as a table.
 
     `baseline` is the type baseline on the same candidates. `skipped` counts triples that could not be asked, by
-    reason. Per-query ranks are in `result.ranks`, sampled candidates in `negatives`.
+    reason. Per-query ranks are in `result.ranks`, sampled candidates in `negatives`. `seed` is None where the
+    candidates come from a file that does not say how they were drawn.
     """
 
     result: Ranked
     baseline: Ranked | None
-    seed: int
+    seed: int | None
     seconds: float
     negatives: Negatives | None = field(default=None, repr=False)
     skipped: dict[str, int] = field(default_factory=dict)
@@ -120,10 +121,10 @@ class Report(ArrowFrames):
         return pa.Table.from_pylist(self.rows())
 
     def __str__(self) -> str:
+        drawn = "candidates from a file" if self.seed is None else f"seed {self.seed}"
         lines = [
             f"{self.protocol.name}: {self.protocol.description}",
-            f"{self.queries:,} triples, both sides, {self.protocol.ties} ranks, seed {self.seed}, "
-            f"{self.seconds:.1f} s",
+            f"{self.queries:,} triples, both sides, {self.protocol.ties} ranks, {drawn}, {self.seconds:.1f} s",
             "",
             *_table(self.rows()),
         ]
