@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
 
 from reshuffle.cli.main import main
 from reshuffle.kg.files import written_whole
+from reshuffle.learning import experiments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +35,9 @@ def test_cells_in_pieces_are_stored_and_reported(
 ) -> None:
     command = ["bench", "paper", "--dataset", "families", "--seeds", "4,5", "--device", "cpu", *folders]
     assert main([*command, "--minutes", "0"]) == 0
-    assert capsys.readouterr().err == "".join(
-        f"families.paper.default.{seed}: not finished; run again to go on\n" for seed in (4, 5)
+    assert capsys.readouterr().err == (
+        "families.paper.default.4: not finished; run again to go on\n"
+        "1 cell not started, since the time is up; run again to go on\n"
     )
     assert report(folders, capsys) == []
     assert main(command) == 0
@@ -51,6 +55,106 @@ def test_several_cells_at_a_time(folders: list[str], capsys: pytest.CaptureFixtu
     command = ["bench", "paper", "--dataset", "families", "--seeds", "1,2", "--jobs", "2", "--device", "cpu"]
     assert main([*command, *folders]) == 0
     assert {row["seed"] for row in report(folders, capsys)} == {1, 2}
+
+
+def told(seed: int, state: str) -> dict[str, object]:
+    return {"dataset": "families", "recipe": "paper", "variant": "default", "seed": seed, "state": state}
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_time_that_is_up_is_up_for_all_cells(
+    jobs: str, folders: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["bench", "paper", "--dataset", "families", "--device", "cpu", *folders]
+    assert main([*command, "--seeds", "4"]) == 0
+    capsys.readouterr()
+    # What is finished costs no time, and one cell goes on by an epoch, however short the time.
+    assert main([*command, "--seeds", "4,5,6,7", "--minutes", "0", "--jobs", jobs, "--json"]) == 0
+    states = ["finished", "unfinished", "not started", "not started"]
+    assert json.loads(capsys.readouterr().out) == {
+        "cells": [told(seed, state) for seed, state in enumerate(states, 4)],
+        "not_started": 2,
+    }
+
+
+class Clock:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.minutes = 100.0
+        monkeypatch.setattr("reshuffle.cli.bench.monotonic", lambda: 60 * self.minutes)
+
+    def tick(self, minutes: float) -> None:
+        self.minutes += minutes
+
+
+@pytest.mark.parametrize(
+    ("needed", "given", "states"),
+    [
+        (3, [10, 7, 4], ["unfinished"] * 3),
+        (8, [10, 2], ["unfinished", "unfinished", "not started"]),
+        (10, [10], ["unfinished", "not started", "not started"]),
+    ],
+)
+def test_every_cell_gets_the_time_that_is_left(
+    needed: float,
+    given: list[float],
+    states: list[str],
+    folders: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    clock, seen = Clock(monkeypatch), []
+
+    def run_cell(*_: object, seconds: float, **__: object) -> None:
+        seen.append(seconds / 60)
+        clock.tick(needed)
+
+    monkeypatch.setattr(experiments, "run_cell", run_cell)
+    command = ["bench", "paper", "--dataset", "families", "--minutes", "10", "--device", "cpu", "--json"]
+    assert main([*command, *folders]) == 0
+    assert seen == pytest.approx(given)
+    assert [cell["state"] for cell in json.loads(capsys.readouterr().out)["cells"]] == states
+
+
+@pytest.mark.parametrize(
+    ("needed", "given", "left_out"), [(4, [10, 10, 6], 0), (10, [10, 10], 1)], ids=["time left", "time up"]
+)
+def test_processes_get_the_time_that_is_left_when_they_start(
+    needed: float,
+    given: list[float],
+    left_out: int,
+    folders: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    clock, seen = Clock(monkeypatch), []
+    both_run = Barrier(2, action=lambda: clock.tick(needed))
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        seen.append(float(command[command.index("--minutes") + 1]))
+        if command[command.index("--seeds") + 1] != "3":
+            both_run.wait(timeout=60)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("reshuffle.cli.bench.subprocess.run", run)
+    command = ["bench", "paper", "--dataset", "families", "--minutes", "10", "--jobs", "2", "--json"]
+    assert main([*command, *folders]) == 0
+    assert seen == pytest.approx(given)
+    assert json.loads(capsys.readouterr().out)["not_started"] == left_out
+
+
+def test_a_cell_whose_process_is_killed_is_not_passed_over(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        assert "-q" in command
+        return subprocess.CompletedProcess(command, -9 if command[command.index("--seeds") + 1] == "2" else 0)
+
+    monkeypatch.setattr("reshuffle.cli.bench.subprocess.run", run)
+    command = ["bench", "paper", "--dataset", "families", "--seeds", "1,2", "--jobs", "2", "--json", "-q"]
+    assert main([*command, *folders]) == 137
+    captured = capsys.readouterr()
+    assert captured.err == "families.paper.default.2: failed, with exit status 137\n"
+    assert json.loads(captured.out)["cells"] == [told(1, "unfinished"), told(2, "failed")]
 
 
 @pytest.mark.parametrize(

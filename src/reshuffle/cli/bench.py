@@ -10,16 +10,20 @@ from __future__ import annotations
 import subprocess
 import sys
 from argparse import ArgumentTypeError
+from dataclasses import asdict
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.console import common_options
 from reshuffle.errors import InputError, Place
+from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.learning.experiments import Bench, Cell
 
 HELP = "run and report the paper's experiments and the timings"
 
@@ -42,7 +46,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="which model: of the paper's recipe default, no-loop, squared, official-code or paper-text "
         "(docs/explanation/reproduction.md); of the best one default or an ablation (docs/explanation/accuracy.md)",
     )
-    paper.add_argument("--minutes", type=float, help="stop after this long and leave checkpoints")
+    paper.add_argument(
+        "--minutes",
+        type=float,
+        help="stop the command after this long, for all cells together, and leave checkpoints",
+    )
     paper.add_argument(
         "--jobs", type=_at_least_one, default=1, metavar="N", help="cells at a time (several fill one GPU)"
     )
@@ -83,10 +91,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _paper(arguments: argparse.Namespace, console: Console) -> int:
+    end = None if arguments.minutes is None else monotonic() + 60 * arguments.minutes
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
 
-    from reshuffle.learning.devices import chosen_device  # noqa: PLC0415
-    from reshuffle.learning.experiments import Bench, Cell, run_cell  # noqa: PLC0415
+    from reshuffle.learning.experiments import Bench, Cell  # noqa: PLC0415
     from reshuffle.rules.benchmarks import inductive_names  # noqa: PLC0415
 
     bench = Bench(arguments.settings, arguments.results)
@@ -95,26 +103,61 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
         for dataset in arguments.dataset or inductive_names()
         for seed in arguments.seeds
     ]
+    # The first goes on by an epoch even when the time is up, so that running again and again comes to an end.
+    first = next((cell for cell in cells if not bench.result_path(cell).exists()), None)
+
+    def ran(cell: Cell) -> tuple[str, int]:
+        seconds = None if end is None else max(0.0, end - monotonic())
+        stored = bench.result_path(cell).exists()
+        if seconds == 0 and not stored and cell != first:
+            return "not started", 0
+        if arguments.jobs > 1 and not stored:
+            return _in_process(cell, bench, seconds, arguments, console)
+        return _here(cell, bench, seconds, arguments, console)
+
     if arguments.jobs > 1:
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            return max(pool.map(lambda cell: _in_process(cell, arguments), cells))
-    seconds = None if arguments.minutes is None else 60 * arguments.minutes
-    for cell in cells:
-        result = run_cell(
-            cell,
-            bench,
-            device=chosen_device(arguments.device),
-            seconds=seconds,
-            progress=console.progress,
-            models=arguments.models,
-        )
+            outcomes = list(pool.map(ran, cells))
+    else:
+        outcomes = [ran(cell) for cell in cells]
+    _tell({cell: state for cell, (state, _) in zip(cells, outcomes, strict=True)}, console)
+    return max(status for _, status in outcomes)
+
+
+def _tell(states: dict[Cell, str], console: Console) -> None:
+    not_started = list(states.values()).count("not started")
+    if not_started:
         console.message(
-            f"{cell.name}: {'not finished; run again to go on' if result is None else _headline(result)}"
+            f"{counted(not_started, 'cell')} not started, since the time is up; run again to go on"
         )
-    return 0
+    if console.json:
+        told = [{**asdict(cell), "state": state} for cell, state in states.items()]
+        console.result("", {"cells": told, "not_started": not_started})
 
 
-def _in_process(cell: Any, arguments: argparse.Namespace) -> int:
+def _here(
+    cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
+) -> tuple[str, int]:
+    from reshuffle.learning.devices import chosen_device  # noqa: PLC0415
+    from reshuffle.learning.experiments import run_cell  # noqa: PLC0415
+
+    result = run_cell(
+        cell,
+        bench,
+        device=chosen_device(arguments.device),
+        seconds=seconds,
+        progress=console.progress,
+        models=arguments.models,
+    )
+    console.message(
+        f"{cell.name}: {'not finished; run again to go on' if result is None else _headline(result)}"
+    )
+    return "unfinished" if result is None else "finished", 0
+
+
+def _in_process(
+    cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
+) -> tuple[str, int]:
     command = [
         sys.executable,
         "-m",
@@ -128,11 +171,18 @@ def _in_process(cell: Any, arguments: argparse.Namespace) -> int:
     ]
     command += ["--recipe", cell.recipe, "--variant", cell.variant, "--device", arguments.device]
     command += ["--settings", str(arguments.settings), "--results", str(arguments.results)]
-    if arguments.minutes is not None:
-        command += ["--minutes", str(arguments.minutes)]
+    if seconds is not None:
+        command += ["--minutes", str(seconds / 60)]
     if arguments.models is not None:
         command += ["--models", str(arguments.models)]
-    return subprocess.run(command, check=False).returncode
+    if console.verbosity < 0:
+        command.append("-q")
+    status = subprocess.run(command, check=False).returncode
+    if not status:
+        return "finished" if bench.result_path(cell).exists() else "unfinished", 0
+    status = status if status > 0 else 128 - status  # a signal, as shells tell it
+    console.error(f"{cell.name}: failed, with exit status {status}")
+    return "failed", status
 
 
 def _headline(result: dict[str, Any]) -> str:

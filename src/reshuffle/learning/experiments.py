@@ -128,8 +128,10 @@ def run_cell(
 ) -> dict[str, Any] | None:
     """Train and evaluate a cell, or return what is stored; None when the time was up before the training was done.
 
+    `seconds`: until then, reading the data included; one epoch is trained in any case.
     `seconds_between`: checkpoints, that is how much a kill may lose. `models`: a folder to keep the trained models in.
     """
+    deadline = None if seconds is None else time.perf_counter() + seconds
     target = bench.result_path(cell)
     if target.exists():
         found = _read_result(target)
@@ -145,7 +147,7 @@ def run_cell(
     rest = bench.checkpoint_path(cell)
     if rest.exists():
         load_checkpoint(trainer, rest)
-    if not _train(trainer, rest, seconds, seconds_between, progress):
+    if not _train(trainer, rest, deadline, seconds_between, progress):
         return None
     result = {
         **_described(cell, settings, trainer, device),
@@ -224,7 +226,7 @@ def _ids(graph: KnowledgeGraph) -> NDArray[np.int64]:
 
 
 def _train(
-    trainer: Trainer, rest: Path, seconds: float | None, seconds_between: float, progress: Progress
+    trainer: Trainer, rest: Path, deadline: float | None, seconds_between: float, progress: Progress
 ) -> bool:
     """Train to the end, or to the first epoch after the time is up."""
     rest.parent.mkdir(parents=True, exist_ok=True)
@@ -235,7 +237,7 @@ def _train(
             now = time.perf_counter()
             report(1, progress_note(trainer, epoch))
             trainer.history.seconds = before + now - started
-            time_is_up = seconds is not None and now - started > seconds
+            time_is_up = deadline is not None and now > deadline
             if time_is_up or trainer.finished or now - saved >= seconds_between:
                 save_checkpoint(trainer, rest)
                 saved = time.perf_counter()
