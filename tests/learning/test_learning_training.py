@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from reshuffle.learning.examples import examples_of
 from reshuffle.learning.interrupts import interrupts_held_back
 from reshuffle.learning.logs import TrainingLog
 from reshuffle.learning.running import CHECKPOINT, progress_note, run_training
-from reshuffle.learning.training import Trainer
+from reshuffle.learning.training import DivergedError, Trainer
 from reshuffle.rules import parse_rules
 from reshuffle.rules.benchmarks import load_benchmark
 
@@ -514,10 +515,10 @@ def test_interrupts_are_held_back_in_the_main_thread_only(ctrl_c: Callable[[], N
 
 def test_a_diverging_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
     said: list[str] = []
-    settings = {"row_function": "square", "learning_rate": 1e18, "look_every": 1, "batch_size": 1024}
-    with pytest.raises(ReshuffleError, match=r"the loss became .* in epoch \d") as caught:
+    settings = {"row_function": "square", "learning_rate": 300, "look_every": 1}  # good for two epochs
+    with pytest.raises(DivergedError, match=r"the loss became nan in epoch \d") as caught:
         model(**settings).fit(FACTS, directory=tmp_path, notes=said.append)
-    assert "hint: lower the learning rate (learning_rate = 1e+18)" in str(caught.value)
+    assert "hint: lower the learning rate (learning_rate = 300)" in str(caught.value)
     kept = trainer(**settings)
     load_checkpoint(kept, tmp_path / CHECKPOINT)
     assert all(parameter.isfinite().all() for parameter in kept.model.parameters())
@@ -538,6 +539,41 @@ def test_a_divergence_before_the_first_checkpoint_leaves_the_directory_free(tmp_
         model(**settings, learning_rate=1e18).fit(FACTS, directory=tmp_path, notes=said.append)
     assert said == ["there is no checkpoint yet; a new training can start in the same directory"]
     assert model(**settings).fit(FACTS, directory=tmp_path).summary()["epochs"] == 6
+
+
+# Its only step has a finite loss and leaves finite parameters, whose scores overflow.
+BLOWN_UP = {"row_function": "square", "num_layers": 8, "learning_rate": 3000, "batch_size": 1024}
+
+
+def test_a_divergence_that_only_a_look_sees_is_one(tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(DivergedError) as caught:
+        model(**BLOWN_UP, look_every=1, max_epochs=1).fit(FACTS, directory=tmp_path, notes=said.append)
+    assert caught.value.epoch == 1
+    assert str(caught.value).startswith(
+        "the validation scores became nan in epoch 1, and no further epoch can mend that\n"
+        "  hint: lower the learning rate (learning_rate = 3000); "
+    )
+    assert said == ["there is no checkpoint yet; a new training can start in the same directory"]
+    assert not (tmp_path / CHECKPOINT).exists()
+
+
+def test_a_look_at_scores_that_are_no_numbers_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = trainer(look_every=1)
+    look = one.objective.look
+
+    def spoilt() -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+        scores_of = look()
+        return lambda *asked: scores_of(*asked).index_fill(1, torch.tensor([3]), torch.nan)
+
+    epochs = one.epochs()
+    next(epochs)
+    kept, best = replace(one.patience), one.best
+    monkeypatch.setattr(one.objective, "look", spoilt)
+    with pytest.raises(DivergedError, match="the validation scores became nan in epoch 2"):
+        next(epochs)
+    assert one.patience == kept and one.best is best
+    assert len(one.history.epochs) == 1
 
 
 def test_a_training_that_runs_out_of_memory_goes_on_in_pieces_and_says_so() -> None:

@@ -101,12 +101,12 @@ class History:
 
 
 class DivergedError(ReshuffleError):
-    """The loss is not a number any more."""
+    """The loss, or what a look at the validation triples ranks by, is not a number any more."""
 
-    def __init__(self, epoch: int, loss: float, learning_rate: float) -> None:
+    def __init__(self, epoch: int, became: str, learning_rate: float) -> None:
         self.epoch = epoch
         super().__init__(
-            f"the loss became {loss} in epoch {epoch}, and no further epoch can mend that\n"
+            f"{became} in epoch {epoch}, and no further epoch can mend that\n"
             f"  hint: lower the learning rate (learning_rate = {learning_rate:g}); "
             "with row_function = 'square' values also grow with every layer, so lower num_layers too"
         )
@@ -230,7 +230,7 @@ class Trainer:
         loss = float(total / len(batches))
         # Parameters too: comparisons with NaN are false, so a maximum can hide it from the loss.
         if not (math.isfinite(loss) and all(bool(p.isfinite().all()) for p in self.model.parameters())):
-            raise DivergedError(number, loss, self.settings.learning_rate)
+            raise DivergedError(number, f"the loss became {loss}", self.settings.learning_rate)
         return loss
 
     def _batches(self) -> tuple[Tensor, ...]:
@@ -310,6 +310,9 @@ class Trainer:
     @torch.no_grad()
     def _look(self, epoch: Epoch) -> None:
         ranks = realistic_ranks(self.objective.look(), self.queries, at_once=self.objective.at_once)
+        # The last step of an epoch comes after its loss, so that a look may be the first to see what it did.
+        if bool(ranks.isnan().any()):
+            raise DivergedError(epoch.number, "the validation scores became nan", self.settings.learning_rate)
         epoch.hits_at_10 = float((ranks <= 10).float().mean())
         epoch.mrr = float((1 / ranks).mean())
         watched = epoch.mrr if self.settings.select_by == "mrr" else epoch.hits_at_10

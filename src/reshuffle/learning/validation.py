@@ -60,17 +60,19 @@ def realistic_ranks(
 ) -> Tensor:  # query
     """Mean of the optimistic and the pessimistic rank among all entities that are not known answers.
 
-    `scores_of` gets heads and relations, and returns the scores [query, entity] of all tails.
+    `scores_of` gets heads and relations, and returns the scores [query, entity] of all tails. Where one of them is NaN
+    the rank is NaN: no comparison with it holds, so that any answer would look best.
     """
     ranks = []
     step = max(1, at_once)
     for start in range(0, len(queries.anchors), step):
         piece = slice(start, start + step)
         scores = scores_of(queries.anchors[piece], queries.relations[piece])
+        senseless = scores.isnan().any(1)
         inside = (queries.known_queries >= start) & (queries.known_queries < start + step)
         scores[queries.known_queries[inside] - start, queries.known_entities[inside]] = -torch.inf
         true = scores.gather(1, queries.answers[piece, None])
         better = (scores > true).sum(1)
         equal = (scores == true).sum(1) - 1
-        ranks.append(better + equal / 2 + 1)
+        ranks.append((better + equal / 2 + 1).masked_fill(senseless, torch.nan))
     return torch.cat(ranks)
