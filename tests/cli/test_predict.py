@@ -209,6 +209,19 @@ def test_facts_of_relations_never_learned_are_told(files, tmp_path: Path, capsys
     assert "the model has not learned the relation 'likes'" in capsys.readouterr().err
 
 
+def test_scores_that_are_no_numbers_are_refused(trained, tmp_path: Path, capsys):
+    model = Reshuffle.load(trained[0], device="cpu")
+    for parameter in model.model.parameters():
+        parameter.data.fill_(np.nan)
+    model.save(tmp_path / "model")
+    asked = ["--head", "p1", "--relation", "parent"]
+    assert main(["predict", str(tmp_path / "model"), trained[1], *asked]) == 2
+    assert capsys.readouterr().err == (
+        "the scorer gave NaN for a candidate, expected numbers that can be compared\n"
+        "  hint: a model whose training diverged does this; go back to an earlier checkpoint\n"
+    )
+
+
 def test_no_model(files, tmp_path: Path, capsys):
     assert main(["predict", str(tmp_path), files[1], "--all"]) == 2
     assert "not a model directory: it has no settings.toml" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reshuffle.errors import InputError, Place
+from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.files import written_whole
 from reshuffle.kg.frames import ArrowFrames
@@ -228,6 +229,7 @@ def best_places(
     scores: NDArray[np.floating[Any]], left_out: NDArray[np.bool_], top: int
 ) -> NDArray[np.int64]:
     """The places of the highest scores, highest first, equal ones in order."""
+    refuse_nan(scores)  # it would be sorted, too
     order = np.argsort(-scores, kind="stable")
     return order[~left_out[order]][:top]
 
