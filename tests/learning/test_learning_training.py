@@ -408,6 +408,21 @@ def test_the_log_has_every_epoch_once(tmp_path: Path) -> None:
     assert seconds == sorted(seconds)
 
 
+def test_a_kill_while_a_training_is_taken_up_leaves_the_log_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model(max_epochs=4).fit(FACTS, directory=tmp_path)
+    before = (tmp_path / "log.csv").read_bytes()
+
+    def killed(_file: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(csv, "writer", killed)
+    with pytest.raises(KeyboardInterrupt):
+        TrainingLog(tmp_path, last_epoch=4)
+    assert (tmp_path / "log.csv").read_bytes() == before
+
+
 def test_tensorboard_shows_every_epoch_once_after_a_kill(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

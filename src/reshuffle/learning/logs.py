@@ -6,6 +6,8 @@ import csv
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.kg.files import written_whole
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -21,7 +23,10 @@ class TrainingLog:
         self._path = directory / "log.csv"
         kept = _rows_until(self._path, last_epoch)
         self._seconds = float(kept[-1][-1]) if kept else 0.0
-        with self._path.open("w", newline="", encoding="utf-8") as file:
+        with (
+            written_whole(self._path) as aside,  # a kill here must not cost the epochs that were logged
+            aside.open("w", newline="", encoding="utf-8") as file,
+        ):
             csv.writer(file).writerows([COLUMNS, *kept])
         self._events = _events(directory / "tensorboard", last_epoch)
 
