@@ -16,7 +16,7 @@ from reshuffle.learning.loss import LossKind  # noqa: TC001 - settings are check
 from reshuffle.learning.memory import run_in_pieces
 from reshuffle.learning.objective import objective_of
 from reshuffle.learning.stopping import Patience
-from reshuffle.learning.validation import ValidationQueries, realistic_ranks
+from reshuffle.learning.validation import ValidationQueries, ranks_within_memory
 from reshuffle.model.evidence import LOCAL
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
@@ -309,7 +309,10 @@ class Trainer:
 
     @torch.no_grad()
     def _look(self, epoch: Epoch) -> None:
-        ranks = realistic_ranks(self.objective.look(), self.queries, at_once=self.objective.at_once)
+        objective = self.objective
+        ranks, objective.at_once = ranks_within_memory(
+            objective.look, self.queries, at_once=objective.at_once, notes=self.notes
+        )
         # The last step of an epoch comes after its loss, so that a look may be the first to see what it did.
         if bool(ranks.isnan().any()):
             raise DivergedError(epoch.number, "the validation scores became nan", self.settings.learning_rate)

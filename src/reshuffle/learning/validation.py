@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.errors import ReshuffleError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -76,3 +78,32 @@ def realistic_ranks(
         equal = (scores == true).sum(1) - 1
         ranks.append((better + equal / 2 + 1).masked_fill(senseless, torch.nan))
     return torch.cat(ranks)
+
+
+def ranks_within_memory(
+    look: Callable[[], Callable[[Tensor, Tensor], Tensor]],
+    queries: ValidationQueries,
+    *,
+    at_once: int,
+    notes: Callable[[str], None],
+) -> tuple[Tensor, int]:
+    """The ranks of a look, and how many queries it took at a time: half as many while the GPU's memory runs out."""
+    at_once = max(1, min(at_once, len(queries.anchors)))
+    scores_of: Callable[[Tensor, Tensor], Tensor] | None = None
+    while True:
+        try:
+            scores_of = scores_of or look()  # once: it draws
+            return realistic_ranks(scores_of, queries, at_once=at_once), at_once
+        except torch.cuda.OutOfMemoryError as error:
+            reason = str(error).split(". ", maxsplit=1)[0]
+        # Outside of the handler, whose exception still holds the tensors that did not fit.
+        if scores_of is None or at_once == 1:
+            raise ReshuffleError(
+                f"the GPU memory does not suffice for a look at a single validation triple: {reason}\n"
+                "  hint: lower num_channels or num_slots, or train with --device cpu"
+            )
+        at_once //= 2
+        torch.cuda.empty_cache()
+        notes(
+            f"out of GPU memory: going on with looks at {at_once} of the validation queries at a time ({reason})"
+        )
