@@ -304,6 +304,26 @@ def test_a_miss_is_never_rounded_to_captured() -> None:
         assert weighted_scores(tiny, tiny[..., None], torch.tensor([[1e-4]])).item() == 0
 
 
+@pytest.mark.parametrize("slots", [5, 20, 32])
+@pytest.mark.parametrize("at_once", [1, 2, 9, 40])
+def test_a_fact_scores_0_to_the_last_bit_however_many_are_asked_at_once(slots: int, at_once: int) -> None:
+    """Its tail has got as a message what is asked for: the sums must not come in another order."""
+    chance = np.random.default_rng(slots)
+    facts = KnowledgeGraph(
+        [
+            (f"e{h}", f"r{r}", f"e{t}")
+            for h, r, t in np.unique(chance.integers([12, 3, 12], size=(40, 3)), axis=0)
+        ]
+    )
+    model = Reshuffle(num_slots=slots, evidence=(), epoch_steps=1, max_epochs=1, device="cpu").fit(facts)
+    answers = model.on(facts)
+    for first in range(0, len(facts), at_once):
+        some = slice(first, first + at_once)
+        for side, anchors, others in (("tail", facts.heads, facts.tails), ("head", facts.tails, facts.heads)):
+            scores = answers.scores(anchors[some], facts.relation_ids[some], side=side, candidates=None)
+            assert (scores[np.arange(len(scores)), others[some]] == 0).all()
+
+
 def test_slot_weights_stay_positive_whatever_is_learned() -> None:
     model = model_of(0, slot_weights=True)
     model.slot_logits.data.fill_(-1e4)

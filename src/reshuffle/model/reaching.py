@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from reshuffle.model.products import products
 from reshuffle.model.propagation import propagate
 from reshuffle.model.scoring import pair_scores
 
@@ -62,10 +63,13 @@ class HeadChannels:
         self, matrices: Tensor, heads: Tensor, relations: Tensor, *, hidden: Tensor | None = None
     ) -> Parts:
         """Constraint score and evidence of every entity as the tail, when some triples (by position) are not there."""
-        states = self._shared_states(matrices, heads, hidden)
-        constraint = self._constraint_scores(matrices, states, heads, relations)
+        asked, channels = _shared(heads)
+        states = self.states(matrices, asked, hidden=hidden)
+        bodies = self._bodies(matrices, states, heads, relations, channels)
+        constraint = self._constraint_scores(bodies, _spread(states, channels), relations)
         if self.model.path_matrices is not None:
-            states = self._shared_states(self.model.path_matrices(), heads, hidden)
+            states = self.states(self.model.path_matrices(), asked, hidden=hidden)
+        states = _spread(states, channels)
         evidence = self.model.evidence
         return Parts(
             constraint,
@@ -94,27 +98,37 @@ class HeadChannels:
             states, matrices, self.messages, num_layers=architecture.num_layers, edge_messages=edges
         )
 
-    def _shared_states(
-        self, matrices: Tensor, heads: Tensor, hidden: Tensor | None
-    ) -> Tensor:  # entity slot query
-        """The same, propagated once for all queries of one head; training seldom has two, and would have to wait."""
-        if torch.is_grad_enabled():
-            return self.states(matrices, heads, hidden=hidden)
-        distinct, places = torch.unique(heads, return_inverse=True)
-        if len(distinct) == len(heads):
-            return self.states(matrices, heads, hidden=hidden)
-        return self.states(matrices, distinct, hidden=hidden).index_select(2, places)
+    def _bodies(
+        self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor, channels: Tensor | None
+    ) -> Tensor:  # query slot
+        """B_r Z_h in the query's own channel.
 
-    def _constraint_scores(
-        self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor
-    ) -> Tensor:  # query entity
-        own = states[heads, :, torch.arange(len(heads), device=heads.device)]  # query slot
-        bodies = torch.bmm(matrices.index_select(0, relations), own[..., None])[..., 0]
+        Made as messages are made, by the same kernel with all channels side by side: then the tail of a fact has got
+        exactly these numbers as a message, to the last bit, and its score is 0.
+        """
+        every = products(matrices, states, relations=relations, rows=heads)
+        queries = torch.arange(len(heads), device=heads.device)
+        return every[queries, :, queries if channels is None else channels]
+
+    def _constraint_scores(self, bodies: Tensor, states: Tensor, relations: Tensor) -> Tensor:  # query entity
         if self.model.bias is not None:
             bodies = bodies + self.model.bias.index_select(0, relations)
         if self.model.slot_logits is None:
             return pair_scores(bodies[:, None, :, None], states.permute(2, 0, 1)[..., None])
         return weighted_scores(bodies, states, self.model.slot_weights().index_select(0, relations))
+
+
+def _shared(heads: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The heads to have a channel, and which channel each query has, where it is not its own: queries of one head share
+    one. Training seldom has two of a head, and would have to wait."""
+    if torch.is_grad_enabled():
+        return heads, None
+    distinct, channels = torch.unique(heads, return_inverse=True)
+    return (heads, None) if len(distinct) == len(heads) else (distinct, channels)
+
+
+def _spread(states: Tensor, channels: Tensor | None) -> Tensor:  # entity slot query
+    return states if channels is None else states.index_select(2, channels)
 
 
 def lit_heads(heads: Tensor, num_entities: int, num_slots: int) -> Tensor:  # entity slot head

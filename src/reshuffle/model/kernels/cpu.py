@@ -26,8 +26,10 @@ def products(
 ) -> Tensor:
     """B_r Z_e for each relation and row, [product, slot, channel]."""
     result = torch.empty(len(rows), *states.shape[1:]) if out is None else out
+    everyone = torch.ones(len(states), dtype=torch.bool)
+    arrays = (matrices, relations, states, rows, everyone, result)
     with threads_for(result.numel() * states.shape[1]):
-        _products(matrices.numpy(), relations.numpy(), states.numpy(), rows.numpy(), result.numpy())
+        _products(*(array.numpy() for array in arrays))
     return result
 
 
@@ -65,16 +67,9 @@ def layer(
     with threads_for(states.numel()):
         _find_speaking(states.flatten(1).numpy(), speaking.numpy())
     heard = torch.cat([speaking[graph.heads], speaking.new_zeros(1)])
-    work = room.numel() * states.shape[1]
-    with threads_for(work):
-        _products_of(
-            matrices.numpy(),
-            graph.relations.numpy(),
-            states.numpy(),
-            graph.heads.numpy(),
-            speaking.numpy(),
-            room.numpy(),
-        )
+    arrays = (matrices, graph.relations, states, graph.heads, speaking, room)
+    with threads_for(room.numel() * states.shape[1]):
+        _products(*(array.numpy() for array in arrays))
     edges = torch.where(heard[edges], edges, graph.num_messages)
     return segment_max(room.flatten(1), states.flatten(1), graph.starts, edges)
 
@@ -212,13 +207,6 @@ def _add_outer(gradient, state, matrix):
             matrix[i, j] += a
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
-def _products(matrices, relations, states, rows, result):
-    for product in numba.prange(rows.shape[0]):
-        result[product] = 0
-        _add_product(matrices[relations[product]], states[rows[product]], result[product])
-
-
 @numba.njit(parallel=True, cache=True, nogil=True)
 def _find_speaking(states, result):
     """Which rows are not all 0; NaN is not 0."""
@@ -231,8 +219,12 @@ def _find_speaking(states, result):
 
 
 @numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
-def _products_of(matrices, relations, states, rows, wanted, result):
-    """Products of the wanted rows; the others are left as they are."""
+def _products(matrices, relations, states, rows, wanted, result):
+    """Products of the wanted rows; the others are left as they are.
+
+    One function for messages and for what is asked for, compiled once: sums come in the same order, and a score is 0
+    where a message says just what is asked for.
+    """
     for product in numba.prange(rows.shape[0]):
         if wanted[rows[product]]:
             result[product] = 0
