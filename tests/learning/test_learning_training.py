@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.evaluation import evaluate
@@ -368,12 +370,65 @@ def test_a_checkpoint_of_another_training_is_refused(
         load_checkpoint(trainer(**changes), tmp_path / "c.safetensors")
 
 
+DAMAGED = "not a checkpoint, cut short, or damaged\n  hint: remove it to start anew"
+
+
 def test_a_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.safetensors"
     save_checkpoint(trainer(), path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match="not a checkpoint, or cut short\n  hint: remove it to start anew"):
+    with pytest.raises(InputError, match=DAMAGED):
         load_checkpoint(trainer(), path)
+
+
+def flipped(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def without_digest(path: Path) -> None:
+    """As checkpoints were written before they had one."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        notes = {name: note for name, note in file.metadata().items() if name != "digest"}
+    save_file(tensors, path, metadata=notes)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda content: content.index(b"best_epoch") - 2,  # a quote: no JSON any more
+        lambda content: content.index(b"best_epoch"),  # JSON with another name
+        lambda content: content.index(b"relative_delta") + 20,  # a digit
+        lambda content: content.index(b"generator"),  # the name of a tensor
+        lambda content: len(content) - 1,  # of a tensor
+    ],
+    ids=["no JSON", "another name", "a digit", "a tensor's name", "a tensor"],
+)
+def test_a_checkpoint_with_a_flipped_bit_is_refused(place: Callable[[bytes], int], tmp_path: Path) -> None:
+    path = tmp_path / "c.safetensors"
+    save_checkpoint(trainer(), path)
+    load_checkpoint(trainer(), path)
+    flipped(path, place(path.read_bytes()))
+    with pytest.raises(InputError, match=DAMAGED):
+        load_checkpoint(trainer(), path)
+
+
+def test_a_checkpoint_from_before_there_were_digests_is_read(tmp_path: Path) -> None:
+    path, one, other = tmp_path / "c.safetensors", trainer(), trainer()
+    next(one.epochs())
+    save_checkpoint(one, path)
+    without_digest(path)
+    load_checkpoint(other, path)
+    assert torch.equal(other.model.matrices.logits, one.model.matrices.logits)
+    assert other.history == one.history
+    for name in (b"best_epoch", b"generator"):  # what can be seen without one
+        save_checkpoint(one, path)
+        without_digest(path)
+        flipped(path, path.read_bytes().index(name))
+        with pytest.raises(InputError, match=DAMAGED):
+            load_checkpoint(trainer(), path)
 
 
 def test_more_epochs_may_be_asked_for_later(tmp_path: Path) -> None:

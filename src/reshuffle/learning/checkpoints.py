@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
@@ -21,7 +22,6 @@ from reshuffle.learning.training import Epoch, History
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import torch
     from torch import Tensor
 
     from reshuffle.learning.training import Trainer, TrainingData
@@ -47,13 +47,23 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
         "patience": json.dumps(asdict(trainer.patience)),
         "history": json.dumps(trainer.history.to_dict()),
     }
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     with written_whole(path) as aside:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, aside, metadata=notes)
+        save_file(tensors, aside, metadata={**notes, "digest": _digest(tensors, notes)})
 
 
 def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
     """Continue where `save_checkpoint` left off; data and settings must be the same, up to how long to train."""
     tensors, notes = _read(path)
+    try:
+        _take_up(trainer, tensors, notes, path)
+    except (KeyError, TypeError, ValueError) as error:
+        if "digest" in notes:  # then it is as it was written
+            raise
+        raise _damaged(path) from error
+
+
+def _take_up(trainer: Trainer, tensors: dict[str, Tensor], notes: dict[str, str], path: str | Path) -> None:
     _check_same(trainer, notes, Place(str(path)))
     trainer.model.load_state_dict(_part(tensors, "model."))
     trainer.best = {name: value.to(trainer.device) for name, value in _part(tensors, "best.").items()}
@@ -125,16 +135,33 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
             notes = file.metadata() or {}
     except (SafetensorError, OSError) as error:
-        raise InputError(
-            "not a checkpoint, or cut short", place=Place(str(path)), hint="remove it to start anew"
-        ) from error
+        raise _damaged(path) from error
     if notes.get("version") != VERSION:
         raise InputError(
             f"a checkpoint of version {notes.get('version', 'unknown')}; this reshuffle reads version {VERSION}",
             place=Place(str(path)),
             hint="remove it to start anew",
         )
+    told = {name: note for name, note in notes.items() if name != "digest"}
+    # Those of an older reshuffle have none.
+    if "digest" in notes and notes["digest"] != _digest(tensors, told):
+        raise _damaged(path)
     return tensors, notes
+
+
+def _damaged(path: str | Path) -> InputError:
+    return InputError(
+        "not a checkpoint, cut short, or damaged", place=Place(str(path)), hint="remove it to start anew"
+    )
+
+
+def _digest(tensors: dict[str, Tensor], notes: dict[str, str]) -> str:
+    """Of all that a checkpoint holds, so that a bit that flipped on the disk is noticed."""
+    digest = hashlib.sha256(json.dumps(notes, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
