@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from reshuffle.errors import InputError, ReshuffleError
+from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.loss import margin_ranking
 from reshuffle.learning.memory import memory_in_use, run_in_pieces
 from reshuffle.learning.negatives import random_others
@@ -140,6 +141,9 @@ def test_settings_from_toml(tmp_path: Path) -> None:
         ('symmetric = "r"', "setting 'symmetric' is 'r'; it must be a list of names"),
         ("symmetric = [5]", "setting 'symmetric' is [5]; it must be a list of names"),
         ('evidence = ["unary", "path"]', "setting 'evidence' names 'path'; it must be of unary, proximity, "),
+        ("[training]\nmax_epochs = 1", "settings stand at the top of the file, not under [training]"),
+        ("training.max_epoch = 1", "settings stand at the top of the file, not under [training]"),
+        ('recipe = ["best"]', "setting 'recipe' is ['best']; it must be one of best, paper"),
     ],
 )
 def test_bad_settings_files(text: str, message: str, tmp_path: Path) -> None:
@@ -149,6 +153,23 @@ def test_bad_settings_files(text: str, message: str, tmp_path: Path) -> None:
         read_settings(file)
     assert str(caught.value).startswith(f"{file}: {message}")
     assert "\n  hint: " in str(caught.value)
+
+
+def test_settings_of_a_model_are_no_settings_file(tmp_path: Path) -> None:
+    Reshuffle(recipe="paper", num_slots=2, max_epochs=0, device="cpu").fit([("a", "r", "b")]).save(tmp_path)
+    with pytest.raises(InputError) as caught:
+        read_settings(tmp_path / "settings.toml")
+    assert str(caught.value) == (
+        f"{tmp_path / 'settings.toml'}: settings stand at the top of the file, not under [settings]\n"
+        "  hint: move the lines of settings up, before the first table"
+    )
+
+
+def test_the_papers_settings_files_are_read() -> None:
+    files = sorted((Path(__file__).parents[2] / "benchmarks" / "paper").glob("*.toml"))
+    assert len(files) > 60
+    for file in files:
+        read_settings(file)
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     if arguments.trials < 1:
         arguments.usage_error("--trials: at least one")
+    settings = settings_of(arguments, recipe="paper")
     search = Search(
         facts_of(arguments.facts, console),
-        settings_of(arguments, recipe="paper"),
+        settings,
         Path(arguments.output),
         fixed=given_settings(arguments),
         device=arguments.device,

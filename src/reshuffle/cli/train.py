@@ -125,9 +125,15 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
     """A recipe, then the file, then single settings."""
     from reshuffle.learning.settings import Settings, read_settings, setting_from_text  # noqa: PLC0415
 
-    base = Settings.of(arguments.recipe or recipe)
-    settings = read_settings(arguments.config, base) if arguments.config else base
-    return settings.changed(**dict(map(setting_from_text, arguments.changes)))
+    changes = dict(map(setting_from_text, arguments.changes))
+    # What a recipe sets goes below the file, even where --set names it.
+    chosen = changes.pop("recipe", None)
+    if chosen is not None and arguments.recipe not in (None, chosen):
+        arguments.usage_error(f"--recipe {arguments.recipe} and --set recipe={chosen}: give one of the two")
+    settings = Settings.of(arguments.recipe or recipe if chosen is None else chosen)
+    if arguments.config:
+        settings = read_settings(arguments.config, settings, recipe=chosen)
+    return settings.changed(**changes)
 
 
 def given_settings(arguments: argparse.Namespace) -> list[str]:

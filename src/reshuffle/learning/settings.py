@@ -21,6 +21,9 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_RESULTS = ("paper", "validation")
+"""Tables that may stand below settings: what the paper reports for them, and what a search measured."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -36,6 +39,8 @@ class Settings:
         >>> Settings.of("best", num_slots=16).training.hide_targets
         True
         """
+        if not isinstance(recipe, str):  # as a file or --set may have it
+            raise ReshuffleError(f"setting 'recipe' is {recipe!r}; it must be one of {', '.join(RECIPES)}")
         return cls().changed(**{**recipe_changes(recipe), **changes})
 
     def changed(self, **changes: Any) -> Settings:
@@ -126,9 +131,11 @@ def _check_names(name: str, value: Any, known: Sequence[str]) -> None:
             raise ReshuffleError(f"setting '{name}' names {one!r}; it must be of {', '.join(known)}")
 
 
-def read_settings(path: str | Path, base: Settings | None = None) -> Settings:
-    """Settings from a TOML file of `name = value` lines; other tables of the file are left alone."""
+def read_settings(path: str | Path, base: Settings | None = None, *, recipe: str | None = None) -> Settings:
+    """Settings from a TOML file of `name = value` lines; a `recipe` takes the place of the one the file names."""
     values = settings_in(path)
+    if recipe is not None:
+        values["recipe"] = recipe
     try:
         return (base or Settings()).changed(**values)
     except ReshuffleError as error:
@@ -139,7 +146,16 @@ def read_settings(path: str | Path, base: Settings | None = None) -> Settings:
 
 def settings_in(path: str | Path) -> dict[str, Any]:
     """The settings that a TOML file gives, as they stand there."""
-    return {name: value for name, value in read_toml(path).items() if not isinstance(value, dict)}
+    values = read_toml(path)
+    tables = [name for name, value in values.items() if isinstance(value, dict)]
+    for table in tables:
+        if table not in _RESULTS:
+            raise InputError(
+                f"settings stand at the top of the file, not under [{table}]",
+                place=Place(str(path)),
+                hint="move the lines of settings up, before the first table",
+            )
+    return {name: value for name, value in values.items() if name not in tables}
 
 
 def setting_from_text(text: str) -> tuple[str, Any]:

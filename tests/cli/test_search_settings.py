@@ -1,0 +1,71 @@
+"""What `train` and `search` make of `--recipe`, `--config` and `--set` together."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reshuffle.cli.main import main
+from reshuffle.cli.train import add_settings_options, settings_of
+from reshuffle.errors import ReshuffleError
+from reshuffle.learning.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def settings(*options: str) -> Settings:
+    parser = argparse.ArgumentParser()
+    add_settings_options(parser)
+    return settings_of(parser.parse_args(options))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "a.toml"
+    path.write_text("num_slots = 7\nseed = 5\n", encoding="utf-8")
+    return path
+
+
+def test_a_recipe_that_is_set_leaves_the_file_in_force(config: Path) -> None:
+    expected = Settings.of("paper", num_slots=7, seed=5)
+    assert settings("--config", str(config), "--recipe", "paper") == expected
+    assert settings("--config", str(config), "--set", "recipe=paper") == expected
+    last = settings("--config", str(config), "--set", "num_slots=8", "--set", "recipe=paper")
+    assert last == expected.changed(num_slots=8)
+
+
+def test_a_recipe_that_is_set_goes_before_that_of_the_file(config: Path) -> None:
+    config.write_text('recipe = "best"\nnum_slots = 7\n', encoding="utf-8")
+    assert settings("--config", str(config), "--set", "recipe=paper") == Settings.of("paper", num_slots=7)
+    assert settings("--config", str(config), "--recipe", "paper") == Settings.of("best", num_slots=7)
+
+
+def test_a_recipe_that_is_set_without_a_file() -> None:
+    assert settings("--set", "recipe=paper", "--set", "seed=2") == Settings.of("paper", seed=2)
+    assert settings("--recipe", "paper", "--set", "recipe=paper") == Settings.of("paper")
+
+
+@pytest.mark.parametrize("verb", ["train", "search"])
+def test_two_recipes_are_refused(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([verb, "no.tsv", "-o", str(tmp_path / "new"), "--recipe", "paper", "--set", "recipe=best"])
+    assert caught.value.code == 2
+    assert "--recipe paper and --set recipe=best: give one of the two" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("recipe=papers", "unknown recipe 'papers'; did you mean 'paper'?\n  hint: one of best, paper"),
+        ("recipe=", "unknown recipe ''\n  hint: one of best, paper"),
+        ("recipe=5", "setting 'recipe' is 5; it must be one of best, paper"),
+    ],
+)
+def test_a_recipe_that_there_is_not(given: str, message: str, config: Path) -> None:
+    for options in ([], ["--config", str(config)]):
+        with pytest.raises(ReshuffleError) as caught:
+            settings(*options, "--set", given)
+        assert str(caught.value) == message
