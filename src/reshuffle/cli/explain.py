@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.infer import add_reasoning_options, is_model, reasoner_of
+from reshuffle.cli.infer import add_reasoning_options, is_model, reasoners_of
 from reshuffle.errors import InputError, Place, ReshuffleError
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.learning.estimator import Reshuffle
-    from reshuffle.reasoning import Answers
+    from reshuffle.reasoning import Answers, Reasoner
+    from reshuffle.reasoning.proofs import Proof
 
 HELP = "why a triple follows"
 
@@ -54,17 +55,42 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             place=Place(arguments.rules),
             hint="rules are hard; leave it out",
         )
-    reasoner = reasoner_of(arguments, console)
+    first, *injected = reasoners_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
-    answers = reasoner.on(graph, progress=console.progress, notes=console.message)
     triple = (arguments.head, arguments.relation, arguments.tail)
+    for reasoner in injected:  # a rule that somebody wrote says more than matrices do
+        if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:
+            return _tell(*proved, "by injected rules:\n\n", console)
+    answers = first.on(graph, progress=console.progress, notes=console.message)
     # Matrices that were learned have no rules: their proofs are one path for each slot, and all of them belong to it.
     proofs = answers.proofs(*triple, most=arguments.most or (_ALL if arguments.hard else 1))
     if not proofs:
         return _refuse(answers, triple, console)
-    text = "\n\n".join(str(proof) for proof in proofs)
-    if arguments.hard and arguments.most is None and len(proofs) > 1:
-        text = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n{text}"
+    together = arguments.hard and arguments.most is None and len(proofs) > 1
+    said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
+    return _tell(answers, proofs, said if together else "", console)
+
+
+def _derived(
+    reasoner: Reasoner, graph: KnowledgeGraph, triple: tuple[str, str, str], most: int
+) -> tuple[Answers, list[Proof]] | None:
+    """How injected rules derive it, if they do; that it is a fact is no derivation."""
+    assert reasoner.constraints is not None  # injected rules have geometry
+    head, relation, tail = triple
+    if (
+        relation not in reasoner.constraints.relation_ids
+        or head not in graph.entities
+        or tail not in graph.entities
+    ):
+        return None  # the model says what it does not know
+    answers = reasoner.on(graph)
+    proofs = [proof for proof in answers.proofs(*triple, most=most + 1) if proof.rule is not None]
+    return (answers, proofs[:most]) if proofs else None
+
+
+def _tell(answers: Answers, proofs: list[Proof], said: str, console: Console) -> int:
+    """Yes, and how."""
+    text = said + "\n\n".join(str(proof) for proof in proofs)
     console.result(
         text,
         {

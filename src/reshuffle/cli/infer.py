@@ -1,23 +1,27 @@
 """Print the triples that follow from rules and facts and are not facts, sorted, one per line.
 
-RULES is a rule file, what `reshuffle compile` wrote, or a model directory, whose matrices are hardened. Answers come in
-blocks of heads in the order of their names, so that the output is sorted while memory stays bounded. With --sketch the
-answers are a superset.
+RULES is a rule file, what `reshuffle compile` wrote, or a model directory, whose matrices are hardened; what rules that
+were injected into it entail is there, too. Answers come in blocks of heads in the order of their names, so that the
+output is sorted while memory stays bounded. With --sketch the answers are a superset.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from heapq import merge
+from typing import TYPE_CHECKING
 
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Sequence
 
     from reshuffle.cli.console import Console
     from reshuffle.constraints import OrderingConstraints
-    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.reasoning import Answers, Reasoner
+    from reshuffle.reasoning.answers import Count
     from reshuffle.rules import RuleBase
 
 HELP = "the triples that follow"
@@ -62,19 +66,60 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
 
     _check_output(arguments)
-    reasoner = reasoner_of(arguments, console)
+    reasoners = reasoners_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     if is_model(arguments.rules):
-        _report_unseen(reasoner, graph, console)
-    answers = _answers(arguments, console, reasoner, graph)
+        _report_unseen(reasoners, graph, console)
+    answers = Together([_answers(arguments, console, reasoner, graph) for reasoner in reasoners])
     if arguments.count:
         _put_counts(answers, arguments.output, console)
     elif arguments.output:
         _write(answers, arguments.output, console)
     else:
         _print_triples(answers, console)
-    _report_violations(answers, console)
+    if is_model(arguments.rules) and answers.derived == 0:
+        console.message(
+            "nothing follows from the hardened matrices; `reshuffle predict` ranks by the soft ones"
+        )
+    for each in answers.each:
+        _report_violations(each, console)
     return 0
+
+
+class Together:
+    """What follows by any of some reasoners, sorted; a model has two where rules were injected into it."""
+
+    def __init__(self, each: Sequence[Answers]) -> None:
+        self.each = each
+        self.derived: int | None = None
+        """How many triples follow; known after they have been gone through."""
+
+    @property
+    def exactness(self) -> str:
+        """As each of them says."""
+        return "; ".join(dict.fromkeys(answers.exactness for answers in self.each))
+
+    def sorted_triples(self) -> Iterator[Triple]:
+        """Each once."""
+        last, self.derived = None, 0
+        for triple in merge(*(answers.sorted_triples() for answers in self.each)):
+            if triple != last:
+                yield triple
+                last, self.derived = triple, self.derived + 1
+
+    def counts(self) -> dict[str, Count]:
+        """Of several reasoners the triples are gone through, since some may follow by more than one."""
+        from reshuffle.reasoning.answers import Count  # noqa: PLC0415
+
+        counts = dict(self.each[0].counts())
+        if len(self.each) > 1:
+            found = Counter(triple.relation for triple in self.sorted_triples())
+            known = {
+                name: count.total - count.derived for one in self.each for name, count in one.counts().items()
+            }
+            counts = {name: Count(found[name], found[name] + facts) for name, facts in known.items()}
+        self.derived = sum(count.derived for count in counts.values())
+        return counts
 
 
 def _check_output(arguments: argparse.Namespace) -> None:
@@ -86,26 +131,29 @@ def _check_output(arguments: argparse.Namespace) -> None:
         (check_writable if arguments.count else check_triples_writable)(arguments.output)
 
 
-def reasoner_of(arguments: argparse.Namespace, console: Console) -> Reasoner:
-    """A reasoner from a rule file, from compiled constraints, or from a model."""
+def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reasoner]:
+    """One from a rule file, from compiled constraints, or from a model; another one of a model's injected rules."""
     from reshuffle.cli.check import rules_of  # noqa: PLC0415
     from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
     from reshuffle.reasoning import Reasoner  # noqa: PLC0415
 
-    source: OrderingConstraints | RuleBase
+    sources: Sequence[OrderingConstraints | RuleBase]
     if is_model(arguments.rules):
-        source = _hardened(arguments.rules, console)
+        sources = _hardened(arguments.rules, console)
     elif _is_file(arguments.rules) and is_compiled(arguments.rules):
-        source = OrderingConstraints.load(arguments.rules)
+        sources = [OrderingConstraints.load(arguments.rules)]
     else:
-        source = rules_of(arguments, console)
-    return Reasoner(
-        source,
-        bound=arguments.bound,
-        engine=arguments.engine,
-        memory=arguments.memory,
-        node_budget=arguments.node_budget,
-    )
+        sources = [rules_of(arguments, console)]
+    return [
+        Reasoner(
+            source,
+            bound=arguments.bound,
+            engine=arguments.engine,
+            memory=arguments.memory,
+            node_budget=arguments.node_budget,
+        )
+        for source in sources
+    ]
 
 
 def is_model(path: str) -> bool:
@@ -115,12 +163,18 @@ def is_model(path: str) -> bool:
     return Path(path).is_dir()
 
 
-def _hardened(directory: str, console: Console) -> OrderingConstraints:
+def _hardened(directory: str, console: Console) -> list[OrderingConstraints]:
+    """What was learned, and what was injected beside it."""
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
-    constraints = Reshuffle.load(directory, device="cpu").harden()
-    console.message(f"{directory}: reasoning with the hard constraints nearest to what was learned")
-    return constraints
+    model = Reshuffle.load(directory, device="cpu")
+    told = f"{directory}: reasoning with the hard constraints nearest to what was learned"
+    block = model.model.injected
+    if block is None:
+        console.message(told)
+        return [model.harden()]
+    console.message(f"{told}, and with {counted(len(block.constraints.rules or ()), 'injected rule')}")
+    return [model.harden(), block.constraints]
 
 
 def _is_file(path: str) -> bool:
@@ -147,12 +201,15 @@ def _answers(
     return sketch
 
 
-def _report_unseen(reasoner: Reasoner, graph: KnowledgeGraph, console: Console) -> None:
+def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console: Console) -> None:
     """Facts of relations that the model has not learned, of which nothing follows."""
     from reshuffle.evaluation.unknown import passed_over  # noqa: PLC0415
 
-    assert reasoner.constraints is not None  # a model has no rules to chase
-    if (told := passed_over(graph, reasoner.constraints.relation_ids)) is not None:
+    known: dict[str, int] = {}
+    for reasoner in reasoners:
+        assert reasoner.constraints is not None  # a model has no rules to chase
+        known |= reasoner.constraints.relation_ids
+    if (told := passed_over(graph, known)) is not None:
         console.message(told)
 
 
@@ -172,7 +229,7 @@ def _report_violations(answers: Answers, console: Console) -> None:
         console.message(str(violation))
 
 
-def _put_counts(answers: Answers, path: str | None, console: Console) -> None:
+def _put_counts(answers: Together, path: str | None, console: Console) -> None:
     """Lines or one JSON object, on stdout or in the file."""
     import json  # noqa: PLC0415
 
@@ -193,7 +250,7 @@ def _put_counts(answers: Answers, path: str | None, console: Console) -> None:
     )
 
 
-def _print_triples(answers: Answers, console: Console) -> None:
+def _print_triples(answers: Together, console: Console) -> None:
     """Lines, or one JSON array; streamed either way."""
     import json  # noqa: PLC0415
 
@@ -208,24 +265,12 @@ def _print_triples(answers: Answers, console: Console) -> None:
     console.out.write("[]\n" if opening == "[" else "]\n")
 
 
-def _write(answers: Answers, path: str, console: Console) -> None:
+def _write(answers: Together, path: str, console: Console) -> None:
     from reshuffle.kg import write_triples  # noqa: PLC0415
 
-    written = _Counted(answers.sorted_triples())
-    write_triples(written, path)
+    write_triples(answers.sorted_triples(), path)
+    derived = answers.derived or 0
     console.result(
-        f"{path}: {counted(written.count, 'derived triple')}",
-        {"file": path, "derived": written.count, "exactness": answers.exactness},
+        f"{path}: {counted(derived, 'derived triple')}",
+        {"file": path, "derived": derived, "exactness": answers.exactness},
     )
-
-
-class _Counted:
-    """Counts what passes."""
-
-    def __init__(self, items: Any) -> None:
-        self._items, self.count = items, 0
-
-    def __iter__(self) -> Any:
-        for item in self._items:
-            self.count += 1
-            yield item
