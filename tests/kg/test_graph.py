@@ -6,6 +6,7 @@ import operator
 from collections import defaultdict
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from tests.strategies import fact_lists
@@ -161,6 +162,25 @@ def test_names_must_be_text():
     )
     with pytest.raises(InputError, match="as the name of a relation, expected text"):
         KnowledgeGraph([("a", "\ud800", "b")])
+
+
+@pytest.mark.parametrize("odd", [None, float("nan"), pd.NA])
+def test_a_missing_name_is_no_name(odd):
+    with pytest.raises(InputError) as caught:
+        KnowledgeGraph([("a", "r", odd), ("b", "r", "c")])
+    assert str(caught.value).startswith(
+        f"found {odd!r} ({type(odd).__name__}) as the name of an entity, expected text\n  hint: "
+    )
+
+
+@pytest.mark.parametrize(("triple", "kind"), [(("a", "r", ""), "an entity"), (("a", "", "b"), "a relation")])
+def test_an_empty_name_is_no_name(triple, kind):
+    with pytest.raises(InputError) as caught:
+        KnowledgeGraph([triple])
+    assert str(caught.value) == (
+        f"found an empty text as the name of {kind}, expected at least one character\n"
+        "  hint: write the name, or leave its triples out"
+    )
 
 
 def test_it_prints_its_size():

@@ -108,7 +108,7 @@ def test_names_that_tsv_cannot_hold(tmp_path, name):
     path = tmp_path / "facts.tsv"
     path.write_text("as it was")
     with pytest.raises(InputError) as caught:
-        write_graph(KnowledgeGraph([("a", "r", name)]), path)
+        write_triples([("a", "r", name)], path)
     assert str(caught.value) == (
         f"{path}: the name {name!r} cannot be written as TSV, which has no quotes: expected names without tabs "
         "and line breaks, not empty, and no blank at the end of a tail\n"
@@ -122,7 +122,7 @@ def test_empty_names_are_not_written(tmp_path, ending):
     with pytest.raises(
         InputError, match="a name is empty, expected a name for every head, relation and tail"
     ):
-        write_graph(KnowledgeGraph([("a", "r", "")]), tmp_path / f"facts{ending}")
+        write_triples([("a", "r", "")], tmp_path / f"facts{ending}")
     assert not list(tmp_path.iterdir())
 
 

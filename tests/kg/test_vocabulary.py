@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg import Vocabulary
 
-name_lists = st.lists(st.text(st.characters(exclude_categories=["Cs"])), unique=True)
+name_lists = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True)
 
 
 @given(name_lists, st.text(st.characters(exclude_categories=["Cs"])))

@@ -149,13 +149,25 @@ def _name_array(names: Iterable[str] | pa.Array, kind: str) -> pa.Array:
         return names.cast(pa.large_string())
     listed = list(names)
     try:
-        return pa.array(listed, pa.large_string())
+        array = pa.array(listed, pa.large_string())
     except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
-        odd = next((name for name in listed if not _is_text(name)), None)
+        raise _not_text(listed, kind) from error
+    if array.null_count:  # Arrow takes None for a missing value
+        raise _not_text(listed, kind)
+    if "" in listed:
         raise InputError(
-            f"found {odd!r} ({type(odd).__name__}) as the name of {_with_article(kind)}, expected text",
-            hint="names are Python strings that can be written as UTF-8; convert numbers with str(...)",
-        ) from error
+            f"found an empty text as the name of {_with_article(kind)}, expected at least one character",
+            hint="write the name, or leave its triples out",
+        )
+    return array
+
+
+def _not_text(names: list[str], kind: str) -> InputError:
+    odd = next((name for name in names if not _is_text(name)), None)
+    return InputError(
+        f"found {odd!r} ({type(odd).__name__}) as the name of {_with_article(kind)}, expected text",
+        hint="names are Python strings that can be written as UTF-8; convert numbers with str(...)",
+    )
 
 
 def _is_text(name: object) -> bool:
