@@ -124,6 +124,11 @@ def check_settings(architecture: Architecture, settings: TrainingSettings) -> No
             "slot_weights need a channel per query\n"
             "  hint: train with initial = 'head', or with slot_weights = false"
         )
+    if architecture.initial != "head" and settings.drop_facts:
+        raise ReshuffleError(
+            "drop_facts needs a channel per query\n"
+            "  hint: train with initial = 'head', or with drop_facts = 0"
+        )
     distant = [kind for kind in architecture.evidence if kind not in LOCAL]
     if architecture.initial != "head" and distant:
         raise ReshuffleError(
