@@ -28,8 +28,10 @@ from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.examples import examples_of
 from reshuffle.learning.interrupts import interrupts_held_back
 from reshuffle.learning.logs import TrainingLog
+from reshuffle.learning.recipes import RECIPES
 from reshuffle.learning.running import CHECKPOINT, progress_note, run_training
-from reshuffle.learning.training import DivergedError, Trainer
+from reshuffle.learning.settings import Settings, read_settings
+from reshuffle.learning.training import DivergedError, Trainer, check_settings
 from reshuffle.rules import parse_rules
 from reshuffle.rules.benchmarks import load_benchmark
 
@@ -326,6 +328,22 @@ def test_private_states_cannot_be_trained_with_but_answer() -> None:
     np.testing.assert_array_equal(one, other)  # no chance
 
 
+def test_dropped_facts_need_a_channel_per_query() -> None:
+    with pytest.raises(ReshuffleError) as caught:
+        model(drop_facts=0.5).fit(FACTS)
+    assert str(caught.value) == (
+        "drop_facts needs a channel per query\n  hint: train with initial = 'head', or with drop_facts = 0"
+    )
+    assert model(drop_facts=0.5, initial="head", max_epochs=1).fit(FACTS).summary()["epochs"] == 1
+
+
+def test_every_recipe_and_every_settings_file_of_the_paper_can_be_trained_with() -> None:
+    files = sorted((Path(__file__).parents[2] / "benchmarks" / "paper").glob("*.toml"))
+    assert files
+    for settings in (*map(Settings.of, RECIPES), *map(read_settings, files)):
+        check_settings(settings.architecture, settings.training)
+
+
 def test_devices() -> None:
     assert chosen_device("cpu") == torch.device("cpu")
     with pytest.raises(ReshuffleError, match="unknown device 'tpu9'"):
@@ -443,6 +461,23 @@ def test_a_second_training_in_a_directory_must_say_resume(tmp_path: Path) -> Non
     model(max_epochs=2).fit(FACTS, directory=tmp_path)
     with pytest.raises(InputError, match="a training in this directory already\n  hint: --resume"):
         model(max_epochs=2).fit(FACTS, directory=tmp_path)
+
+
+def test_resume_without_a_directory_is_refused() -> None:
+    with pytest.raises(ReshuffleError) as caught:
+        model(max_epochs=1).fit(FACTS, resume=True)
+    assert str(caught.value) == (
+        "resume = True, and no directory with a training to take up\n"
+        "  hint: give directory=..., where its checkpoint is, or leave resume out"
+    )
+
+
+def test_resume_where_there_is_no_checkpoint_is_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    for resume in (True, True, False):
+        place = tmp_path if resume else tmp_path / "other"
+        model(max_epochs=1).fit(FACTS, directory=place, resume=resume, notes=said.append)
+    assert said == [f"there is no checkpoint in {tmp_path}: starting anew"]
 
 
 def log_of(directory: Path) -> list[dict[str, str]]:

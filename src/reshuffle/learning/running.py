@@ -36,6 +36,11 @@ def run_training(
 ) -> None:
     """Train to the end. With a directory, what happens is logged there and can be taken up again."""
     check_trainable(trainer.model.architecture.num_slots)
+    if resume and directory is None:
+        raise InputError(
+            "resume = True, and no directory with a training to take up",
+            hint="give directory=..., where its checkpoint is, or leave resume out",
+        )
     if trainer.device.type == "cpu":
         keep_freed_memory()
     keeper = None if directory is None else _Keeper(trainer, directory, resume=resume)
@@ -84,6 +89,8 @@ class _Keeper:
                 place=Place(str(directory)),
                 hint="--resume continues it; or name another directory",
             )
+        elif resume:  # the name may be mistyped
+            trainer.notes(f"there is no checkpoint in {directory}: starting anew")
         self._log = TrainingLog(directory, last_epoch=len(trainer.history.epochs))
         self._saved, self._saved_epoch = time.monotonic(), len(trainer.history.epochs)
 
