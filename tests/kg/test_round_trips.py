@@ -145,6 +145,36 @@ def test_duplicates_are_told(tmp_path):
     assert notes == [f"{path}: 1 duplicate triple collapsed", f"{path}: 1,000 duplicate triples collapsed"]
 
 
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize(
+    "header", ["Head\tRelation\tTail", "subject\tpredicate\tobject", "\ufeffSUBJECT\tpredicate\tObject "]
+)
+def test_what_looks_like_a_header_is_told_and_read(tmp_path, monkeypatch, header, large):
+    if large:
+        monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
+    path, notes = tmp_path / "facts.tsv", []
+    path.write_text(f"{header}\na\tr\tb\n")
+    assert len(read_graph(path, notes=notes.append)) == 2
+    assert notes == [
+        f"{path}: the first line looks like a header and was read as a triple; delete it if it is one"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("facts.tsv", "a\tr\tb\nhead\trelation\ttail\n"),
+        ("facts.tsv", "head\trelation\thead\ntail\trelation\thead\n"),
+        ("facts.csv", "head,relation,tail\nhead,relation,tail\n"),
+    ],
+)
+def test_other_lines_are_no_headers(tmp_path, name, text):
+    notes = []
+    (tmp_path / name).write_text(text)
+    read_graph(tmp_path / name, notes=notes.append)
+    assert notes == []
+
+
 def test_literals_are_skipped_and_blank_nodes_numbered(tmp_path):
     path, notes = tmp_path / "facts.ttl", []
     path.write_text('<x:a> <x:r> [ <x:s> <x:b> ], [], _:b1, "text", 3 . <x:a> <x:r> _:b1 .')

@@ -21,7 +21,7 @@ from reshuffle.errors import InputError, Place
 from reshuffle.kg.completion import refuse_inverse_names
 from reshuffle.kg.delimited import GZIP_ERRORS, NoTriplesError, no_triples, read_csv_rows, read_tsv_rows
 from reshuffle.kg.files import STDIN, Source, find_source
-from reshuffle.kg.graph import KnowledgeGraph
+from reshuffle.kg.graph import COLUMNS, KnowledgeGraph
 from reshuffle.progress import SILENT
 from reshuffle.wording import counted
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # Below this many bytes the careful reader is done before the compiled one would be loaded.
 _LARGE = 32_000_000
+_HEADERS = (COLUMNS, ("subject", "predicate", "object"))
 
 
 class Format(enum.Enum):
@@ -82,9 +83,10 @@ def read_graph(
 ) -> KnowledgeGraph:
     """The graph in a file, or on stdin for `-`.
 
-    `notes` hears what was left out although nothing was wrong: duplicates, RDF literals. Whatever is wrong
-    raises one `InputError` with the file, the line, and a way out. So does a file without triples, which mostly
-    comes from a program that failed, unless it `may_be_empty`.
+    `notes` hears what was left out although nothing was wrong: duplicates, RDF literals; and of a first line that
+    looks like a header, which TSV does not have. Whatever is wrong raises one `InputError` with the file, the line,
+    and a way out. So does a file without triples, which mostly comes from a program that failed, unless it
+    `may_be_empty`.
     """
     chosen = Format.TSV if path == STDIN else format_of(path)
     source = find_source(path)
@@ -96,9 +98,21 @@ def read_graph(
         notes(f"{source.name}: no triples")
         return KnowledgeGraph()
     refuse_inverse_names(graph.relations, place=source.place())  # text has been refused before, with the line
+    if chosen is Format.TSV and _starts_with_header(graph):
+        notes(
+            f"{source.name}: the first line looks like a header and was read as a triple; delete it if it is one"
+        )
     if rows > len(graph):
         notes(f"{source.name}: {counted(rows - len(graph), 'duplicate triple')} collapsed")
     return graph
+
+
+def _starts_with_header(graph: KnowledgeGraph) -> bool:
+    """Names are numbered as they appear, so the first line is the triple 0, 0, 1 of a graph that was just read."""
+    if len(graph.entities) == 1 or not graph.has_ids(0, 0, 1):
+        return False
+    first = (graph.entities[0], graph.relations[0], graph.entities[1])
+    return tuple(name.casefold() for name in first) in _HEADERS
 
 
 def _read(source: Source, chosen: Format, progress: Progress, notes: Notes) -> tuple[KnowledgeGraph, int]:
