@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
@@ -51,7 +52,8 @@ def test_it_counts_earlier_trials_and_keeps_the_best(tmp_path: Path) -> None:
 
 
 def test_a_trial_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
-    study = Search(FACTS, QUICK, tmp_path, device="cpu")._study()
+    cut_off = Search(FACTS, QUICK, tmp_path, device="cpu")
+    study = cut_off._study(cut_off._data())
     waiting = study.ask()
     wanted = {name: waiting.suggest_categorical(name, choices) for name, choices in search.RANGES.items()}
     found = Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
@@ -191,3 +193,92 @@ def test_a_setting_cannot_be_fixed_later(tmp_path: Path) -> None:
 def test_there_must_be_something_to_search(tmp_path: Path) -> None:
     with pytest.raises(ReshuffleError, match="nothing to search: num_slots, margin are all given\n  hint: "):
         Search(FACTS, QUICK, tmp_path, fixed=["margin", "num_slots"], device="cpu").run(1)
+
+
+# --- journals and locks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lost", "kept"), [(1, 2), (20, 2), (200, 1)])  # bytes; trials known in full
+def test_a_journal_that_was_cut_short_is_taken_up(lost: int, kept: int, tmp_path: Path) -> None:
+    first = Search(FACTS, QUICK, tmp_path, device="cpu").run(2)
+    journal = tmp_path / "journal.log"
+    journal.write_bytes(journal.read_bytes()[:-lost])
+    for number in (2, 3, 3):  # more than once: what is written after the cut must be read again
+        trials = Search(FACTS, QUICK, tmp_path, device="cpu").run(number)
+        assert len(trials) == number
+        assert sum(trial in trials for trial in first) >= kept
+
+
+@pytest.mark.parametrize(
+    ("line", "damage"),
+    [(2, b'{"op_code":'), (1, b"\xff\xfe"), (-1, b"[]"), (-1, b"\0\0"), (2, b'{"op_code":4,"study_id":7}')],
+)
+def test_a_damaged_journal_is_one_clear_error_and_trainings_are_kept(
+    line: int, damage: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+    journal = tmp_path / "journal.log"
+    lines = journal.read_bytes().splitlines()
+    lines[line] = damage
+    journal.write_bytes(b"\n".join([*lines, b""]))
+    for _ in range(2):
+        with pytest.raises(InputError) as caught:
+            Search(FACTS, QUICK, tmp_path, device="cpu").run(2)
+        assert caught.value.place is not None and caught.value.place.file == str(journal)
+        assert caught.value.message.startswith("damaged: ")
+        assert caught.value.hint == (
+            "remove this file and give the same command again: trainings in the directory are not repeated"
+        )
+    journal.unlink()
+    monkeypatch.setattr(Trainer, "_epoch", interrupt)
+    assert Search(FACTS, QUICK, tmp_path, device="cpu").run(1) == found
+
+
+def test_a_second_search_in_a_directory_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+
+    def second(_said: str) -> None:
+        with pytest.raises(InputError) as caught:
+            Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+        refused.add(str(caught.value))
+
+    refused: set[str] = set()
+    assert len(Search(FACTS, QUICK, tmp_path, device="cpu", notes=second).run(1)) == 1
+    assert refused == {
+        f"{tmp_path}: another search is running in this directory\n"
+        "  hint: wait until it has ended, or name another directory"
+    }
+    assert len(Search(FACTS, QUICK, tmp_path, device="cpu").run(2)) == 2  # it is free again
+
+
+def test_a_search_of_another_process_holds_the_directory_until_it_is_killed(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    running = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)])
+    while running.poll() is None and not list(tmp_path.glob("*/log.csv")):
+        time.sleep(0.01)
+    before = (tmp_path / "journal.log").read_bytes()
+    with pytest.raises(InputError, match="another search is running in this directory"):
+        one_long_trial(tmp_path)
+    assert (tmp_path / "journal.log").read_bytes() == before  # the trial of the other is left alone
+    running.kill()
+    assert running.wait() == -signal.SIGKILL
+    assert len(one_long_trial(tmp_path)) == 1
+
+
+def test_where_files_cannot_be_locked_it_searches_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
+    assert len(Search(FACTS, QUICK, tmp_path, device="cpu").run(1)) == 1
+
+
+def test_on_a_file_system_that_has_no_locks_it_searches_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def unsupported(*_arguments: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    assert len(Search(FACTS, QUICK, tmp_path, device="cpu").run(1)) == 1

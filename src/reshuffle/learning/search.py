@@ -7,6 +7,8 @@ that was cut off goes on with the very trial it was at.
 from __future__ import annotations
 
 import json
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from reshuffle.learning.training import DivergedError, check_settings
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from reshuffle.kg import KnowledgeGraph
@@ -77,20 +79,24 @@ class Search:
     def run(self, num_trials: int, *, progress: Progress = SILENT) -> list[Trial]:
         """Run until there are `num_trials` finished trials, those of earlier runs counted; best first."""
         self._check()
-        study = self._study()
-        with progress("searching", total=num_trials, unit="trial") as report:
-            report(len(_finished(study)))
-            while len(_finished(study)) < num_trials:
-                # Not study.optimize: it would print every error, and call an interrupted trial a failed one.
-                trial = study.ask()
-                study.tell(trial, self._score(trial))
-                report(1)
-        trials = sorted(_finished(study), key=lambda trial: -trial.score)
-        self._keep_best(trials[0])
+        data = self._data()
+        with _alone_in(made_directory(self.directory)):
+            study = self._study(data)
+            with progress("searching", total=num_trials, unit="trial") as report:
+                report(len(_finished(study)))
+                while len(_finished(study)) < num_trials:
+                    # Not study.optimize: it would print every error, and call an interrupted trial a failed one.
+                    trial = study.ask()
+                    study.tell(trial, self._score(trial))
+                    report(1)
+            trials = sorted(_finished(study), key=lambda trial: -trial.score)
+            self._keep_best(trials[0])
         return trials
 
     def _check(self) -> None:
         """Refuse what no trial could do, before there is a journal; and say what is not searched."""
+        if find_spec("optuna") is None:
+            raise MissingPackageError("optuna", extra="learn")
         if not self.ranges:
             raise ReshuffleError(
                 f"there is nothing to search: {', '.join(RANGES)} are all given\n"
@@ -115,19 +121,10 @@ class Search:
             )
         return data
 
-    def _study(self) -> Any:
-        data = self._data()
-        if find_spec("optuna") is None:
-            raise MissingPackageError("optuna", extra="learn")
+    def _study(self, data: TrainingData) -> Any:
         import optuna  # noqa: PLC0415 - slow
-        from optuna.storages.journal import JournalFileBackend  # noqa: PLC0415
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        journal = made_directory(self.directory) / "journal.log"
-        storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
-        study = optuna.create_study(
-            study_name="reshuffle", storage=storage, direction="maximize", load_if_exists=True
-        )
+        study = _opened(self.directory / "journal.log")
         self._check_same(study, data)
         # A seed that moves on with the search: one that starts anew would propose the same again.
         study.sampler = optuna.samplers.TPESampler(seed=self.settings.training.seed + len(study.trials))
@@ -181,6 +178,78 @@ class Search:
         with written_whole(self.directory / "best.toml") as aside:
             text = to_toml(settings.to_dict(), {"validation": {METRIC: best.score}})
             aside.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """No other search goes on in the directory: it would take the trial at hand for one that was cut off.
+
+    The system takes the lock back when this process ends, in whatever way; the file itself means nothing.
+    """
+    try:
+        import fcntl  # noqa: PLC0415 - Windows has none, and searches without a lock
+    except ImportError:
+        yield
+        return
+    with (directory / "search.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                "another search is running in this directory",
+                place=Place(str(directory)),
+                hint="wait until it has ended, or name another directory",
+            ) from error
+        except OSError:
+            pass  # some network file systems have no locks, either
+        yield
+
+
+def _opened(journal: Path) -> Any:
+    """The study that the journal tells of, or a new one."""
+    import optuna  # noqa: PLC0415 - slow
+    from optuna.storages.journal import JournalFileBackend  # noqa: PLC0415
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    if journal.exists():
+        _mend(journal)
+    try:
+        storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
+        return optuna.create_study(
+            study_name="reshuffle", storage=storage, direction="maximize", load_if_exists=True
+        )
+    except (KeyError, TypeError, ValueError) as error:  # JSON, but nothing that optuna wrote
+        raise _damaged(Place(str(journal)), "this is no journal of a search") from error
+
+
+def _mend(journal: Path) -> None:
+    """Cut off a last line that was being written when the power went; what it told of is done again.
+
+    Other damage is told here, line by line: optuna would pass over a bad last line and write on after it.
+    """
+    content = journal.read_bytes()
+    *lines, rest = content.split(b"\n")
+    if rest:
+        os.truncate(journal, len(content) - len(rest))
+    for number, line in enumerate(lines, start=1):
+        if not _is_json(line):
+            raise _damaged(Place(str(journal), number), "this line is not JSON")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _damaged(place: Place, reason: str) -> InputError:
+    return InputError(
+        f"damaged: {reason}",
+        place=place,
+        hint="remove this file and give the same command again: trainings in the directory are not repeated",
+    )
 
 
 def _differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
