@@ -12,7 +12,9 @@ import pytest
 import torch
 
 from reshuffle.errors import InputError, ReshuffleError
+from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.examples import examples_of
 from reshuffle.learning.loss import margin_ranking
 from reshuffle.learning.memory import memory_in_use, run_in_pieces
 from reshuffle.learning.negatives import random_others
@@ -283,3 +285,40 @@ def test_memory_in_use_grows_with_what_is_held() -> None:
     with mmap.mmap(-1, size) as held:  # straight from the system, since the C library may reuse what it has
         held.write(b"x" * size)
         assert memory_in_use(device) - before > 0.9 * size
+
+
+# --- held-out facts -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_last_fact_of_a_relation_is_never_held_out(seed: int) -> None:
+    facts = KnowledgeGraph(
+        [(f"p{n}", "knows", f"p{n + 1}") for n in range(17)]
+        + [("p0", "married", "p1"), ("p2", "likes", "p3"), ("p4", "likes", "p5")]
+    )
+    graph, data = examples_of(facts, None, seed=seed, symmetric=["married", "likes"])
+    assert set(graph.relations) == {"knows", "married", "likes"}
+    assert len(data.valid) == 2
+    assert len(data.triples) == 18
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_where_no_relation_would_vanish_the_draw_is_by_rows_alone(seed: int) -> None:
+    rows = [(f"p{n}", "r", f"p{n + 1}") for n in range(40)] + [(f"p{n}", "s", f"p{n}") for n in range(40)]
+    facts = KnowledgeGraph(rows)
+    drawn = np.sort(np.random.default_rng(seed).permutation(80)[:8])
+    graph, data = examples_of(facts, None, seed=seed)
+    all_ids = np.stack([facts.heads, facts.relation_ids, facts.tails], axis=1)
+    assert data.valid.tolist() == all_ids[drawn].tolist()
+    assert data.triples.tolist() == np.delete(all_ids, drawn, axis=0).tolist()
+    assert list(graph.entities) == list(facts.entities)
+
+
+def test_facts_of_as_many_relations_are_all_trained_on() -> None:
+    said: list[str] = []
+    facts = KnowledgeGraph([("a", f"r{n}", "b") for n in range(12)])
+    _, data = examples_of(facts, None, seed=1, notes=said.append)
+    assert (len(data.triples), len(data.valid)) == (12, 0)
+    assert said == [
+        "there are no validation triples to stop by: all epochs are trained, and the last one is kept"
+    ]

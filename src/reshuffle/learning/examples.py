@@ -78,10 +78,13 @@ def _split(
 
 
 def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, KnowledgeGraph]:
-    """90 % to train on and 10 % to stop by, over the same names."""
+    """90 % to train on and 10 % to stop by, over the same names; every relation keeps a fact to train on."""
     order = np.random.default_rng(seed).permutation(len(facts))
-    cut = int(len(facts) * _HELD_OUT)
-    rest, held_out = np.sort(order[cut:]), np.sort(order[:cut])
+    _, from_the_end = np.unique(facts.relation_ids[order[::-1]], return_index=True)
+    # Without the last fact of each relation in this order: it is drawn only where all others are held out.
+    others = np.delete(order, len(order) - 1 - from_the_end)
+    held_out = np.sort(others[: int(len(facts) * _HELD_OUT)])
+    rest = np.setdiff1d(order, held_out)
 
     def part(rows: NDArray[np.int64]) -> KnowledgeGraph:
         columns = (facts.heads[rows], facts.relation_ids[rows], facts.tails[rows])
