@@ -66,6 +66,7 @@ class ModelAnswers:
         self._initial = initial or model.architecture.initial
         self._through_inverse = heads_through_inverse
         self._placed = PlacedModel(model, self.relations, graph, initial=self._initial, seed=seed)
+        self._gone: set[str] = set()
 
     def __repr__(self) -> str:
         shape = self._model.architecture
@@ -181,12 +182,20 @@ class ModelAnswers:
         self._placed = self._placed.moved(self.graph | KnowledgeGraph(triples))
 
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """Take facts back; entities stay. Triples that are no facts are passed over, unknown names are refused."""
+        """Take facts back, and with its last fact whoever came by `add`; given entities stay.
+
+        Triples that are no facts, or not any more, are passed over; a name that was never known is refused before
+        anything is taken back.
+        """
         given = [Triple(*triple) for triple in triples]
         for head, relation, tail in given:
-            self.graph.entities.ids([head, tail])
+            self.graph.entities.ids(name for name in (head, tail) if name not in self._gone)
             self.graph.relations.id(relation)
-        self._placed = self._placed.moved(self.graph - KnowledgeGraph(given))
+        before = self.graph
+        self._placed = self._placed.moved(before - KnowledgeGraph(given))
+        if self.graph.num_entities < before.num_entities:
+            left = self.graph.entities.positions_of(before.entities) < 0
+            self._gone.update(before.entities[np.flatnonzero(left)])
 
     # --- predictions and reasons (details in `questions`) ----------------------------------------------------
 

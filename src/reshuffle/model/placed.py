@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor
 
@@ -56,6 +57,7 @@ class PlacedModel:
         refuse_inverse_names(graph.relations)
         self.model, self.graph, self.initial = model, _naming(graph, relations), initial
         self._relations, self._seed = relations, seed
+        self._num_given = graph.num_entities
         self._layers: LayeredStates | None = None
         self._keeps_layers = False
 
@@ -141,16 +143,21 @@ class PlacedModel:
     def moved(self, graph: KnowledgeGraph) -> PlacedModel:
         """The model on a graph that has facts more or less, whose ids begin with those of this one.
 
-        The first change computes all states again and keeps every layer of them; from then on only what changes is
-        computed. What is kept is handed over: this placement is not to be used any more.
+        Entities that came with facts go with the last of them, so that the ids of those behind change; who was there
+        before the first change stays. The first change computes all states again and keeps every layer of them; from
+        then on only what changes is computed. What is kept is handed over: this placement is not to be used any more.
         """
+        graph, kept = _without_gone(graph, self._num_given)
         placed = PlacedModel(self.model, self._relations, graph, initial=self.initial, seed=self._seed)
         placed.__dict__["matrices"] = self.matrices
+        placed._num_given = self._num_given
         placed._keeps_layers = self._keeps_layers or "states" in self.__dict__
         if self._layers is not None:
-            touched = np.unique(_ends(graph - self.graph, placed.numbers))
-            touched = np.union1d(touched, _ends(self.graph - graph, self.numbers))
-            self._layers.follow(placed.messages, placed.on_device(touched))
+            kept = kept[kept < self.graph.num_entities]
+            left = _ends(self.graph - graph, self.numbers)
+            left = np.searchsorted(kept, left[np.isin(left, kept)])  # by their new ids
+            touched = np.union1d(_ends(graph - self.graph, placed.numbers), left)
+            self._layers.follow(placed.messages, placed.on_device(touched), placed.on_device(kept))
             placed._layers = self._layers
         return placed
 
@@ -276,6 +283,22 @@ def _naming(graph: KnowledgeGraph, relations: Sequence[str]) -> KnowledgeGraph:
     return KnowledgeGraph.from_ids(
         graph.heads, graph.relation_ids, graph.tails, entities=graph.entities, relations=names
     )
+
+
+def _without_gone(graph: KnowledgeGraph, num_given: int) -> tuple[KnowledgeGraph, NDArray[np.int64]]:
+    """The graph without the entities behind the given ones that have no fact, and the ids of those that it has."""
+    there = np.zeros(graph.num_entities, dtype=np.bool_)
+    there[:num_given] = there[graph.heads] = there[graph.tails] = True
+    kept = np.flatnonzero(there)
+    if there.all():
+        return graph, kept
+    places = np.cumsum(there, dtype=np.int32) - np.int32(1)
+    names = Vocabulary(graph.entities.to_arrow().filter(pa.array(there)), kind=graph.entities.kind)
+    heads, tails = places[graph.heads], places[graph.tails]
+    left = KnowledgeGraph.from_ids(
+        heads, graph.relation_ids, tails, entities=names, relations=graph.relations
+    )
+    return left, kept
 
 
 def _ends(facts: KnowledgeGraph, numbers: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -55,7 +55,8 @@ class LayeredStates:
 
     def __init__(self, draw: Draw, matrices: Tensor, graph: MessageGraph) -> None:
         self._draw, self._matrices = draw, matrices
-        self._layers = [draw.next(graph.num_entities).to(matrices.device)]
+        self._drawn = draw.next(graph.num_entities).to(matrices.device)
+        self._layers = [self._drawn]
         for _ in range(draw.architecture.num_layers):
             self._layers.append(propagate(self._layers[-1], matrices, graph, num_layers=1))
         self.recomputed = [graph.num_entities] * draw.architecture.num_layers
@@ -66,11 +67,13 @@ class LayeredStates:
         """Z^(m)."""
         return self._layers[-1]
 
-    def follow(self, graph: MessageGraph, touched: Tensor) -> None:
-        """Be true of another graph: it differs by facts between `touched` entities and by new entities at the end."""
-        before = len(self._layers[0])
-        self._make_room(graph.num_entities - before)
-        changed = torch.arange(before, graph.num_entities, device=touched.device)
+    def follow(self, graph: MessageGraph, touched: Tensor, kept: Tensor) -> None:
+        """Be true of another graph: it has the entities `kept` of this one in their order, and new ones behind.
+
+        Its facts differ between `touched` entities, by their new ids; those that are not kept have none.
+        """
+        before = len(kept)
+        changed = self._seat(graph.num_entities, kept)
         self.recomputed = []
         each = self._layers[0].shape[1:].numel() * self._matrices.shape[1]
         for layer in range(1, len(self._layers)):
@@ -84,11 +87,21 @@ class LayeredStates:
                 changed = affected[differs]
             self.recomputed.append(len(affected))
 
-    def _make_room(self, count: int) -> None:
-        if not count:
-            return
-        drawn = self._draw.next(count).to(self._matrices.device)
-        self._layers = [torch.cat([layer, drawn]) for layer in self._layers]
+    def _seat(self, count: int, kept: Tensor) -> Tensor:
+        """Rows for the entities of now; who begins with another state than before, or is new, comes back."""
+        places = torch.arange(count, device=kept.device)
+        everyone = len(kept) == len(self._layers[0])
+        if everyone and count == len(kept):
+            return places[:0]
+        # A draw belongs to a place: whoever takes it begins as if nobody had had it before.
+        if count > len(self._drawn):
+            drawn = self._draw.next(count - len(self._drawn)).to(self._drawn.device)
+            self._drawn = torch.cat([self._drawn, drawn])
+        new = self._drawn[len(kept) : count]
+        later = [torch.cat([layer if everyone else layer[kept], new]) for layer in self._layers[1:]]
+        self._layers = [self._drawn[:count], *later]
+        moved = places[: len(kept)][kept != places[: len(kept)]]
+        return torch.cat([moved, places[len(kept) :]])
 
 
 def _incoming(graph: MessageGraph, entities: Tensor) -> tuple[Tensor, Tensor]:
