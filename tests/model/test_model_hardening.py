@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,6 +20,8 @@ from reshuffle.rules import PathRule, RuleBase
 from strategies import fact_lists, regular_bases, rule_bases
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
@@ -138,6 +140,39 @@ def test_a_finite_strength_leaves_the_rows_soft_and_hardens_to_the_same() -> Non
     np.testing.assert_array_equal(
         soft.harden().source_of("grandparent"), constraints.source_of("grandparent")
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"symmetric": ["parent"]},
+            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them\n"
+            "  hint: leave it out",
+        ),
+        (
+            {"row_function": "square"},
+            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot\n"
+            "  hint: leave out row_function, or give 'softmax'",
+        ),
+        ({"strength": 0}, "strength is 0; it must be more than 0"),
+        ({"strength": -1.0}, "strength is -1.0; it must be more than 0"),
+        ({"strength": float("nan")}, "strength is nan; it must be more than 0"),
+    ],
+)
+def test_options_that_would_change_the_constraints_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ReshuffleError) as caught:
+        Reshuffle.from_constraints(constraints_for(GRANDPARENT), device="cpu", **options)
+    assert str(caught.value) == message
+
+
+def test_symmetric_constraints_need_no_setting(tmp_path: Path) -> None:
+    model = learned(symmetric=["r"])
+    given = Reshuffle.from_constraints(model.harden(), device="cpu", symmetric=[])
+    given.save(tmp_path)
+    for one in (given, Reshuffle.load(tmp_path, device="cpu")):
+        assert one.harden().source_of("r").tolist() == one.harden().source_of("r^-1").tolist()
+        np.testing.assert_array_equal(one.harden().sources, model.harden().sources)
 
 
 def learned(**changes: object) -> Reshuffle:

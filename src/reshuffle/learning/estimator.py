@@ -230,6 +230,7 @@ class Reshuffle:
         identities = tuple(sorted(constraints.identities))
         fitting: dict[str, Any] = {"num_slots": constraints.num_slots, "identity": bool(identities)}
         self = cls(recipe="paper", device=device, **{"initial": "private", **changes, **fitting})
+        _check_keeps_constraints(self.settings, strength)
         model = ReshuffleModel(len(relations), self.settings.architecture, num_identities=len(identities))
         logits = hard_logits(constraints, all_names(relations, identities), strength=strength)
         model.matrices.logits.data.copy_(logits)
@@ -280,6 +281,22 @@ class Reshuffle:
         model = restored_model(stored, arrays, Place(str(directory)))
         self._model = model.to(self.device).eval()
         return self
+
+
+def _check_keeps_constraints(settings: Settings, strength: float) -> None:
+    """Refuse what would make other matrices than those of the constraints."""
+    if not strength > 0:  # NaN is not, either
+        raise ReshuffleError(f"strength is {strength!r}; it must be more than 0")
+    if settings.architecture.symmetric:
+        raise ReshuffleError(
+            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them\n"
+            "  hint: leave it out"
+        )
+    if settings.architecture.row_function != "softmax":
+        raise ReshuffleError(
+            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot\n"
+            "  hint: leave out row_function, or give 'softmax'"
+        )
 
 
 def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
