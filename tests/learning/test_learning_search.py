@@ -195,6 +195,12 @@ def test_there_must_be_something_to_search(tmp_path: Path) -> None:
         Search(FACTS, QUICK, tmp_path, fixed=["margin", "num_slots"], device="cpu").run(1)
 
 
+def test_a_new_trial_is_not_told_as_one_without_a_checkpoint(tmp_path: Path) -> None:
+    said: list[str] = []
+    (trial,) = Search(FACTS, QUICK, tmp_path, device="cpu", notes=said.append).run(1)
+    assert said == [f"{search._name(trial.values)}: validation hits@10 {trial.score:.3f}"]
+
+
 # --- journals and locks ---------------------------------------------------------------------------------------
 
 

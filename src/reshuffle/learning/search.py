@@ -19,6 +19,7 @@ from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.examples import examples_of
 from reshuffle.learning.ranges import check_trainable
+from reshuffle.learning.running import CHECKPOINT
 from reshuffle.learning.storage import to_toml
 from reshuffle.learning.training import DivergedError, check_settings
 from reshuffle.progress import SILENT
@@ -164,8 +165,10 @@ class Search:
         if _name(values) in known:  # the same training would give the same
             return known[_name(values)]
         model = Reshuffle(self.settings.changed(**values), device=self.device)
+        directory = self.directory / _name(values)
+        cut_off = (directory / CHECKPOINT).exists()
         try:
-            model.fit(self.facts, directory=self.directory / _name(values), resume=True, notes=self.notes)
+            model.fit(self.facts, directory=directory, resume=cut_off, notes=self.notes)
         except DivergedError as error:  # one bad setting must not end a night's search
             self.notes(f"{_name(values)}: counted as 0, since {error}")
             return 0.0
