@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from reshuffle import KnowledgeGraph, Reasoner, parse_rules
+from reshuffle import KnowledgeGraph, Reasoner, RuleBase, parse_rules
 from reshuffle.errors import InputError, NotExpressibleError, UnknownNameError
 
 RULES = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)\nciti(X, Y) -> citizenOf(X, Y)")
@@ -100,3 +102,84 @@ def test_facts_named_like_inverses_are_refused_first_and_later(engine):
     assert answers.count() == 1
     with pytest.raises(UnknownNameError, match="eve"):  # nothing was added
         answers.holds("eve", "bornIn", "london")
+
+
+# --- what is handed over ----------------------------------------------------------------------------
+
+NO_GRAPH = (
+    "expected a graph or triples of names: (head, relation, tail)\n"
+    "  hint: reshuffle.kg.read_graph(path) reads a file"
+)
+NO_RULES = (
+    "expected rules\n"
+    "  hint: parse_rules(text) takes rules as text, reshuffle.rules.read_rules(path) reads a file"
+)
+
+
+@pytest.mark.parametrize("given", [list(FACTS), set(FACTS), [list(triple) for triple in FACTS]])
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+def test_triples_do_for_a_graph(given, engine):
+    answers = Reasoner(RULES, engine=engine).on(given)
+    assert answers.holds("ada", "citizenOf", "uk")
+    assert answers.facts == FACTS
+
+
+def test_a_sketch_takes_triples_too():
+    assert Reasoner(RULES).sketch(list(FACTS), channels=8).holds("ada", "citizenOf", "uk")
+
+
+@pytest.mark.parametrize("given", ["facts.tsv", Path("facts.tsv"), None])
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+def test_a_path_is_no_graph(given, engine):
+    with pytest.raises(InputError) as caught:
+        Reasoner(RULES, engine=engine).on(given)
+    assert str(caught.value) == f"found {given!r}, {NO_GRAPH}"
+
+
+@pytest.mark.parametrize("options", [{}, {"bound": 2}, {"engine": "chase"}])
+@pytest.mark.parametrize("change", ["add", "remove"])
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("new.tsv", f"found 'new.tsv', {NO_GRAPH}"),
+        (Path("new.tsv"), f"found {Path('new.tsv')!r}, {NO_GRAPH}"),
+        (("eve", "bornIn", "london"), "found 'eve', expected a triple of names: (head, relation, tail)"),
+        ([1], "found 1, expected a triple of names: (head, relation, tail)"),
+        ([("eve", "bornIn")], "found ('eve', 'bornIn'), expected a triple of names: (head, relation, tail)"),
+        ([("eve", "bornIn", None)], "found None (NoneType) as the name of an entity, expected text"),
+        ([("eve", "", "london")], "found an empty text as the name of a relation, expected at least one"),
+        ([("\ud800", "bornIn", "london")], "found '\\ud800' (str) as the name of an entity, expected text"),
+    ],
+)
+def test_what_are_no_triples_is_refused_and_nothing_changes(options, change, given, found):
+    answers = Reasoner(RULES, **options).on(FACTS)
+    with pytest.raises(InputError) as caught:
+        getattr(answers, change)(given)
+    assert str(caught.value).startswith(found)
+    assert answers.facts == FACTS
+    with pytest.raises(UnknownNameError):
+        answers.holds("eve", "bornIn", "london")
+
+
+def test_rules_may_come_in_a_list():
+    assert Reasoner(list(RULES)).on(FACTS).holds("ada", "citizenOf", "uk")
+    apart = parse_rules("a(X, Y) -> b(X, Y)\na(X, Y) & b(X, Y) -> false")
+    assert Reasoner([*apart, *apart.disjointness]).rules == RuleBase(apart.rules, apart.disjointness)
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("med.rules", f"found 'med.rules', {NO_RULES}"),
+        (Path("med.rules"), f"found {Path('med.rules')!r}, {NO_RULES}"),
+        ("a(X, Y) -> b(X, Y)", f"found 'a(X, Y) -> b(X, Y)', {NO_RULES}"),
+        ("a(X, Y) -> b(X, Y)\n" * 1000, f"found 'a(X, Y) -> b(X, Y)\\na(X, Y) -> ...', {NO_RULES}"),
+        (None, f"found None, {NO_RULES}"),
+        (["a(X, Y) -> b(X, Y)"], f"found 'a(X, Y) -> b(X, Y)' among the rules, {NO_RULES}"),
+    ],
+)
+def test_what_are_no_rules_is_refused(given, found, engine):
+    with pytest.raises(InputError) as caught:
+        Reasoner(given, engine=engine)
+    assert str(caught.value) == found

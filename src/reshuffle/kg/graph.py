@@ -33,8 +33,13 @@ class Triple(NamedTuple):
     tail: str
 
 
-def _checked(triple: Sequence[str]) -> Sequence[str]:
-    if isinstance(triple, str) or len(triple) != 3:
+def checked_triple(triple: Sequence[str]) -> Sequence[str]:
+    """The triple, if it is one; raises `InputError` otherwise."""
+    try:
+        fits = len(triple) == 3 and not isinstance(triple, str)
+    except TypeError:
+        fits = False
+    if not fits:
         raise InputError(
             f"found {triple!r}, expected a triple of names: (head, relation, tail)",
             hint="give an iterable of such triples; read_graph(path) reads a file",
@@ -80,7 +85,7 @@ class KnowledgeGraph(AbstractSet[Triple]):
         flat = np.fromiter(
             (
                 number
-                for head, relation, tail in map(_checked, triples)
+                for head, relation, tail in map(checked_triple, triples)
                 for number in (
                     entities.setdefault(head, len(entities)),
                     relations.setdefault(relation, len(relations)),

@@ -144,6 +144,12 @@ class _LargeIndex:
         return number if number >= 0 else None
 
 
+def check_names(names: list[str], *, kind: str) -> None:
+    """Raise, as a vocabulary of the names would, where one is not text or empty."""
+    if not all(_is_text(name) and name for name in names):
+        _name_array(names, kind)
+
+
 def _name_array(names: Iterable[str] | pa.Array, kind: str) -> pa.Array:
     if isinstance(names, pa.Array):
         return names.cast(pa.large_string())

@@ -13,6 +13,7 @@ import numpy as np
 
 from reshuffle.errors import UnknownNameError, near_names
 from reshuffle.kg import Triple, refuse_inverse_names
+from reshuffle.kg.given import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.automaton import SlotGraph
@@ -239,7 +240,7 @@ class GeometryAnswers(Answers):
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """New facts, new entities included; stored answers grow by what follows from them."""
-        given = list(triples)
+        given = as_triples(triples)
         refuse_inverse_names(relation for _, relation, _ in given)
         known = len(self.live.relations)
         ids = [self.live.intern(triple) for triple in given]
@@ -267,7 +268,7 @@ class GeometryAnswers(Answers):
 
         Triples that are no facts are passed over; an unknown name is refused before anything is taken back.
         """
-        facts = [self._ids(triple) for triple in triples]
+        facts = [self._ids(triple) for triple in as_triples(triples)]
         self._touch()
         for fact in facts:
             if fact is None:

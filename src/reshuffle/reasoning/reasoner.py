@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING
 
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, did_you_mean
+from reshuffle.kg.given import as_graph
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.workspace import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
+from reshuffle.rules.given import as_rules
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.given import Triples
     from reshuffle.progress import Progress
     from reshuffle.reasoning.answers import Answers
     from reshuffle.reasoning.sketching import SketchedAnswers
-    from reshuffle.rules import RuleBase
+    from reshuffle.rules import Disjointness, Rule, RuleBase
 
 ENGINES = ("auto", "chase")
 
@@ -44,7 +46,7 @@ class Reasoner:
 
     def __init__(
         self,
-        rules: RuleBase | OrderingConstraints,
+        rules: RuleBase | Iterable[Rule | Disjointness] | OrderingConstraints,
         *,
         bound: int | None = None,
         engine: str = "auto",
@@ -58,10 +60,10 @@ class Reasoner:
         if isinstance(rules, OrderingConstraints):
             self._take(rules, bound)
         else:
-            self.rules: RuleBase | None = rules
+            self.rules: RuleBase | None = as_rules(rules)
             if engine == "auto":
                 budget = {} if node_budget is None else {"node_budget": node_budget}
-                self.constraints = constraints_for(rules, bound=bound, **budget)
+                self.constraints = constraints_for(self.rules, bound=bound, **budget)
 
     def _take(self, constraints: OrderingConstraints, bound: int | None) -> None:
         self.rules = constraints.rules
@@ -94,29 +96,30 @@ class Reasoner:
 
     def on(
         self,
-        graph: KnowledgeGraph,
+        graph: Triples,
         *,
         progress: Progress = SILENT,
         notes: Callable[[str], None] = _unheard,
     ) -> Answers:
-        """The answers over a graph; `notes` hears when facts and rules share no relation."""
+        """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
         from reshuffle.reasoning.geometry import GeometryAnswers, shares_nothing  # noqa: PLC0415 - compiled code
 
+        facts = as_graph(graph)
         if self.constraints is not None:
             return GeometryAnswers(
-                self.constraints, graph, memory=self._memory, progress=progress, notes=notes
+                self.constraints, facts, memory=self._memory, progress=progress, notes=notes
             )
         from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415
 
         assert self.rules is not None
-        note = shares_nothing(self.rules.relations, graph)
+        note = shares_nothing(self.rules.relations, facts)
         if note:
             notes(note)
-        return ChaseAnswers(self.rules, graph, memory=self._memory, progress=progress)
+        return ChaseAnswers(self.rules, facts, memory=self._memory, progress=progress)
 
     def sketch(
         self,
-        graph: KnowledgeGraph,
+        graph: Triples,
         *,
         channels: int | None = None,
         epsilon: float | None = None,
@@ -138,7 +141,7 @@ class Reasoner:
             raise InputError(f"a seed of {seed}", hint="a seed is 0 or a positive whole number")
         return SketchedAnswers(
             self.constraints,
-            graph,
+            as_graph(graph),
             channels=channels,
             epsilon=epsilon,
             seed=seed,

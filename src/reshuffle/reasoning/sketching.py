@@ -13,6 +13,7 @@ import numpy as np
 
 from reshuffle.errors import BudgetError, InputError
 from reshuffle.kg import Triple
+from reshuffle.kg.given import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.channels import (
@@ -216,7 +217,7 @@ class SketchedAnswers(Answers):
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """New facts: their ends have news, and the layers run on from there."""
-        given = list(triples)
+        given = as_triples(triples)
         before = len(self._exact.live.entities)
         self._exact.add(given)
         live = self._exact.live

@@ -9,6 +9,7 @@ import numpy as np
 
 from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
+from reshuffle.kg.given import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.chase.names import KeySet, Names
@@ -193,7 +194,7 @@ class ChaseAnswers(Answers):
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """New facts; only their own consequences are derived."""
-        given = list(triples)
+        given = as_triples(triples)
         refuse_inverse_names(relation for _, relation, _ in given)
         rows = [
             (self._entities.id_of_new(head), self._relation_of_new(relation), self._entities.id_of_new(tail))
@@ -231,7 +232,7 @@ class ChaseAnswers(Answers):
         """
         rows = [
             (self._entities.id(head), self._relation(relation), self._entities.id(tail))
-            for head, relation, tail in triples
+            for head, relation, tail in as_triples(triples)
         ]
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
         old = self._facts.discard(self._keys(*columns))
