@@ -287,6 +287,20 @@ def test_confidence_needs_a_graph() -> None:
     )
 
 
+def test_the_graph_may_be_triples_and_is_no_path() -> None:
+    demo = families(0)
+    facts = demo.benchmark.train.facts
+    assert extract_rules(family(), on=list(facts)) == extract_rules(family(), on=facts)
+    with pytest.raises(InputError) as caught:
+        extract_rules(family(), on="facts.tsv")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "found 'facts.tsv', expected a graph or triples of names: (head, relation, tail)\n"
+        "  hint: reshuffle.kg.read_graph(path) reads a file"
+    )
+    with pytest.raises(InputError, match=r"found 'facts\.tsv', expected a graph or triples"):
+        extract_rules(family()).on("facts.tsv")  # type: ignore[arg-type]
+
+
 def test_the_rules_of_families_come_back() -> None:
     """From the compiled matrices, measured on the training facts: every rule of up to two atoms or its like."""
     demo = families(0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.evaluation.baselines.rules import RuleBaseline, RuleScorer
 from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.given import as_graph
 from reshuffle.rules import IntersectionRule, RuleBase
 from reshuffle.rules.rule import Quality
 from reshuffle.wording import counted
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reshuffle.extraction.types import TypeRule
-    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.given import Triples
     from reshuffle.rules import Rule
     from reshuffle.rules.mining import Measures
 
@@ -113,9 +114,9 @@ class ExtractedRules(ArrowFrames):
         """The rules with their qualities, for reasoning, injecting and writing; type rules have no place in it."""
         return RuleBase(tuple(replace(one.rule, quality=one.quality) for one in self.rules))
 
-    def on(self, graph: KnowledgeGraph) -> RuleScorer:
+    def on(self, graph: Triples) -> RuleScorer:
         """The rules as a scorer, which adds up the evidence of all paths by noisy-or."""
-        return RuleBaseline(self.to_rule_base()).on(graph)
+        return RuleBaseline(self.to_rule_base()).on(as_graph(graph))
 
     # --- tables -------------------------------------------------------------------------------------------------
 

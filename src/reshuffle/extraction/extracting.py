@@ -18,10 +18,12 @@ from reshuffle.extraction.reading import reading_order
 from reshuffle.extraction.redundancy import goes_nowhere, redundant_rules
 from reshuffle.extraction.types import type_rules
 from reshuffle.kg import refuse_inverse_names
+from reshuffle.kg.given import as_graph
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.given import Triples
     from reshuffle.progress import Progress
 
 Model: TypeAlias = "OrderingConstraints | SoftMatrices | HasSoftMatrices | Hardenable"
@@ -34,7 +36,7 @@ _LOOKED_AT = 10
 def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     model: Model,
     *,
-    on: KnowledgeGraph | None = None,
+    on: Triples | None = None,
     max_length: int = 3,
     min_confidence: float = 0.0,
     min_degree: float = 0.0,
@@ -67,28 +69,29 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     confidence  support    pca  head coverage  degree  rule
          0.167        1  1.000          1.000   1.000  bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)
     """
-    _check(min_confidence, on, types=types)
-    refuse_inverse_names(() if on is None else on.relations)
+    graph = None if on is None else as_graph(on)
+    _check(min_confidence, graph, types=types)
+    refuse_inverse_names(() if graph is None else graph.relations)
     source = _source_of(model)
     if isinstance(source, OrderingConstraints):
         found = _from_constraints(source, max_length, most, progress)
     else:
-        found = _from_matrices(source, on, max_length, min_degree, most, budget, progress)
-    if on is not None:
-        found = _measured(found, on, min_confidence, progress)
+        found = _from_matrices(source, graph, max_length, min_degree, most, budget, progress)
+    if graph is not None:
+        found = _measured(found, graph, min_confidence, progress)
     found = _kept(found, most)
-    if on is not None:
-        found = _as_to_be_read(found, on, progress)
+    if graph is not None:
+        found = _as_to_be_read(found, graph, progress)
     found = _with_redundancy(found)
-    if types and on is not None:
-        found = replace(found, types=tuple(type_rules(on, min_confidence=max(min_confidence, 0.5))))
+    if types and graph is not None:
+        found = replace(found, types=tuple(type_rules(graph, min_confidence=max(min_confidence, 0.5))))
     return found
 
 
-def _check(min_confidence: float, on: KnowledgeGraph | None, *, types: bool) -> None:
+def _check(min_confidence: float, graph: KnowledgeGraph | None, *, types: bool) -> None:
     if not 0 <= min_confidence <= 1:
         raise InputError(f"a least confidence of {min_confidence}", hint="give a number from 0 to 1")
-    if on is None and (min_confidence > 0 or types):
+    if graph is None and (min_confidence > 0 or types):
         raise InputError(
             "confidences and type rules are counted on a graph, and none was given",
             hint="pass on=graph, or --on FACTS",
