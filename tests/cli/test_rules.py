@@ -110,7 +110,13 @@ def test_a_model_directory(tmp_path, capsys):
     Reshuffle.from_constraints(constraints_for(parse_rules(RULES)), device="cpu").save(tmp_path / "model")
     for hard in ([], ["--hard"]):
         assert main(["rules", str(tmp_path / "model"), "--max-length", "1", *hard]) == 0
-        assert "1.000  parent(X, Y) -> ancestor(X, Y)" in capsys.readouterr().out
+        printed = capsys.readouterr()
+        assert "1.000  parent(X, Y) -> ancestor(X, Y)" in printed.out
+        assert printed.err == "not measured on facts: many of these may never apply; give --on FACTS\n"
+    facts = tmp_path / "facts.tsv"
+    facts.write_text(FACTS, encoding="utf-8")
+    assert main(["rules", str(tmp_path / "model"), "--max-length", "1", "--on", str(facts)]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

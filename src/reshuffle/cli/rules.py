@@ -56,6 +56,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     facts = None
     if arguments.on is not None:
         facts = read_graph(arguments.on, progress=console.progress, notes=console.message)
+    elif Path(arguments.model).is_dir():  # those of compiled constraints were written by someone
+        console.message("not measured on facts: many of these may never apply; give --on FACTS")
     found = extract_rules(
         model,
         on=facts,
