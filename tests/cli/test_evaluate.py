@@ -61,6 +61,16 @@ def test_it_prints_a_table(data: list[str], capsys: pytest.CaptureFixture[str]) 
     assert [line.split("  ")[0] for line in lines[4:]] == ["rules, then types"] * 3 + ["type baseline"] * 3
 
 
+def test_queries_that_are_facts_are_told(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = write(tmp_path / "asked.tsv", LIVES[28:32])
+    assert main(["evaluate", "rules", *data[:2], "--queries", asked, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["queries_among_facts"] == 2
+    assert printed.err == "2 of 4 queries are facts of the graph: they are ranked with themselves in it\n"
+
+
 def test_the_type_baseline_is_not_its_own_neighbour(
     data: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -113,6 +113,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         unknown=arguments.unknown,
         progress=console.progress,
     )
+    for remark in report.remarks():
+        console.message(remark)
     if arguments.save_negatives and report.negatives is not None:
         report.negatives.save(arguments.save_negatives)
     console.result(str(report), {"benchmark": arguments.benchmark} | report.to_dict())

@@ -52,7 +52,8 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     (`type_baseline`), or fits one on the scorer's own facts. `negatives`: candidates drawn before for the same
     protocol, in place of drawing them by `seed`; the report has the seed that they were drawn by. `unknown`:
     "refuse" queries about names that the scorer does not know, "skip" them, or "isolate": treat missing
-    entities as entities without facts.
+    entities as entities without facts. Queries that are facts of the scorer's graph are ranked with themselves in
+    it, and the report counts them.
 
     >>> from reshuffle.evaluation import RuleBaseline
     >>> from reshuffle.rules import PathRule, Quality, RuleBase
@@ -75,7 +76,16 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     beside = _type_baseline(asked.scorer, baseline)
     compared = None if beside is None else ranked("type baseline", beside.on(asked.scorer.graph))
     drawn_by = _seed_of(candidates, seed)
-    return Report(result, compared, drawn_by, time.perf_counter() - started, candidates, asked.skipped)
+    seconds, among = time.perf_counter() - started, _among_facts(asked.queries, asked.scorer.graph)
+    return Report(result, compared, drawn_by, seconds, candidates, asked.skipped, among)
+
+
+def _among_facts(queries: Queries, graph: KnowledgeGraph) -> int:
+    """How many queries the scorer sees the answer of."""
+    asked = KnowledgeGraph.from_ids(
+        queries.heads, queries.relations, queries.tails, entities=graph.entities, relations=graph.relations
+    )
+    return len(asked & graph)
 
 
 def _graph_of(queries: KnowledgeGraph | Iterable[tuple[str, str, str]]) -> KnowledgeGraph:

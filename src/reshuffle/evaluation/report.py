@@ -66,8 +66,9 @@ class Report(ArrowFrames):
     """The result of `evaluate`; prints as a table.
 
     `baseline` is the type baseline on the same candidates. `skipped` counts triples that could not be asked, by
-    reason. Per-query ranks are in `result.ranks`, sampled candidates in `negatives`. `seed` is None where the
-    candidates come from a file that does not say how they were drawn.
+    reason, and `queries_among_facts` those that are facts of the graph. Per-query ranks are in `result.ranks`,
+    sampled candidates in `negatives`. `seed` is None where the candidates come from a file that does not say how
+    they were drawn.
     """
 
     result: Ranked
@@ -76,6 +77,7 @@ class Report(ArrowFrames):
     seconds: float
     negatives: Negatives | None = field(default=None, repr=False)
     skipped: dict[str, int] = field(default_factory=dict)
+    queries_among_facts: int = 0
 
     @property
     def protocol(self) -> RankingProtocol:
@@ -95,6 +97,16 @@ class Report(ArrowFrames):
         """How many triples were asked for; each is ranked on both sides."""
         return len(self.result.ranks["tail"])
 
+    def remarks(self) -> tuple[str, ...]:
+        """What to keep in mind with these numbers."""
+        count = self.queries_among_facts
+        if not count:
+            return ()
+        of_all = f"{count:,} of {counted(self.queries, 'query', 'queries')}"
+        if count == 1:
+            return (f"{of_all} is a fact of the graph: it is ranked with itself in it",)
+        return (f"{of_all} are facts of the graph: they are ranked with themselves in it",)
+
     def rows(self) -> list[dict[str, Any]]:
         """The table's rows, the baseline's after the scorer's."""
         shown = [self.result] if self.baseline is None else [self.result, self.baseline]
@@ -106,6 +118,7 @@ class Report(ArrowFrames):
             "protocol": self.protocol.name,
             "seed": self.seed,
             "queries": self.queries,
+            "queries_among_facts": self.queries_among_facts,
             "skipped": dict(self.skipped),
             "seconds": self.seconds,
             "ties": self.protocol.ties,
@@ -131,7 +144,7 @@ class Report(ArrowFrames):
         lines += [
             f"left out: {counted(count, 'triple')} ({reason})" for reason, count in self.skipped.items()
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.remarks()])
 
 
 def _numbers(ranked: Ranked) -> dict[str, Any]:
