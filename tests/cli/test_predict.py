@@ -94,6 +94,17 @@ def test_heads_known_ones_and_json(trained, capsys):
     assert max(len(row["reasons"]) for row in rows) == 1
 
 
+def test_the_scores_of_known_ones_are_told_apart(trained, capsys):
+    command = ["predict", *trained, "--head", "p1", "--relation", "parent", "--top", "13", "--reasons", "0"]
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    for more in ([], ["--json"]):
+        assert main([*command, "--known", "mark", *more]) == 0
+        assert capsys.readouterr().err == (
+            "scores of known facts are made with the fact itself in the graph, and do not compare with the others'\n"
+        )
+
+
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
 def test_all_links_to_a_file(trained, ending, tmp_path: Path, capsys):
     target = tmp_path / f"missing{ending}"
@@ -205,6 +216,10 @@ def test_facts_of_relations_never_learned_are_told(files, tmp_path: Path, capsys
     assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "grandparent"]) == 0
     told = capsys.readouterr().err
     assert told == "1 of 6 facts is passed over, of relations never seen in training: 'likes' (1)\n"
+    facts.write_text(FACTS + "ann\tparents\tbob\n", encoding="utf-8")
+    assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "grandparent"]) == 0
+    assert capsys.readouterr().err.endswith(": 'parents' (1); did you mean 'parent' for 'parents'?\n")
+    facts.write_text(FACTS + "ann\tlikes\tbob\n", encoding="utf-8")
     assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "likes"]) == 2
     assert "the model has not learned the relation 'likes'" in capsys.readouterr().err
 

@@ -64,6 +64,12 @@ ROWS = Predictions(
 )
 
 
+def test_the_names_of_a_prediction_are_those_of_its_columns() -> None:
+    row = ROWS[1]
+    assert (row.head, row.relation, row.tail) == row.triple == ("ada", "speaks", "irish")
+    assert all(getattr(row, column) == value for column, value in row.row().items() if column != "unary")
+
+
 def test_a_readable_table() -> None:
     assert str(ROWS).splitlines() == [
         "rank   score  confidence  constraint   unary  head  relation  tail",
@@ -194,11 +200,29 @@ def test_negatives_that_were_drawn_without_the_models_relations() -> None:
 
 
 def test_the_answers_say_what_they_are() -> None:
-    answers = random_answers(1).on(KnowledgeGraph([("x", "likes", "y")]))
-    assert (
-        repr(answers)
-        == "<ModelAnswers: 3 slots, 2 layers, 2 relations, channels 'head'; on 1 fact of 2 entities>"
+    answers = random_answers(1).on(KnowledgeGraph([("x", "r", "y")]))
+    told = "<ModelAnswers: 3 slots, 2 layers, 2 relations, channels 'head'; on 1 fact of 2 entities"
+    assert repr(answers) == f"{told}>" and answers.passed_over is None
+    answers = answers.on(KnowledgeGraph([("x", "likes", "y")]))
+    assert repr(answers) == f"{told}, 1 of them passed over>"
+
+
+def test_facts_of_relations_never_learned_are_told() -> None:
+    model, told = random_answers(1)._model, []
+    trained = ModelAnswers(model, ("targets", "treats"), KnowledgeGraph(), notes=told.append)
+    assert told == []
+    answers = trained.on(
+        KnowledgeGraph([("a", "target", "b"), ("a", "hits", "b"), ("a", "treats", "b")]), notes=told.append
     )
+    seen = "of relations never seen in training"
+    assert told.pop() == answers.passed_over
+    assert answers.passed_over == (
+        f"2 of 3 facts are passed over, {seen}: 'target' (1), 'hits' (1); did you mean 'targets' for 'target'?"
+    )
+    answers.add([("a", "treats", "c")], notes=told.append)
+    assert told == []
+    answers.add([("a", "hits", "c"), ("a", "treats", "d")], notes=told.append)
+    assert told == [f"1 of 2 facts is passed over, {seen}: 'hits' (1)"]
 
 
 def test_zero_has_no_sign() -> None:

@@ -147,6 +147,16 @@ def test_entities_without_facts_that_were_given_stay() -> None:
     assert heads == set(graph.entities)
 
 
+def test_what_is_no_fact_is_passed_over_and_told() -> None:
+    answers, told = answers_of(1, "bits"), []
+    before = set(answers.graph)
+    answers.remove([("x", "r", "y")], notes=told.append)
+    assert told == [] and set(answers.graph) == before - {("x", "r", "y")}
+    answers.remove([("x", "r", "y"), ("y", "s", "x"), ("x", "s", "y")], notes=told.append)
+    assert told == ["2 of 3 triples are no facts, and passed over: r(x, y), s(y, x)"]
+    assert set(answers.graph) == before - {("x", "r", "y"), ("x", "s", "y")}
+
+
 def test_taking_a_fact_back_twice_is_no_error() -> None:
     answers = answers_of(1, "bits")
     answers.add(NEW)

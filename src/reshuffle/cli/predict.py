@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from reshuffle.model.predicting import Predictions
 
 HELP = "ranked new links, with reasons"
+_OF_KNOWN = (
+    "scores of known facts are made with the fact itself in the graph, and do not compare with the others'"
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
-    from reshuffle.evaluation.unknown import unseen_facts  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.files import check_writable  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
     from reshuffle.model.predicting import ENDINGS  # noqa: PLC0415
@@ -63,9 +65,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     model = Reshuffle.load(arguments.model, device=arguments.device)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = model.on(graph)
-    if (passed_over := unseen_facts(answers)) is not None:
+    if (passed_over := answers.passed_over) is not None:
         console.message(passed_over)
     found = _found(arguments, answers, console)
+    if any(row.known for row in found):
+        console.message(_OF_KNOWN)
     if arguments.output:
         found.write(arguments.output)
         text = f"{arguments.output}: {counted(len(found), 'prediction')}"

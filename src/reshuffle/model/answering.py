@@ -19,7 +19,7 @@ from reshuffle.progress import SILENT
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     from reshuffle.model.walking import Walks
     from reshuffle.progress import Progress
     from reshuffle.reasoning.proofs import Proof
+
+    Notes = Callable[[str], None]
+
+
+def _unheard(_note: str) -> None:
+    pass
 
 
 class ModelAnswers:
@@ -60,6 +66,7 @@ class ModelAnswers:
         initial: Kind | None = None,
         heads_through_inverse: bool = True,
         calibration: Calibration | None = None,
+        notes: Notes = _unheard,
     ) -> None:
         self._model, self._seed, self._types = model, seed, training_types
         self.relations, self.calibration = tuple(relations), calibration
@@ -67,6 +74,8 @@ class ModelAnswers:
         self._through_inverse = heads_through_inverse
         self._placed = PlacedModel(model, self.relations, graph, initial=self._initial, seed=seed)
         self._gone: set[str] = set()
+        if (told := self.passed_over) is not None:
+            notes(told)
 
     def __repr__(self) -> str:
         shape = self._model.architecture
@@ -74,15 +83,22 @@ class ModelAnswers:
         known = f"{counted(len(self.relations), 'relation')}, channels '{self._initial}'"
         facts, entities = len(self.graph), self.graph.num_entities
         graph = f"{counted(facts, 'fact')} of {counted(entities, 'entity', 'entities')}"
-        return f"<ModelAnswers: {size}, {known}; on {graph}>"
+        strange = facts - len(self._placed.triples)
+        left_out = f", {strange:,} of them passed over" if strange else ""
+        return f"<ModelAnswers: {size}, {known}; on {graph}{left_out}>"
 
     @property
     def graph(self) -> KnowledgeGraph:
         """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
         return self._placed.graph
 
-    def on(self, graph: KnowledgeGraph) -> ModelAnswers:
-        """The same model on another graph."""
+    @property
+    def passed_over(self) -> str | None:
+        """Names and counts the facts of relations that the model does not know; None where there are none."""
+        return questions.unlearned_facts(self.graph, self.relations)
+
+    def on(self, graph: KnowledgeGraph, *, notes: Notes = _unheard) -> ModelAnswers:
+        """The same model on another graph; `notes` hears of facts that are passed over."""
         return ModelAnswers(
             self._model,
             self.relations,
@@ -92,6 +108,7 @@ class ModelAnswers:
             initial=self._initial,
             heads_through_inverse=self._through_inverse,
             calibration=self.calibration,
+            notes=notes,
         )
 
     @property
@@ -177,25 +194,33 @@ class ModelAnswers:
 
     # --- updates (details in `updating`) -----------------------------------------------------------------------
 
-    def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """New facts, new entities included; of the states only what changes is computed again."""
-        self._placed = self._placed.moved(self.graph | KnowledgeGraph(triples))
+    def add(self, triples: Iterable[tuple[str, str, str]], *, notes: Notes = _unheard) -> None:
+        """New facts, new entities included; of the states only what changes is computed again.
 
-    def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        Facts of relations that the model does not know are passed over, and `notes` hears of them.
+        """
+        new = KnowledgeGraph(triples)
+        self._placed = self._placed.moved(self.graph | new)
+        if (told := questions.unlearned_facts(new, self.relations)) is not None:
+            notes(told)
+
+    def remove(self, triples: Iterable[tuple[str, str, str]], *, notes: Notes = _unheard) -> None:
         """Take facts back, and with its last fact whoever came by `add`; given entities stay.
 
-        Triples that are no facts, or not any more, are passed over; a name that was never known is refused before
-        anything is taken back.
+        Triples that are no facts, or not any more, are passed over, as the answers of rules do, and `notes` hears of
+        them; a name that was never known is refused before anything is taken back.
         """
         given = [Triple(*triple) for triple in triples]
         for head, relation, tail in given:
             self.graph.entities.ids(name for name in (head, tail) if name not in self._gone)
             self.graph.relations.id(relation)
-        before = self.graph
-        self._placed = self._placed.moved(before - KnowledgeGraph(given))
+        before, taken = self.graph, KnowledgeGraph(given)
+        self._placed = self._placed.moved(before - taken)
         if self.graph.num_entities < before.num_entities:
             left = self.graph.entities.positions_of(before.entities) < 0
             self._gone.update(before.entities[np.flatnonzero(left)])
+        if (told := questions.no_facts(taken, before)) is not None:
+            notes(told)
 
     # --- predictions and reasons (details in `questions`) ----------------------------------------------------
 
@@ -208,7 +233,10 @@ class ModelAnswers:
         top: int = 10,
         known: Known = "exclude",
     ) -> Predictions:
-        """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too."""
+        """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
+
+        A fact is scored with itself in the graph, so that its score does not compare with those of new links.
+        """
         question = questions.question_of(self, relation, head=head, tail=tail)
         return questions.predict(self, question, top=top, known=known)
 

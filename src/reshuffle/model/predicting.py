@@ -52,6 +52,21 @@ class Prediction:
     """What links of a whole graph are ranked by; None where one question was asked."""
 
     @property
+    def head(self) -> str:
+        """Of the triple."""
+        return self.triple.head
+
+    @property
+    def relation(self) -> str:
+        """Of the triple."""
+        return self.triple.relation
+
+    @property
+    def tail(self) -> str:
+        """Of the triple."""
+        return self.triple.tail
+
+    @property
     def judgement(self) -> Judgement:
         """The score and its parts."""
         return Judgement(self.triple, self.constraint_score, self.evidence, self.injected)

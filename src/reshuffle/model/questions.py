@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError, UnknownNameError, did_you_mean
+from reshuffle.errors import InputError, UnknownNameError, did_you_mean, near_names
+from reshuffle.evaluation.unknown import passed_over
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.judgement import Judgement
 from reshuffle.model.predicting import Prediction, Predictions, best_places, check_top
@@ -16,6 +18,8 @@ from reshuffle.reasoning.proofs import spelled
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.scorer import Side
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.floating[Any]]
 
-_FEW = 3  # facts that a remark names
+_FEW = 3  # facts that a remark names, and relations that a note has other names for
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,31 @@ def learned_relation(answers: ModelAnswers, relation: str) -> int:
         f"the model has not learned the relation '{relation}'{did_you_mean(relation, answers.relations)}",
         hint="ask for a relation of the training facts, or train again with facts of this one",
     )
+
+
+def unlearned_facts(graph: KnowledgeGraph, relations: Sequence[str]) -> str | None:
+    """Names and counts the facts of relations that the model does not know, with near ones that it does."""
+    learned = frozenset(relations)
+    told = passed_over(graph, learned)
+    if told is None:
+        return None
+    counts = np.bincount(graph.relation_ids)
+    names = (graph.relations[int(number)] for number in np.argsort(-counts, kind="stable") if counts[number])
+    strange = islice((name for name in names if name not in learned), _FEW)  # to look for near names is slow
+    near = [(name, near_names(name, relations, most=1)) for name in strange]
+    meant = [f"'{found[0]}' for '{name}'" for name, found in near if found]
+    return f"{told}; did you mean {', '.join(meant)}?" if meant else told
+
+
+def no_facts(triples: KnowledgeGraph, facts: KnowledgeGraph) -> str | None:
+    """Names and counts the triples that are no facts, or None where all are."""
+    others = triples - facts
+    if not others:
+        return None
+    shown = [spelled(triple) for triple in islice(others, _FEW)]
+    more = [f"{len(others) - _FEW} more"] if len(others) > _FEW else []
+    told = "is no fact" if len(others) == 1 else "are no facts"
+    return f"{len(others):,} of {counted(len(triples), 'triple')} {told}, and passed over: {', '.join([*shown, *more])}"
 
 
 # --- predictions ------------------------------------------------------------------------------------------------
