@@ -290,8 +290,7 @@ def test_an_interrupted_search_says_how_to_go_on(
 
     monkeypatch.setattr(Trainer, "_epoch", interrupted)
     assert main(["search", facts, "-o", str(tmp_path / "search"), "--trials", "1"]) == 130
-    said = capsys.readouterr().err
-    assert said.endswith("the same command goes on with the trial that it was at\ninterrupted\n")
+    assert capsys.readouterr().err == "the same command goes on with the trial that it was at\ninterrupted\n"
 
 
 @pytest.mark.parametrize("verb", [["train", "families"], ["search", "families"]])
