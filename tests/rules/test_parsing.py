@@ -487,10 +487,43 @@ def test_files_that_are_no_rule_files(tmp_path: Path, name: str, content: bytes,
     assert str(caught.value) == f"{path}{message}\n  hint: {hint}"
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "ada\tbornIn\tlondon\n",
+        "\n# people\nada\tbornIn\tlondon\r\n" + "bob\tknows\tada\r\n" * 9,
+        "head,relation,tail\nada,bornIn,london\n",
+        "ada\tbornIn\tlondon\n" * 5 + "bob\tlivesIn\tLondon_(Ontario)\n",
+    ],
+)
+def test_triples_instead_of_rules(tmp_path: Path, content: str):
+    path = written(tmp_path, "facts.tsv", content)
+    for skip in (False, True):
+        with pytest.raises(InputError) as caught:
+            read_rules(path, skip_unsupported=skip)
+        assert str(caught.value) == (
+            f"{path}: this looks like triples, not rules\n"
+            "  hint: rules are lines such as bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z); infer and explain take "
+            "the rules first, then the facts"
+        )
+
+
+@pytest.mark.parametrize("line", ["a\tb\tc(X, Y)", "a\tb", "a\tb\tc\td", "a\t\tc"])
+def test_other_lines_are_no_triples(line: str):
+    assert "this looks like triples" not in error_of(line)
+    assert "this looks like triples" not in error_of(f"a(X, Y) -> b(X, Y)\n{line}")
+
+
 def test_a_missing_file_and_a_directory(tmp_path: Path):
     with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'none.rules'}: no such file")):
         read_rules(tmp_path / "none.rules")
-    with pytest.raises(InputError, match="a directory, not a rule file"):
+    with pytest.raises(InputError) as caught:
+        read_rules(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: a directory, not a rule file\n  hint: name one file; this directory holds none"
+    )
+    written(tmp_path, "med.rules", "a(X, Y) -> b(X, Y)\n")
+    with pytest.raises(InputError, match=r"\n  hint: name one of its files: med\.rules$"):
         read_rules(tmp_path)
 
 

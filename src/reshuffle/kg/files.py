@@ -81,7 +81,7 @@ def find_source(path: str | os.PathLike[str]) -> Source:
     place, file = Place(os.fspath(path)), Path(path)
     if file.is_dir():
         raise InputError(
-            "found a directory, expected a file with triples", place=place, hint=_files_inside(file)
+            "found a directory, expected a file with triples", place=place, hint=files_inside(file)
         )
     if not file.exists():
         raise _missing(file, place)
@@ -95,7 +95,8 @@ def find_source(path: str | os.PathLike[str]) -> Source:
     return Source(place.file, file.stat().st_size, file)
 
 
-def _files_inside(folder: Path) -> str:
+def files_inside(folder: Path) -> str:
+    """The hint for a directory where a file was expected."""
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     if not names:
         return "name one file; this directory holds none"

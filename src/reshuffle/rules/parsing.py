@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.kg.files import find_source
+from reshuffle.kg.files import files_inside, find_source
 from reshuffle.rules.base import RuleBase, Unread
 from reshuffle.rules.formats import amie, anyburl, nemo, owl, text
 from reshuffle.rules.formats.shape import meaning
@@ -22,6 +23,8 @@ READABLE = ("text", "anyburl", "amie", "nemo", "owl")
 ONTOLOGY_ENDINGS = (".ttl", ".owl", ".rdf", ".nt")
 WRITTEN_ONLY = {".dl": "Soufflé", ".pl": "Prolog"}
 LOG_LINES = "log lines"
+_EXAMPLE = "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"
+_OPENING = 5  # lines that tell triples from rules
 
 Confidence = Literal["file", "recomputed"]
 
@@ -44,6 +47,7 @@ def parse_rules(
     """
     read: list[Rule | Disjointness] = []
     skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
+    _refuse_triples(source, file)
     is_amie = any(amie.is_rule(line.text) for line in _lines(source, file))
     for line in _lines(source, file):
         if is_amie and not amie.is_rule(line.text):
@@ -93,6 +97,23 @@ def _lines(source: str, file: str) -> Iterator[SourceLine]:
             yield SourceLine(file, number, line)
 
 
+def _refuse_triples(source: str, file: str) -> None:
+    """Facts where rules belong: each of their lines would be a strange kind of rule."""
+    opening = [line.text for line in islice(_lines(source, file), _OPENING)]
+    if opening and all(_is_triple(text) for text in opening):
+        raise InputError(
+            "this looks like triples, not rules",
+            place=Place(file),
+            hint=f"rules are lines such as {_EXAMPLE}; infer and explain take the rules first, then the facts",
+        )
+
+
+def _is_triple(text: str) -> bool:
+    """Three columns, and no parenthesis, which all rules have but AMIE's."""
+    columns = text.strip().split("\t" if "\t" in text else ",")
+    return len(columns) == 3 and all(columns) and "(" not in text and not amie.is_rule(text)
+
+
 def _statement(line: SourceLine) -> Statement:
     arrow, at = arrow_of(line.text)
     if arrow == "<=":
@@ -130,7 +151,7 @@ def _no_rules(file: str, unread: Sequence[Unread]) -> InputError:
     return InputError(
         "no rules found",
         place=Place(file),
-        hint="one rule per line, such as bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)",
+        hint=f"one rule per line, such as {_EXAMPLE}",
     )
 
 
@@ -156,7 +177,7 @@ def _format_of(path: Path) -> str:
 
 def _content(path: Path) -> bytes:
     if path.is_dir():
-        raise InputError("a directory, not a rule file", place=Place(str(path)), hint="name one of its files")
+        raise InputError("a directory, not a rule file", place=Place(str(path)), hint=files_inside(path))
     with find_source(str(path)).open(lambda _: None) as stream:
         return stream.read()
 
