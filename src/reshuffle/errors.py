@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,18 +86,31 @@ class MissingPackageError(ReshuffleError, ImportError):
 
 
 _MOST_CANDIDATES = 50_000
+_BEFORE_LOCAL_NAME = re.compile(r".*[/#](?=.)", re.DOTALL)
 
 
 def near_names(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
-    """Up to `most` names of `known` that look like `name`, nearest first.
+    """Up to `most` names of `known` that look like `name`, nearest first; of IRIs and paths the last part will do.
 
     >>> near_names("speeks", ["speaks", "bornIn", "spouse"])
     ['speaks']
+    >>> near_names("treats", ["http://ex.org/treats", "http://ex.org/causes"])
+    ['http://ex.org/treats']
     """
     # difflib is quadratic in the name length, so only a bounded number of candidates is compared.
-    candidates = list(itertools.islice(known, _MOST_CANDIDATES))
-    by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    return [by_folded[match] for match in difflib.get_close_matches(name.casefold(), by_folded, n=most)]
+    candidates: dict[str, dict[str, None]] = {}
+    for candidate in itertools.islice(known, _MOST_CANDIDATES):
+        for key in {candidate.casefold(), _local_name(candidate)}:
+            candidates.setdefault(key, {})[candidate] = None
+    matches = difflib.get_close_matches(name.casefold(), candidates, n=most)
+    matches = matches or difflib.get_close_matches(_local_name(name), candidates, n=most)
+    found = dict.fromkeys(candidate for match in matches for candidate in candidates[match])
+    return list(found)[:most]
+
+
+def _local_name(name: str) -> str:
+    """What stands behind the last slash or hash, where there is anything."""
+    return _BEFORE_LOCAL_NAME.sub("", name).casefold()
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
