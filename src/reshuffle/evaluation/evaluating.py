@@ -64,6 +64,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     (1.0, 1.0, 0.0)
     """
     started = time.perf_counter()
+    _check_scorer(scorer)
     chosen = protocol_of(protocol)
     asked = answerable(scorer, _graph_of(queries), unknown)
     truths = known_answers(known, chosen.filters, asked.scorer.graph, asked.queries)
@@ -90,6 +91,16 @@ def _among_facts(queries: Queries, graph: KnowledgeGraph) -> int:
 
 def _graph_of(queries: KnowledgeGraph | Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
     return queries if isinstance(queries, KnowledgeGraph) else KnowledgeGraph(queries)
+
+
+def _check_scorer(scorer: object) -> None:
+    """A model or rules that were not put on a graph, or answers that only say yes or no."""
+    if not hasattr(scorer, "scores"):
+        raise InputError(
+            f"{type(scorer).__name__} has no scores to rank by",
+            hint="put a model on a graph first, model.on(facts); rules rank by their confidences as "
+            "reshuffle.evaluation.RuleBaseline(rules).on(facts)",
+        )
 
 
 def _name_of(scorer: Scorer) -> str:

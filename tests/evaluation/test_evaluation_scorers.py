@@ -1,0 +1,28 @@
+"""What can be ranked, and what `evaluate` says of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+import reshuffle
+from reshuffle.errors import InputError
+from reshuffle.evaluation import RuleBaseline, evaluate
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.rules import PathRule, Quality, RuleBase
+
+FACTS = KnowledgeGraph([("ada", "bornIn", "uk"), ("bob", "bornIn", "italy"), ("eve", "livesIn", "italy")])
+RULES = RuleBase((PathRule(("bornIn",), "livesIn", Quality(10, 8, 0.8)),))
+
+
+@pytest.mark.parametrize("what", ["model", "rules", "answers"])
+def test_what_has_no_scores_is_refused(what: str) -> None:
+    reasoner = reshuffle.Reasoner(RULES)
+    given = {"model": RuleBaseline(RULES), "rules": reasoner, "answers": reasoner.on(FACTS)}[what]
+    with pytest.raises(InputError) as caught:
+        evaluate(given, [("bob", "livesIn", "italy")])  # type: ignore[arg-type]
+    name = {"model": "RuleBaseline", "rules": "Reasoner", "answers": "GeometryAnswers"}[what]
+    assert str(caught.value) == (
+        f"{name} has no scores to rank by\n"
+        "  hint: put a model on a graph first, model.on(facts); rules rank by their confidences as "
+        "reshuffle.evaluation.RuleBaseline(rules).on(facts)"
+    )
