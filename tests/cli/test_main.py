@@ -61,6 +61,49 @@ def test_no_verb_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "verb", "told"),
+    [
+        ("train f.tsv -o m --epochs 2", "train", "--epochs 2; did you mean --set max_epochs=2?"),
+        ("train f.tsv -o m --epochs=2", "train", "--epochs=2; did you mean --set max_epochs=2?"),
+        ("train --num-slots 30 f.tsv -o m", "train", "--num-slots f.tsv; did you mean --set num_slots=30?"),
+        ("search f.tsv -o m --margn", "search", "--margn; did you mean --set margin=VALUE?"),
+        ("search f.tsv -o m --trails 3", "search", "--trails 3; did you mean --trials?"),
+        (
+            "train f.tsv -o m --wd 0.1",
+            "train",
+            "--wd 0.1\n  hint: settings are given as --set NAME=VALUE, such as --set max_epochs=2",
+        ),
+        ("check a.rules --bond 2", "check", "--bond 2; did you mean --bound?"),
+        ("check a.rules b.rules", "check", "b.rules"),
+        ("check a.rules --xyz", "check", "--xyz"),
+        ("bench paper --seeds 1 --varient x", "bench paper", "--varient x; did you mean --variant?"),
+        ("data list --foo", "data", "--foo"),
+    ],
+)
+def test_unknown_arguments_are_told_by_their_verb(
+    arguments: str, verb: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert stopped(arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"usage: reshuffle {verb} [-h]")
+    assert err.endswith(f"\nreshuffle {verb}: error: unrecognized arguments: {told}\n")
+
+
+def test_unknown_arguments_are_told_without_the_extra_to_learn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "reshuffle.learning.ranges", None)
+    assert stopped(["train", "f.tsv", "-o", "m", "--epochs", "2"]) == 2
+    assert "--epochs 2\n  hint: settings are given as --set NAME=VALUE" in capsys.readouterr().err
+
+
+def test_what_stands_before_the_verb_is_told_by_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert stopped(["--foo", "data", "list"]) == 2
+    assert capsys.readouterr().err.endswith("reshuffle: error: unrecognized arguments: --foo\n")
+
+
+@pytest.mark.parametrize(
     "arguments", [["--json", "data", "list"], ["data", "--json", "list"], ["data", "list", "--json"]]
 )
 def test_json_works_before_and_after_the_verb(

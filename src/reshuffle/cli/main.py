@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from reshuffle import __version__
+from reshuffle.cli.arguments import VerbParser
 from reshuffle.cli.console import Console, common_options
 from reshuffle.errors import ReshuffleError
 
@@ -60,7 +61,9 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"reshuffle {__version__}")
-    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
+        title="verbs", metavar="VERB", required=True, parser_class=VerbParser
+    )
     for name in VERBS:
         verb = import_module(f"reshuffle.cli.{name}")
         subparser = verbs.add_parser(
