@@ -117,6 +117,15 @@ def test_names_that_tsv_cannot_hold(tmp_path, name):
     assert path.read_text() == "as it was"
 
 
+@pytest.mark.parametrize("ending", [".tsv", ".csv", ".nt", ".parquet"])
+def test_a_missing_name_is_not_left_out(tmp_path, ending):
+    with pytest.raises(
+        InputError, match="a name is empty, expected a name for every head, relation and tail"
+    ):
+        write_triples([("a", "r", None), ("a", "r", "b")], tmp_path / f"facts{ending}")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("ending", [".csv", ".nt"])
 def test_empty_names_are_not_written(tmp_path, ending):
     with pytest.raises(

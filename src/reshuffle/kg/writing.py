@@ -41,7 +41,7 @@ def write_graph(graph: KnowledgeGraph, path: str | os.PathLike[str]) -> None:
 
 def write_triples(triples: Iterable[tuple[str, str, str]], path: str | os.PathLike[str]) -> None:
     """Write named triples in the order given, without holding them all."""
-    _write(_batches(iter(triples)), path)
+    _write(_batches(iter(triples), Place(os.fspath(path))), path)
 
 
 def check_triples_writable(path: str | os.PathLike[str]) -> None:
@@ -53,9 +53,12 @@ def check_triples_writable(path: str | os.PathLike[str]) -> None:
         pyoxigraph(Place(os.fspath(path)))
 
 
-def _batches(triples: Iterator[tuple[str, str, str]]) -> Iterator[pa.RecordBatch]:
+def _batches(triples: Iterator[tuple[str, str, str]], place: Place) -> Iterator[pa.RecordBatch]:
     while rows := list(islice(triples, BLOCK // 10)):
-        yield batches_of(rows)
+        batch = batches_of(rows)
+        if any(column.null_count for column in batch.columns):  # Arrow would join such a line to nothing
+            raise _empty_name(place)
+        yield batch
 
 
 def _write(batches: Iterator[pa.RecordBatch], path: str | os.PathLike[str]) -> None:
@@ -162,11 +165,15 @@ def _rdf(place: Place) -> Callable[[pa.RecordBatch], pa.Array]:
 
 def _refuse_empty(names: pa.Array, place: Place) -> None:
     if pc.any(pc.equal(names, "")).as_py():
-        raise InputError(
-            "a name is empty, expected a name for every head, relation and tail",
-            place=place,
-            hint="drop the triples with empty names first",
-        )
+        raise _empty_name(place)
+
+
+def _empty_name(place: Place) -> InputError:
+    return InputError(
+        "a name is empty, expected a name for every head, relation and tail",
+        place=place,
+        hint="drop the triples with empty names first",
+    )
 
 
 def _joined(columns: list[pa.Array], separator: str, ending: str) -> pa.Array:
