@@ -69,6 +69,22 @@ def test_explain_hard_proves_by_the_injected_rule(files, entailed, capsys):
     assert "injected rules:" not in capsys.readouterr().out
 
 
+def test_predict_shows_the_proof_before_what_was_learned(files, capsys):
+    assert main(["predict", *files, "--head", "p1", "--relation", "mayVote", "--top", "1"]) == 0
+    first = capsys.readouterr().out.split("\n1. ")[1].splitlines()
+    assert first[:2] == ["p1 mayVote s1", "by injected rules:"]
+    assert "[bornIn(X, Y) & cityIn(Y, Z) -> mayVote(X, Z)]" in first[2]
+    assert main(["predict", *files, "--head", "p1", "--relation", "mayVote", "--top", "1", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["predictions"][0]
+    assert [proof["triple"] for proof in row["proofs"]] == [["p1", "mayVote", "s1"]]
+
+
+def test_rules_says_where_the_injected_ones_are(files, capsys):
+    assert main(["rules", files[0], "--on", files[1]]) == 0
+    told = capsys.readouterr()
+    assert f"1 injected rule beside what was learned: {files[0]}/injected.rules" in told.err
+
+
 def test_infer_says_why_nothing_follows(tmp_path, files, capsys):
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.rulegraphs import constraints_for

@@ -176,3 +176,17 @@ def test_links_of_relations_with_and_without_injected_rules_share_a_table() -> N
         shown = line.split()[column]
         told = "-" if row.injected is None else "captured" if row.injected == 0 else f"{row.injected:.3f}"
         assert shown == told
+
+
+def test_scores_that_are_no_numbers_are_refused() -> None:
+    model = Reshuffle.from_constraints(constraints_for(parse_rules("p(X, Y) -> q(X, Y)")), device="cpu")
+    model.model.matrices.logits.data.fill_(np.nan)
+    with pytest.raises(InputError, match="NaN"):
+        model.on([("a", "p", "b")]).missing()
+
+
+def test_a_model_tells_which_facts_it_passes_over() -> None:
+    model = Reshuffle.from_constraints(constraints_for(parse_rules("p(X, Y) -> q(X, Y)")), device="cpu")
+    told: list[str] = []
+    model.on([("a", "p", "b"), ("a", "z", "b")], notes=told.append)
+    assert told == ["1 of 2 facts is passed over, of relations never seen in training: 'z' (1)"]

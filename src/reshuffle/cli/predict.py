@@ -117,7 +117,10 @@ def _text(found: Predictions, most: int) -> str:
     """The table, and under it the reasons of each link."""
     lines = [str(found)]
     for place, row in enumerate(found if most else (), start=1):
-        reasons = row.reasons(most)
-        lines += ["", f"{place}. {' '.join(row.triple)}{'' if reasons else ': nothing leads to it'}"]
+        proofs = row.proofs(most)  # a rule that somebody wrote comes before what was learned
+        reasons = row.reasons(most - len(proofs)) if len(proofs) < most else ()
+        known = proofs or reasons
+        lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
+        lines += [f"by injected rules:\n{proof}" for proof in proofs]
         lines += [str(reason) for reason in reasons]
     return "\n".join(lines)

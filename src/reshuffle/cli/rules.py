@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     if arguments.top is not None and arguments.top < 1:
         raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
-    model = _model_of(arguments)
+    model = _model_of(arguments, console)
     facts = None
     if arguments.on is not None:
         facts = read_graph(arguments.on, progress=console.progress, notes=console.message)
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _model_of(arguments: argparse.Namespace) -> Model:
+def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
     """A model or constraints, from a directory or a file."""
     from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
 
@@ -91,8 +91,12 @@ def _model_of(arguments: argparse.Namespace) -> Model:
             )
         return OrderingConstraints.load(arguments.model)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+    from reshuffle.learning.storage import INJECTED_RULES  # noqa: PLC0415
 
     model = Reshuffle.load(arguments.model, device="cpu")
+    if (block := model.model.injected) is not None:
+        rules = counted(len(block.constraints.rules or ()), "injected rule")
+        console.message(f"{rules} beside what was learned: {Path(arguments.model) / INJECTED_RULES}")
     return model.harden() if arguments.hard else model
 
 

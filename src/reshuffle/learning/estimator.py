@@ -170,8 +170,17 @@ class Reshuffle:
         self.calibration = fit_calibration(self.on(graph), trainer.data.valid)
         return self
 
-    def on(self, graph: Triples, *, seed: int | None = None, initial: Kind | None = None) -> ModelAnswers:
+    def on(
+        self,
+        graph: Triples,
+        *,
+        seed: int | None = None,
+        initial: Kind | None = None,
+        notes: Callable[[str], None] = lambda _text: None,
+    ) -> ModelAnswers:
         """The model's answers about a graph, of the same relations and any entities.
+
+        `notes` hears of facts that are passed over, since training never saw their relations.
 
         `initial`: another kind of initial states than in training; "private" answers without chance. Other kinds have
         other scores, for which there are no calibrated confidences.
@@ -185,6 +194,7 @@ class Reshuffle:
             initial=initial,
             heads_through_inverse=self._heads_through_inverse,
             calibration=self.calibration if initial in (None, self.settings.architecture.initial) else None,
+            notes=notes,
         )
 
     def summary(self) -> dict[str, Any]:

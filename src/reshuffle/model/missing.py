@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.model.predicting import Prediction, Predictions, check_top
 from reshuffle.model.questions import Question, learned_relation
 from reshuffle.progress import SILENT
@@ -158,6 +159,7 @@ def _likely(
 
 def _best_of(answers: ModelAnswers, some: _Questions, top: int) -> tuple[_Links, tuple[str, ...]]:
     scored = answers.scored_all(some.asked[:, 0], some.asked[:, 1], side="tail")
+    refuse_nan(scored.total)
     plausible = some.plausible(scored)
     places = _highest(plausible.ravel(), top)
     places = places[np.isfinite(plausible.ravel()[places])]

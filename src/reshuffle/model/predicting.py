@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answering import ModelAnswers
     from reshuffle.model.reasons import Explanation, Reason
+    from reshuffle.reasoning.proofs import Proof
 
 Known = Literal["exclude", "mark"]
 
@@ -84,6 +85,10 @@ class Prediction:
     def reasons(self, most: int = 3) -> tuple[Reason, ...]:
         """The facts and the rules that support it, best first; found now."""
         return self._asked().reasons(*self.triple, most=most, side=self.side)
+
+    def proofs(self, most: int = 1) -> tuple[Proof, ...]:
+        """How injected rules derive it, where they capture it."""
+        return self._asked().rule_proofs(self.triple, most=most) if self.injected == 0 else ()
 
     def explain(self, most: int = 3) -> Explanation:
         """The reasons, and what the evidence looked at."""
@@ -229,8 +234,16 @@ def _told(score: float | None) -> str:
 def _data(row: Prediction, reasons: int) -> dict[str, Any]:
     data = row.row()
     evidence = {kind: data.pop(kind) for kind in row.evidence}
-    found = {"reasons": [reason.to_dict() for reason in row.reasons(reasons)]} if reasons else {}
-    return {**data, "evidence": evidence, **found}
+    if not reasons:
+        return {**data, "evidence": evidence}
+    proofs = [] if row.injected is None else row.proofs(reasons)
+    found = {"reasons": [reason.to_dict() for reason in row.reasons(reasons)]}
+    return {
+        **data,
+        "evidence": evidence,
+        **({"proofs": [proof.to_dict() for proof in proofs]} if proofs else {}),
+        **found,
+    }
 
 
 def _aligned(triples: Sequence[Sequence[str]]) -> list[str]:
