@@ -58,7 +58,8 @@ def test_it_prints_a_table(data: list[str], capsys: pytest.CaptureFixture[str]) 
     assert main(["evaluate", "rules+types", *data]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("sampled-50: ")
-    assert [line.split("  ")[0] for line in lines[4:]] == ["rules, then types"] * 3 + ["type baseline"] * 3
+    named = ["rules, then types"] * 3 + ["type baseline"] * 3 + ["mined rules"] * 3
+    assert [line.split("  ")[0] for line in lines[4:]] == named
 
 
 def test_queries_that_are_facts_are_told(
@@ -75,6 +76,18 @@ def test_the_type_baseline_is_not_its_own_neighbour(
     data: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert answer(["types", *data], capsys)["type_baseline"] is None
+
+
+def test_mined_rules_stand_beside_what_is_not_mined(
+    data: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mined = answer(["rules", *data], capsys)
+    assert mined["mined_rules"] is None
+    beside = answer(["types", *data], capsys)["mined_rules"]
+    assert {name: mined[name] for name in ("metrics", "tie_rate", "sides")} == beside
+    assert answer(["types", *data, "--no-rules"], capsys)["mined_rules"] is None
+    longer = [answer([one, *data, "--max-length", "1"], capsys) for one in ("types", "rules")]
+    assert longer[0]["mined_rules"]["metrics"] == longer[1]["metrics"]  # type: ignore[index]
 
 
 def test_known_triples_are_filtered(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,8 +228,12 @@ def test_where_candidates_go_is_looked_at_first(
     ("options", "message"),
     [
         (["{model}", "--train", "facts.tsv"], "--train is for baselines: a model has learned already"),
-        (["{model}", "--max-length", "3"], "--max-length is for the rules that are mined"),
-        (["types", "--max-length", "3"], "--max-length is for the rules that are mined"),
+        (["{model}", "--max-length", "3"], "--max-length is for rules that are mined, and none are"),
+        (
+            ["types", "--max-length", "3", "--no-rules"],
+            "--max-length is for rules that are mined, and none are",
+        ),
+        (["rules", "--no-rules"], "--no-rules leaves out the rules beside a scorer"),
     ],
 )
 def test_options_that_would_do_nothing(

@@ -154,11 +154,13 @@ def _learned(demo: Families, epochs: int, console: Console) -> Reshuffle:
 
 def _learning(demo: Families, model: Reshuffle) -> Chapter:
     """How well it does in the second population, beside what persons' types alone can tell."""
-    from reshuffle.evaluation import evaluate  # noqa: PLC0415
+    from reshuffle.evaluation import RuleBaseline, evaluate  # noqa: PLC0415
 
     test = demo.benchmark.test
-    answers = model.on(test.facts)
-    reports = [evaluate(answers, test.queries, protocol=protocol, known=test) for protocol in PROTOCOLS]
+    answers, mined = model.on(test.facts), RuleBaseline.fit(demo.benchmark.train.facts)
+    reports = [
+        evaluate(answers, test.queries, protocol=protocol, known=test, rules=mined) for protocol in PROTOCOLS
+    ]
     headline = reports[0].to_dict()
     return _learning_text(demo, reports), {
         "protocol": headline["protocol"],
@@ -176,8 +178,7 @@ def _learning_text(demo: Families, reports: list[Report]) -> str:
     rows = [
         [report.protocol.name, ranked.name, *(ranked.metrics[metric] for metric in METRICS)]
         for report in reports
-        for ranked in (report.result, report.baseline)
-        if ranked is not None
+        for ranked in report.ranked
     ]
     lines = [
         f"5. LEARNING. A model was told no rule, only {len(train):,} facts about {train.num_entities} others. Then",

@@ -1,4 +1,4 @@
-"""Rank the true answer of every query among wrong ones; metrics, tie rate, and the type baseline beside them.
+"""Rank the true answer of every query among wrong ones; metrics, tie rate, and baselines beside them.
 
 reshuffle evaluate model --benchmark FB15k-237-v1
 reshuffle evaluate rules --benchmark FB15k-237-v1
@@ -6,7 +6,8 @@ reshuffle evaluate types --train T --facts F --queries Q --known K --protocol fu
 
 SCORER is a model directory that `reshuffle train` wrote, or a baseline: `types` (what kind of thing a candidate is),
 `rules` (mined closed paths), or `rules+types`. Baselines are fitted on the benchmark's training graph, or on --train;
-the type baseline beside a model is that of the facts it was trained on.
+the type baseline beside a model is that of the facts it was trained on. Mined rules stand beside the others where there
+are training facts to mine: in a benchmark, or in --train.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
-    from reshuffle.evaluation import Negatives, Scorer, TypeBaseline
+    from reshuffle.evaluation import Negatives, RuleBaseline, Scorer, TypeBaseline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks import GraphSplit
 
-HELP = "ranking metrics, tie rate, and the type baseline beside them"
+HELP = "ranking metrics, tie rate, and baselines beside them"
 BASELINES = ("types", "rules", "rules+types")
 
 _MAX_LENGTH = 2
@@ -67,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
     )
+    parser.add_argument("--no-rules", action="store_true", help="leave out the mined rules beside it")
     parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
     parser.set_defaults(usage_error=parser.error)
 
@@ -95,11 +97,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.save_negatives:
         check_writable(arguments.save_negatives)
     task = _task_of(arguments, console)
+    rules = _rules_of(arguments, task, console)
     if arguments.scorer not in BASELINES:
         scorer, types = _model_of(arguments, task)
     else:
         types = TypeBaseline.fit(task.train)
-        scorer = _scorer_of(arguments, task, types, console)
+        scorer = _scorer_of(arguments, task, types, rules)
     if (passed_over := unseen_facts(scorer)) is not None:
         console.message(passed_over)
     report = evaluate(
@@ -109,6 +112,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         known=task.known,
         seed=arguments.seed,
         baseline=False if arguments.scorer == "types" else types,
+        rules=None if arguments.no_rules or arguments.scorer == "rules" else rules,
         negatives=_negatives_of(arguments, scorer),
         unknown=arguments.unknown,
         progress=console.progress,
@@ -131,10 +135,17 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         arguments.usage_error("give --benchmark NAME, or --facts F and --queries Q")
     if arguments.max_length is not None and arguments.max_length < 1:
         arguments.usage_error("--max-length: a body has at least one atom")
-    if arguments.max_length is not None and "rules" not in arguments.scorer.split("+"):
-        arguments.usage_error("--max-length is for the rules that are mined: only with rules or rules+types")
+    if arguments.no_rules and "rules" in arguments.scorer.split("+"):
+        arguments.usage_error("--no-rules leaves out the rules beside a scorer, and these are to be scored")
+    if arguments.max_length is not None and (arguments.no_rules or not _mines(arguments)):
+        arguments.usage_error("--max-length is for rules that are mined, and none are")
     if arguments.train and arguments.scorer not in BASELINES:
         arguments.usage_error("--train is for baselines: a model has learned already, so leave it out")
+
+
+def _mines(arguments: argparse.Namespace) -> bool:
+    """Are there facts to mine? A model's own training facts are in the benchmark or not at hand."""
+    return arguments.scorer in BASELINES or bool(arguments.benchmark)
 
 
 def _check_scorer(arguments: argparse.Namespace) -> None:
@@ -177,15 +188,25 @@ def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
     return Task(train, facts, queries, known)
 
 
-def _scorer_of(arguments: argparse.Namespace, task: Task, types: TypeBaseline, console: Console) -> Scorer:
-    from reshuffle.evaluation import RuleBaseline, TieBroken  # noqa: PLC0415
+def _rules_of(arguments: argparse.Namespace, task: Task, console: Console) -> RuleBaseline | None:
+    """Mined from the training facts, unless nobody wants them."""
+    from reshuffle.evaluation import RuleBaseline  # noqa: PLC0415
+
+    if arguments.no_rules or not _mines(arguments):
+        return None
+    max_length = arguments.max_length or _MAX_LENGTH
+    return RuleBaseline.fit(task.train, max_length=max_length, progress=console.progress)
+
+
+def _scorer_of(
+    arguments: argparse.Namespace, task: Task, types: TypeBaseline, rules: RuleBaseline | None
+) -> Scorer:
+    from reshuffle.evaluation import TieBroken  # noqa: PLC0415
 
     by_type = types.on(task.facts)
-    if arguments.scorer == "types":
+    if arguments.scorer == "types" or rules is None:
         return by_type
-    max_length = arguments.max_length or _MAX_LENGTH
-    mined = RuleBaseline.fit(task.train, max_length=max_length, progress=console.progress)
-    by_rules = mined.on(task.facts)
+    by_rules = rules.on(task.facts)
     return by_rules if arguments.scorer == "rules" else TieBroken(by_rules, by_type)
 
 

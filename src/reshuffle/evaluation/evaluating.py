@@ -23,6 +23,7 @@ from reshuffle.progress import SILENT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from reshuffle.evaluation.baselines.rules import RuleBaseline
     from reshuffle.evaluation.negatives import Negatives
     from reshuffle.evaluation.protocols import RankingProtocol
     from reshuffle.evaluation.queries import Known, KnownAnswers, Queries
@@ -40,6 +41,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     known: Known = None,
     seed: int = 0,
     baseline: bool | TypeBaseline = True,
+    rules: RuleBaseline | None = None,
     negatives: Negatives | None = None,
     unknown: UnknownPolicy = "refuse",
     progress: Progress = SILENT,
@@ -49,7 +51,8 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     `known` says which triples are true and so must not be ranked as wrong: a graph, several, or a benchmark's
     split (`bench.test`), of which the protocol takes its parts; by default the scorer's facts and the queries.
     `baseline`: the type baseline fitted on the training facts. True takes the one that the scorer brings
-    (`type_baseline`), or fits one on the scorer's own facts. `negatives`: candidates drawn before for the same
+    (`type_baseline`), or fits one on the scorer's own facts. `rules`: mined rules to stand beside it, too, such as
+    `RuleBaseline.fit(bench.train.facts)`. `negatives`: candidates drawn before for the same
     protocol, in place of drawing them by `seed`; the report has the seed that they were drawn by. `unknown`:
     "refuse" queries about names that the scorer does not know, "skip" them, or "isolate": treat missing
     entities as entities without facts. Queries that are facts of the scorer's graph are ranked with themselves in
@@ -76,9 +79,10 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     result = ranked(_name_of(scorer), asked.scorer)
     beside = _type_baseline(asked.scorer, baseline)
     compared = None if beside is None else ranked("type baseline", beside.on(asked.scorer.graph))
+    mined = None if rules is None else ranked("mined rules", rules.on(asked.scorer.graph))
     drawn_by = _seed_of(candidates, seed)
     seconds, among = time.perf_counter() - started, _among_facts(asked.queries, asked.scorer.graph)
-    return Report(result, compared, drawn_by, seconds, candidates, asked.skipped, among)
+    return Report(result, compared, drawn_by, seconds, candidates, asked.skipped, among, mined)
 
 
 def _among_facts(queries: Queries, graph: KnowledgeGraph) -> int:

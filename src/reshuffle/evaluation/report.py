@@ -65,10 +65,10 @@ class Ranked:
 class Report(ArrowFrames):
     """The result of `evaluate`; prints as a table.
 
-    `baseline` is the type baseline on the same candidates. `skipped` counts triples that could not be asked, by
-    reason, and `queries_among_facts` those that are facts of the graph. Per-query ranks are in `result.ranks`,
-    sampled candidates in `negatives`. `seed` is None where the candidates come from a file that does not say how
-    they were drawn.
+    `baseline` is the type baseline on the same candidates, and `rules` mined rules where they were given. `skipped`
+    counts triples that could not be asked, by reason, and `queries_among_facts` those that are facts of the graph.
+    Per-query ranks are in `result.ranks`, sampled candidates in `negatives`. `seed` is None where the candidates come
+    from a file that does not say how they were drawn.
     """
 
     result: Ranked
@@ -78,6 +78,7 @@ class Report(ArrowFrames):
     negatives: Negatives | None = field(default=None, repr=False)
     skipped: dict[str, int] = field(default_factory=dict)
     queries_among_facts: int = 0
+    rules: Ranked | None = None
 
     @property
     def protocol(self) -> RankingProtocol:
@@ -108,9 +109,13 @@ class Report(ArrowFrames):
         return (f"{of_all} are facts of the graph: they are ranked with themselves in it",)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The table's rows, the baseline's after the scorer's."""
-        shown = [self.result] if self.baseline is None else [self.result, self.baseline]
-        return [{"protocol": self.protocol.name, **row} for ranked in shown for row in ranked.rows()]
+        """The table's rows, the baselines' after the scorer's."""
+        return [{"protocol": self.protocol.name, **row} for ranked in self.ranked for row in ranked.rows()]
+
+    @property
+    def ranked(self) -> tuple[Ranked, ...]:
+        """The scorer and the baselines beside it."""
+        return tuple(one for one in (self.result, self.baseline, self.rules) if one is not None)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the single ranks."""
@@ -125,6 +130,7 @@ class Report(ArrowFrames):
             "scorer": self.result.name,
             **_numbers(self.result),
             "type_baseline": None if self.baseline is None else _numbers(self.baseline),
+            "mined_rules": None if self.rules is None else _numbers(self.rules),
         }
 
     def to_arrow(self) -> pa.Table:
