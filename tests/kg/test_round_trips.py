@@ -163,7 +163,7 @@ def test_what_looks_like_a_header_is_told_and_read(tmp_path, monkeypatch, header
         monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
     path, notes = tmp_path / "facts.tsv", []
     path.write_text(f"{header}\na\tr\tb\n")
-    assert len(read_graph(path, notes=notes.append)) == 2
+    assert len(KnowledgeGraph.read(path, notes=notes.append)) == 2
     assert notes == [
         f"{path}: the first line looks like a header and was read as a triple; delete it if it is one"
     ]

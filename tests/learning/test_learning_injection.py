@@ -332,12 +332,12 @@ def test_how_to_inject_says_nothing_without_rules(fit: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("rules", ["r(X, Y) -> s(X, Y)", ["r(X, Y) -> s(X, Y)"], 5])
 def test_what_is_no_rule_base_is_refused(rules: Any) -> None:
-    with pytest.raises(ReshuffleError) as caught:
+    with pytest.raises(ReshuffleError, match=r"expected rules\n  hint: parse_rules\(text\)"):
         fitted(rules)
-    assert str(caught.value) == (
-        f"rules to inject must be a RuleBase, found {type(rules).__name__}\n"
-        "  hint: reshuffle.parse_rules(text), or reshuffle.rules.read_rules(path) for a file"
-    )
+
+
+def test_a_list_of_rules_is_a_rule_base() -> None:
+    assert fitted(list(CITIZENS.rules)).injection.rules.taken == CITIZENS
 
 
 def test_rules_of_which_none_can_be_taken_are_refused() -> None:

@@ -211,9 +211,7 @@ def test_facts_of_relations_never_learned_are_told() -> None:
     model, told = random_answers(1)._model, []
     trained = ModelAnswers(model, ("targets", "treats"), KnowledgeGraph(), notes=told.append)
     assert told == []
-    answers = trained.on(
-        KnowledgeGraph([("a", "target", "b"), ("a", "hits", "b"), ("a", "treats", "b")]), notes=told.append
-    )
+    answers = trained.on([("a", "target", "b"), ("a", "hits", "b"), ("a", "treats", "b")], notes=told.append)
     seen = "of relations never seen in training"
     assert told.pop() == answers.passed_over
     assert answers.passed_over == (

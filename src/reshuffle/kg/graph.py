@@ -16,7 +16,7 @@ from reshuffle.kg.vocabulary import Vocabulary
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from os import PathLike
 
     import pyarrow as pa
@@ -212,11 +212,16 @@ class KnowledgeGraph(AbstractSet[Triple]):
     # --- files and tables (details in `reading`, `writing`, `tables`) --------------------------------
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> KnowledgeGraph:
-        """The graph in a file: TSV, CSV, N-Triples, Turtle or Parquet, by its ending; `-` is stdin."""
+    def read(
+        cls, path: str | PathLike[str], *, notes: Callable[[str], None] = lambda _note: None
+    ) -> KnowledgeGraph:
+        """The graph in a file: TSV, CSV, N-Triples, Turtle or Parquet, by its ending; `-` is stdin.
+
+        `notes` hears of duplicates, of what was left out, and of a first line that looks like a header.
+        """
         from reshuffle.kg.reading import read_graph  # noqa: PLC0415 - `reading` stands above this module
 
-        return read_graph(path)
+        return read_graph(path, notes=notes)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the triples to a file, in the format its ending names."""

@@ -20,6 +20,7 @@ from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase
 from reshuffle.rules.base import base_relation
 from reshuffle.rules.classes import classify
+from reshuffle.rules.given import as_rules
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
@@ -208,7 +209,9 @@ def injection_of(
     if rules is None:
         _check_nothing_is_asked(mode, slots)
         return None, settings
-    _check_rules(rules)
+    rules = as_rules(rules)
+    if not len(rules):
+        raise ReshuffleError("there are no rules to inject\n  hint: give at least one, or do without")
     _check(mode, settings.architecture, slots)
     room = DEFAULT_SLOTS if mode == "frozen" else settings.architecture.num_slots
     injection = Injection(choose_rules(rules, slots=room if slots is None else slots), mode)
@@ -227,16 +230,6 @@ def _check_nothing_is_asked(mode: str, slots: int | None) -> None:
         raise ReshuffleError(
             "inject_mode and inject_slots say how rules are injected, and there are none\n  hint: give inject=rules"
         )
-
-
-def _check_rules(rules: object) -> None:
-    if not isinstance(rules, RuleBase):
-        raise ReshuffleError(
-            f"rules to inject must be a RuleBase, found {type(rules).__name__}\n"
-            "  hint: reshuffle.parse_rules(text), or reshuffle.rules.read_rules(path) for a file"
-        )
-    if not len(rules):
-        raise ReshuffleError("there are no rules to inject\n  hint: give at least one, or do without")
 
 
 def _why_none(rules: ChosenRules) -> str:

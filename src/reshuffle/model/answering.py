@@ -10,6 +10,7 @@ from reshuffle.errors import UnknownNameError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.files import made_directory
+from reshuffle.kg.given import Triples, as_graph
 from reshuffle.model import questions
 from reshuffle.model.exporting import export_head_states, export_states
 from reshuffle.model.judgement import Judgement
@@ -97,12 +98,12 @@ class ModelAnswers:
         """Names and counts the facts of relations that the model does not know; None where there are none."""
         return questions.unlearned_facts(self.graph, self.relations)
 
-    def on(self, graph: KnowledgeGraph, *, notes: Notes = _unheard) -> ModelAnswers:
+    def on(self, graph: Triples, *, notes: Notes = _unheard) -> ModelAnswers:
         """The same model on another graph; `notes` hears of facts that are passed over."""
         return ModelAnswers(
             self._model,
             self.relations,
-            graph,
+            as_graph(graph),
             seed=self._seed,
             training_types=self._types,
             initial=self._initial,
