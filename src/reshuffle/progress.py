@@ -1,16 +1,20 @@
-"""How long work tells how far it is.
+"""How work tells how far it is, and what there is to remark.
 
-Library functions take `progress: Progress = SILENT` and never print; the command line passes a bar.
+Library functions take `progress: Progress = SILENT` and `notes: Notes = UNHEARD`, and never print; the command line
+passes a bar and its messages.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+
+Notes: TypeAlias = "Callable[[str], None]"
+"""Hears remarks, one sentence at a time, such as how many duplicates were left out."""
 
 
 class Report(Protocol):
@@ -42,3 +46,8 @@ def SILENT(  # noqa: N802 - a constant of type Progress
         del done, note
 
     yield ignore
+
+
+def UNHEARD(note: str) -> None:  # noqa: N802 - a constant of type Notes
+    """The notes of a program that does not want any."""
+    del note

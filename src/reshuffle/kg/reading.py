@@ -22,15 +22,14 @@ from reshuffle.kg.completion import refuse_inverse_names
 from reshuffle.kg.delimited import GZIP_ERRORS, NoTriplesError, no_triples, read_csv_rows, read_tsv_rows
 from reshuffle.kg.files import STDIN, Source, find_source
 from reshuffle.kg.graph import COLUMNS, KnowledgeGraph
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
 
-    Notes = Callable[[str], None]
     Report = Callable[[int], None]
 
 # Below this many bytes the careful reader is done before the compiled one would be loaded.
@@ -79,7 +78,7 @@ def read_graph(
     *,
     may_be_empty: bool = False,
     progress: Progress = SILENT,
-    notes: Notes = lambda _note: None,
+    notes: Notes = UNHEARD,
 ) -> KnowledgeGraph:
     """The graph in a file, or on stdin for `-`.
 

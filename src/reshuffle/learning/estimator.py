@@ -30,7 +30,7 @@ from reshuffle.model.confidence import Calibration
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training import Epoch, History
     from reshuffle.model.initial import Kind
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
     from reshuffle.rules import RuleBase
 
 _TYPES = "types.confidences"
@@ -120,7 +120,7 @@ class Reshuffle:
         directory: str | Path | None = None,
         resume: bool = False,
         progress: Progress = SILENT,
-        notes: Callable[[str], None] = lambda _text: None,
+        notes: Notes = UNHEARD,
         after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
     ) -> Reshuffle:
         """Train on a graph; without validation triples 10 % of it are held out by seed.
@@ -176,7 +176,7 @@ class Reshuffle:
         *,
         seed: int | None = None,
         initial: Kind | None = None,
-        notes: Callable[[str], None] = lambda _text: None,
+        notes: Notes = UNHEARD,
     ) -> ModelAnswers:
         """The model's answers about a graph, of the same relations and any entities.
 

@@ -10,11 +10,14 @@ from reshuffle.errors import InputError, ReshuffleError, did_you_mean
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.kg.benchmarks.splits import GraphSplit
 from reshuffle.learning.training import TrainingData
+from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from reshuffle.progress import Notes
 
 _HELD_OUT = 0.1
 
@@ -26,7 +29,7 @@ def examples_of(
     seed: int,
     symmetric: Sequence[str] = (),
     also: Sequence[str] = (),
-    notes: Callable[[str], None] = lambda _text: None,
+    notes: Notes = UNHEARD,
 ) -> tuple[KnowledgeGraph, TrainingData]:
     """The graph to train on, with the relations that it uses and those in `also`, and its triples as ids."""
     graph, held_out = _split(facts, valid, seed, notes)
@@ -61,7 +64,7 @@ def _split(
     facts: KnowledgeGraph | GraphSplit,
     valid: KnowledgeGraph | None,
     seed: int,
-    notes: Callable[[str], None],
+    notes: Notes,
 ) -> tuple[KnowledgeGraph, KnowledgeGraph]:
     graph = facts.facts if isinstance(facts, GraphSplit) else facts
     if valid is None and isinstance(facts, GraphSplit):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from reshuffle.progress import Notes
+
 Result = TypeVar("Result")
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h numbers them
@@ -44,7 +46,7 @@ def keep_freed_memory() -> None:
 
 
 def run_in_pieces(
-    step: Callable[[Sequence[Tensor]], Result], batch: Tensor, *, pieces: int, notes: Callable[[str], None]
+    step: Callable[[Sequence[Tensor]], Result], batch: Tensor, *, pieces: int, notes: Notes
 ) -> tuple[Result, int]:
     """What `step` makes of the batch cut into pieces, and how many it took: twice as many while memory runs out."""
     while True:

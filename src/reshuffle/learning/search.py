@@ -22,17 +22,17 @@ from reshuffle.learning.ranges import check_trainable
 from reshuffle.learning.running import CHECKPOINT
 from reshuffle.learning.storage import to_toml
 from reshuffle.learning.training import DivergedError, check_settings
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks.splits import GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.learning.training import TrainingData
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
 
 RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {
     "num_layers": (3, 4, 5),
@@ -70,7 +70,7 @@ class Search:
     directory: Path
     fixed: Collection[str] = ()
     device: str = "auto"
-    notes: Callable[[str], None] = lambda _text: None
+    notes: Notes = UNHEARD
 
     @property
     def ranges(self) -> dict[str, tuple[int, ...] | tuple[float, ...]]:

@@ -20,6 +20,7 @@ from reshuffle.learning.validation import ValidationQueries, ranks_within_memory
 from reshuffle.model.evidence import LOCAL
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.model.injected import InjectedBlock
+    from reshuffle.progress import Notes
 
 Redraw = Literal["once", "step", "call"]
 Schedule = Literal["constant", "linear"]
@@ -150,7 +152,7 @@ class Trainer:
         settings: TrainingSettings,
         *,
         device: torch.device,
-        notes: Callable[[str], None] = lambda _text: None,
+        notes: Notes = UNHEARD,
         injected: InjectedBlock | None = None,
         start: Tensor | None = None,
     ) -> None:

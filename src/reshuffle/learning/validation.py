@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.progress import Notes
+
 
 @dataclass(frozen=True)
 class ValidationQueries:
@@ -85,7 +87,7 @@ def ranks_within_memory(
     queries: ValidationQueries,
     *,
     at_once: int,
-    notes: Callable[[str], None],
+    notes: Notes,
 ) -> tuple[Tensor, int]:
     """The ranks of a look, and how many queries it took at a time: half as many while the GPU's memory runs out."""
     at_once = max(1, min(at_once, len(queries.anchors)))

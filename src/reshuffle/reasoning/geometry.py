@@ -14,7 +14,7 @@ import numpy as np
 from reshuffle.errors import UnknownNameError, near_names
 from reshuffle.kg import Triple, refuse_inverse_names
 from reshuffle.kg.given import as_triples
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.automaton import SlotGraph
 from reshuffle.reasoning.explaining import Explainer
@@ -32,13 +32,13 @@ from reshuffle.rules.base import base_relation
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.walking import Pairs
@@ -57,7 +57,7 @@ class GeometryAnswers(Answers):
         *,
         memory: int | None = None,
         progress: Progress = SILENT,
-        notes: Callable[[str], None] = lambda _note: None,
+        notes: Notes = UNHEARD,
     ) -> None:
         self.constraints = constraints
         self.live = LiveGraph(graph)

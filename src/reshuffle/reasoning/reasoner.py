@@ -7,27 +7,23 @@ from typing import TYPE_CHECKING
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.kg.given import as_graph
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.workspace import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules.given import as_rules
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from reshuffle.kg.given import Triples
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
     from reshuffle.reasoning.sketching import SketchedAnswers
     from reshuffle.rules import Disjointness, Rule, RuleBase
 
 ENGINES = ("auto", "chase")
-
-
-def _unheard(note: str) -> None:
-    del note
 
 
 class Reasoner:
@@ -99,7 +95,7 @@ class Reasoner:
         graph: Triples,
         *,
         progress: Progress = SILENT,
-        notes: Callable[[str], None] = _unheard,
+        notes: Notes = UNHEARD,
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
         from reshuffle.reasoning.geometry import GeometryAnswers, shares_nothing  # noqa: PLC0415 - compiled code
