@@ -8,6 +8,7 @@ import reshuffle
 from reshuffle.errors import InputError
 from reshuffle.evaluation import RuleBaseline, evaluate
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.benchmarks import TransductiveBenchmark
 from reshuffle.rules import PathRule, Quality, RuleBase
 
 FACTS = KnowledgeGraph([("ada", "bornIn", "uk"), ("bob", "bornIn", "italy"), ("eve", "livesIn", "italy")])
@@ -26,3 +27,13 @@ def test_what_has_no_scores_is_refused(what: str) -> None:
         "  hint: put a model on a graph first, model.on(facts); rules rank by their confidences as "
         "reshuffle.evaluation.RuleBaseline(rules).on(facts)"
     )
+
+
+def test_what_are_no_queries_is_refused() -> None:
+    bench = TransductiveBenchmark.from_graphs("tiny", facts=FACTS, queries=FACTS)
+    scorer = RuleBaseline(RULES).on(FACTS)
+    for given, found in ((bench, "TransductiveBenchmark"), (bench.graph, "GraphSplit")):
+        with pytest.raises(InputError, match=f"found {found}, expected a graph\n  hint: give its .queries"):
+            evaluate(scorer, given)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"found 'queries\.tsv', expected a graph or triples"):
+        evaluate(scorer, "queries.tsv")  # type: ignore[arg-type]

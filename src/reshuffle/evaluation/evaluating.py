@@ -18,11 +18,11 @@ from reshuffle.evaluation.report import Ranked, Report
 from reshuffle.evaluation.scorer import KnowsTypes
 from reshuffle.evaluation.unknown import answerable
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.benchmarks.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
+from reshuffle.kg.given import as_graph
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from reshuffle.evaluation.baselines.rules import RuleBaseline
     from reshuffle.evaluation.negatives import Negatives
     from reshuffle.evaluation.protocols import RankingProtocol
@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.ranks import Ranks
     from reshuffle.evaluation.scorer import Scorer, Side
     from reshuffle.evaluation.unknown import UnknownPolicy
+    from reshuffle.kg.given import Triples
     from reshuffle.progress import Progress
+
+_TO_ASK = {GraphSplit: "queries", InductiveBenchmark: "test.queries", TransductiveBenchmark: "queries"}
 
 
 def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     scorer: Scorer,
-    queries: KnowledgeGraph | Iterable[tuple[str, str, str]],
+    queries: Triples,
     *,
     protocol: str | RankingProtocol = "sampled-50",
     known: Known = None,
@@ -69,7 +72,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     started = time.perf_counter()
     _check_scorer(scorer)
     chosen = protocol_of(protocol)
-    asked = answerable(scorer, _graph_of(queries), unknown)
+    asked = answerable(scorer, as_graph(queries, parts=_TO_ASK), unknown)
     truths = known_answers(known, chosen.filters, asked.scorer.graph, asked.queries)
     candidates = _candidates(asked.scorer, asked.queries, truths, chosen, seed=seed, given=negatives)
 
@@ -91,10 +94,6 @@ def _among_facts(queries: Queries, graph: KnowledgeGraph) -> int:
         queries.heads, queries.relations, queries.tails, entities=graph.entities, relations=graph.relations
     )
     return len(asked & graph)
-
-
-def _graph_of(queries: KnowledgeGraph | Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
-    return queries if isinstance(queries, KnowledgeGraph) else KnowledgeGraph(queries)
 
 
 def _check_scorer(scorer: object) -> None:

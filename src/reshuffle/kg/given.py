@@ -19,13 +19,13 @@ Triples: TypeAlias = KnowledgeGraph | Iterable[tuple[str, str, str]]
 _TO_ANSWER_ON = {GraphSplit: "facts", InductiveBenchmark: "test.facts", TransductiveBenchmark: "facts"}
 
 
-def as_graph(given: Triples) -> KnowledgeGraph:
-    """A graph, of whatever `KnowledgeGraph(...)` takes.
+def as_graph(given: Triples, *, parts: Mapping[type, str] = _TO_ANSWER_ON) -> KnowledgeGraph:
+    """A graph, of whatever `KnowledgeGraph(...)` takes; of a benchmark, `parts` names the part to give instead.
 
     >>> len(as_graph([("ada", "bornIn", "london")]))
     1
     """
-    refuse_others(given, _TO_ANSWER_ON)
+    _refuse_others(given, parts)
     return given if isinstance(given, KnowledgeGraph) else KnowledgeGraph(given)
 
 
@@ -35,19 +35,19 @@ def as_triples(given: Triples) -> list[tuple[str, str, str]]:
     >>> as_triples([["ada", "bornIn", "london"]])
     [('ada', 'bornIn', 'london')]
     """
-    refuse_others(given, _TO_ANSWER_ON)
+    _refuse_others(given, _TO_ANSWER_ON)
     triples = [(head, relation, tail) for head, relation, tail in map(checked_triple, given)]
     check_names([name for head, _, tail in triples for name in (head, tail)], kind="entity")
     check_names([relation for _, relation, _ in triples], kind="relation")
     return triples
 
 
-def refuse_others(given: object, parts: Mapping[type, str]) -> None:
-    """Raise for what holds no triples, such as a path, and for benchmarks, of which `parts` names the part to give."""
+def _refuse_others(given: object, parts: Mapping[type, str]) -> None:
+    """Raise for what holds no triples, such as a path, and for benchmarks."""
     for kind, part in parts.items():
         if isinstance(given, kind):
             raise InputError(f"found {kind.__name__}, expected a graph", hint=f"give its .{part}")
-    if isinstance(given, str | PathLike) or not isinstance(given, Iterable | GraphSplit):
+    if isinstance(given, str | PathLike) or not isinstance(given, Iterable):
         raise InputError(
             f"found {given!r}, expected a graph or triples of names: (head, relation, tail)",
             hint="reshuffle.kg.read_graph(path) reads a file",

@@ -14,10 +14,11 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.files import made_directory
+from reshuffle.kg.given import as_graph
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.devices import chosen_device
 from reshuffle.learning.examples import examples_of
-from reshuffle.learning.given import as_facts, as_graph, as_valid
+from reshuffle.learning.given import as_facts, as_valid
 from reshuffle.learning.injection import injection_of, starting_points
 from reshuffle.learning.restoring import restored_model
 from reshuffle.learning.running import run_training
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from reshuffle.extraction.matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks.splits import GraphSplit
-    from reshuffle.learning.given import Triples
+    from reshuffle.kg.given import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training import Epoch, History

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.kg.benchmarks.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
-from reshuffle.kg.given import Triples, as_graph, refuse_others
+from reshuffle.kg.given import as_graph
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
-
-__all__ = ["Triples", "as_facts", "as_graph", "as_valid"]
+    from reshuffle.kg.given import Triples
 
 _TO_TRAIN_ON = {InductiveBenchmark: "train", TransductiveBenchmark: "graph"}
 _TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", TransductiveBenchmark: "valid"}
@@ -18,13 +17,9 @@ _TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", Transduct
 
 def as_facts(given: Triples | GraphSplit) -> KnowledgeGraph | GraphSplit:
     """A graph, or one with held-out triples."""
-    refuse_others(given, _TO_TRAIN_ON)
-    return given if isinstance(given, GraphSplit) else as_graph(given)
+    return given if isinstance(given, GraphSplit) else as_graph(given, parts=_TO_TRAIN_ON)
 
 
 def as_valid(given: Triples | None) -> KnowledgeGraph | None:
     """Triples to stop by, where there are any."""
-    if given is None:
-        return None
-    refuse_others(given, _TO_STOP_BY)
-    return as_graph(given)
+    return None if given is None else as_graph(given, parts=_TO_STOP_BY)
