@@ -8,7 +8,6 @@ Cells that stand in the result file are not run again.
 from __future__ import annotations
 
 import json
-import platform
 import sys
 import time
 from pathlib import Path
@@ -21,6 +20,7 @@ from benchmarks.pages import rewrite
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph, written_whole
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.hardware import processor_name
 from reshuffle.learning.settings import Settings
 from reshuffle.rules import RuleBase
 from reshuffle.rules.families import families
@@ -79,7 +79,7 @@ def stored() -> dict[str, Any]:
         return found
     return {
         "command": "python -m benchmarks.injection run",
-        "hardware": f"{platform.machine()} CPU, one thread",
+        "hardware": f"{processor_name()}, one thread",
         "settings": settings,
         "protocol": "full",
         "cells": [],

@@ -93,16 +93,10 @@ def _version(package: str) -> str:
 
 def hardware() -> dict[str, Any]:
     """Processor, cores and memory."""
+    from reshuffle.learning.hardware import processor_name
+
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {"cpu": _cpu_model(), "cores": os.cpu_count(), "memory_gigabytes": round(pages / 2**30)}
-
-
-def _cpu_model() -> str:
-    try:
-        found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
+    return {"cpu": processor_name(), "cores": os.cpu_count(), "memory_gigabytes": round(pages / 2**30)}
 
 
 def write_result(name: str, result: Mapping[str, Any]) -> Path:

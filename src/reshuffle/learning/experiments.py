@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import time
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,6 +25,7 @@ from reshuffle.kg.benchmarks.splits import InductiveBenchmark
 from reshuffle.kg.files import written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.hardware import processor_name
 from reshuffle.learning.running import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.settings import Settings, read_settings
 from reshuffle.learning.training import Trainer, TrainingData
@@ -36,6 +35,8 @@ from reshuffle.progress import SILENT
 from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
@@ -272,7 +273,7 @@ def _described(cell: Cell, settings: Settings, trainer: Trainer, device: torch.d
         "seed": cell.seed,
         "command": f"reshuffle bench paper --dataset {cell.dataset} --seeds {cell.seed} --recipe {cell.recipe} "
         f"--variant {cell.variant}",
-        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
+        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name(),
         "versions": {
             "reshuffle": __version__,
             "python": platform.python_version(),
@@ -290,15 +291,6 @@ def _described(cell: Cell, settings: Settings, trainer: Trainer, device: torch.d
             else None,
         },
     }
-
-
-def _processor() -> str:
-    """Its name where the system tells it, or else its kind."""
-    try:
-        found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
 
 
 def report_rows(stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
