@@ -14,14 +14,14 @@ from reshuffle.rules.given import as_rules
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from reshuffle.kg.given import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
     from reshuffle.reasoning.sketching import SketchedAnswers
-    from reshuffle.rules import Disjointness, Rule, RuleBase
+    from reshuffle.rules import RuleBase
+    from reshuffle.rules.given import Rules
 
 ENGINES = ("auto", "chase")
 
@@ -42,7 +42,7 @@ class Reasoner:
 
     def __init__(
         self,
-        rules: RuleBase | Iterable[Rule | Disjointness] | OrderingConstraints,
+        rules: Rules | OrderingConstraints,
         *,
         bound: int | None = None,
         engine: str = "auto",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
+from typing import TypeAlias
 
 from reshuffle.errors import InputError
 from reshuffle.rules.base import RuleBase
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule
 
+Rules: TypeAlias = RuleBase | Iterable[Rule | Disjointness]
+
 _SHOWN = 30
 
 
-def as_rules(given: RuleBase | Iterable[Rule | Disjointness]) -> RuleBase:
+def as_rules(given: Rules) -> RuleBase:
     """A rule base, of whatever holds rules.
 
     >>> from reshuffle.rules import parse_rules
