@@ -6,8 +6,8 @@ reshuffle evaluate types --train T --facts F --queries Q --known K --protocol fu
 
 SCORER is a model directory that `reshuffle train` wrote, or a baseline: `types` (what kind of thing a candidate is),
 `rules` (mined closed paths), or `rules+types`. Baselines are fitted on the benchmark's training graph, or on --train;
-the type baseline beside a model is that of the facts it was trained on. Mined rules stand beside the others where there
-are training facts to mine: in a benchmark, or in --train.
+the type baseline beside a model is that of the facts it was trained on. Mined rules stand beside all others but a model
+that is evaluated on one's own files, for which there are no training facts to mine.
 """
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         known=task.known,
         seed=arguments.seed,
         baseline=False if arguments.scorer == "types" else types,
-        rules=None if arguments.no_rules or arguments.scorer == "rules" else rules,
+        rules=None if arguments.scorer == "rules" else rules,
         negatives=_negatives_of(arguments, scorer),
         unknown=arguments.unknown,
         progress=console.progress,
     )
-    for remark in report.remarks():
+    for remark in report.remarks() if console.json else ():  # the table has them below it
         console.message(remark)
     if arguments.save_negatives and report.negatives is not None:
         report.negatives.save(arguments.save_negatives)
@@ -137,15 +137,15 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         arguments.usage_error("--max-length: a body has at least one atom")
     if arguments.no_rules and "rules" in arguments.scorer.split("+"):
         arguments.usage_error("--no-rules leaves out the rules beside a scorer, and these are to be scored")
-    if arguments.max_length is not None and (arguments.no_rules or not _mines(arguments)):
+    if arguments.max_length is not None and not _mines(arguments):
         arguments.usage_error("--max-length is for rules that are mined, and none are")
     if arguments.train and arguments.scorer not in BASELINES:
         arguments.usage_error("--train is for baselines: a model has learned already, so leave it out")
 
 
 def _mines(arguments: argparse.Namespace) -> bool:
-    """Are there facts to mine? A model's own training facts are in the benchmark or not at hand."""
-    return arguments.scorer in BASELINES or bool(arguments.benchmark)
+    """Where rules are wanted and there are facts to mine: a model's are in the benchmark, or not at hand."""
+    return not arguments.no_rules and (arguments.scorer in BASELINES or bool(arguments.benchmark))
 
 
 def _check_scorer(arguments: argparse.Namespace) -> None:
@@ -189,10 +189,10 @@ def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
 
 
 def _rules_of(arguments: argparse.Namespace, task: Task, console: Console) -> RuleBaseline | None:
-    """Mined from the training facts, unless nobody wants them."""
+    """Mined from the training facts."""
     from reshuffle.evaluation import RuleBaseline  # noqa: PLC0415
 
-    if arguments.no_rules or not _mines(arguments):
+    if not _mines(arguments):
         return None
     max_length = arguments.max_length or _MAX_LENGTH
     return RuleBaseline.fit(task.train, max_length=max_length, progress=console.progress)
@@ -204,8 +204,9 @@ def _scorer_of(
     from reshuffle.evaluation import TieBroken  # noqa: PLC0415
 
     by_type = types.on(task.facts)
-    if arguments.scorer == "types" or rules is None:
+    if arguments.scorer == "types":
         return by_type
+    assert rules is not None  # --no-rules is refused with them
     by_rules = rules.on(task.facts)
     return by_rules if arguments.scorer == "rules" else TieBroken(by_rules, by_type)
 

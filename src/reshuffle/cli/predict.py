@@ -64,9 +64,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     reasons = _reasons(arguments)
     model = Reshuffle.load(arguments.model, device=arguments.device)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
-    answers = model.on(graph)
-    if (passed_over := answers.passed_over) is not None:
-        console.message(passed_over)
+    answers = model.on(graph, notes=console.message)
     found = _found(arguments, answers, console)
     if any(row.known for row in found):
         console.message(_OF_KNOWN)

@@ -234,16 +234,13 @@ def _told(score: float | None) -> str:
 def _data(row: Prediction, reasons: int) -> dict[str, Any]:
     data = row.row()
     evidence = {kind: data.pop(kind) for kind in row.evidence}
+    data["evidence"] = evidence
     if not reasons:
-        return {**data, "evidence": evidence}
-    proofs = [] if row.injected is None else row.proofs(reasons)
-    found = {"reasons": [reason.to_dict() for reason in row.reasons(reasons)]}
-    return {
-        **data,
-        "evidence": evidence,
-        **({"proofs": [proof.to_dict() for proof in proofs]} if proofs else {}),
-        **found,
-    }
+        return data
+    if proofs := row.proofs(reasons):
+        data["proofs"] = [proof.to_dict() for proof in proofs]
+    data["reasons"] = [reason.to_dict() for reason in row.reasons(reasons)]
+    return data
 
 
 def _aligned(triples: Sequence[Sequence[str]]) -> list[str]:
