@@ -62,14 +62,18 @@ def test_it_prints_a_table(data: list[str], capsys: pytest.CaptureFixture[str]) 
     assert [line.split("  ")[0] for line in lines[4:]] == named
 
 
-def test_queries_that_are_facts_are_told(
+def test_queries_that_are_facts_are_told_once(
     data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = write(tmp_path / "asked.tsv", LIVES[28:32])
     assert main(["evaluate", "rules", *data[:2], "--queries", asked, "--json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["queries_among_facts"] == 2
-    assert printed.err == "2 of 4 queries are facts of the graph: they are ranked with themselves in it\n"
+    told = "2 of 4 queries are facts of the graph: they are ranked with themselves in it\n"
+    assert printed.err == told
+    assert main(["evaluate", "rules", *data[:2], "--queries", asked]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.endswith(told) and printed.err == ""
 
 
 def test_the_type_baseline_is_not_its_own_neighbour(
@@ -86,8 +90,22 @@ def test_mined_rules_stand_beside_what_is_not_mined(
     beside = answer(["types", *data], capsys)["mined_rules"]
     assert {name: mined[name] for name in ("metrics", "tie_rate", "sides")} == beside
     assert answer(["types", *data, "--no-rules"], capsys)["mined_rules"] is None
-    longer = [answer([one, *data, "--max-length", "1"], capsys) for one in ("types", "rules")]
-    assert longer[0]["mined_rules"]["metrics"] == longer[1]["metrics"]  # type: ignore[index]
+
+
+def test_mined_rules_beside_are_as_long_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    states = [(f"c{n}", "cityIn", f"s{n % 3}") for n in range(7)]
+    citizens = [
+        (f"p{n}", "citizenOf", f"s{n % 7 % 3}") for n in PEOPLE
+    ]  # two steps lead there, and no one step
+    facts = write(tmp_path / "facts.tsv", [*BORN, *states, *citizens[:30]])
+    data = ["--facts", facts, "--queries", write(tmp_path / "queries.tsv", citizens[30:35])]
+
+    def metrics(*options: str) -> list[object]:
+        beside = answer(["types", *data, *options], capsys)["mined_rules"]
+        return [beside["metrics"], answer(["rules", *data, *options], capsys)["metrics"]]  # type: ignore[index]
+
+    (one, same_one), (two, same_two) = metrics("--max-length", "1"), metrics()
+    assert one == same_one != two == same_two
 
 
 def test_known_triples_are_filtered(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,16 +166,6 @@ def test_negatives_of_another_protocol_are_refused(
     assert capsys.readouterr().err == (
         "the negatives were drawn for the protocol 'sampled-50', and the one to evaluate by is 'type-matched'\n"
         '  hint: protocol="sampled-50" (--protocol sampled-50) ranks against them; leave them out to draw others\n'
-    )
-
-
-def test_negatives_that_are_not_there(
-    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = str(tmp_path / "none.parquet")
-    assert main(["evaluate", "types", *data, "--negatives", file]) == 2
-    assert capsys.readouterr().err == (
-        f"{file}: no such file\n  hint: check the path; Negatives.save (--save-negatives) writes one\n"
     )
 
 

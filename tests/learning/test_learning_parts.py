@@ -167,13 +167,6 @@ def test_settings_of_a_model_are_no_settings_file(tmp_path: Path) -> None:
     )
 
 
-def test_the_papers_settings_files_are_read() -> None:
-    files = sorted((Path(__file__).parents[2] / "benchmarks" / "paper").glob("*.toml"))
-    assert len(files) > 60
-    for file in files:
-        read_settings(file)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "wanted"),
     [
