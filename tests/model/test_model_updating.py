@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from predicting_worlds import RELATIONS, random_graph, random_model
 
-from reshuffle.errors import UnknownNameError
+from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import evaluate, with_isolated
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.model.answering import ModelAnswers
@@ -165,6 +165,16 @@ def test_taking_a_fact_back_twice_is_no_error() -> None:
         answers.remove([("x", "r", "e1")])
     with pytest.raises(UnknownNameError, match="unknown entity 'zz0'"):
         answers.predict(relation="r", tail="zz0")
+
+
+@pytest.mark.parametrize("change", ["add", "remove"])
+@pytest.mark.parametrize(("given", "found"), [("new.tsv", "'new.tsv'"), ([("x", "r")], r"\('x', 'r'\)")])
+def test_what_are_no_triples_is_refused(change: str, given: Any, found: str) -> None:
+    answers = answers_of(1, "bits")
+    before = answers.graph
+    with pytest.raises(InputError, match=f"found {found}, expected"):
+        getattr(answers, change)(given)
+    assert answers.graph is before
 
 
 def test_unknown_names_are_refused_before_anything_is_taken_back() -> None:

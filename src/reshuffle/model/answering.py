@@ -20,7 +20,7 @@ from reshuffle.progress import SILENT
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -195,27 +195,26 @@ class ModelAnswers:
 
     # --- updates (details in `updating`) -----------------------------------------------------------------------
 
-    def add(self, triples: Iterable[tuple[str, str, str]], *, notes: Notes = _unheard) -> None:
+    def add(self, triples: Triples, *, notes: Notes = _unheard) -> None:
         """New facts, new entities included; of the states only what changes is computed again.
 
         Facts of relations that the model does not know are passed over, and `notes` hears of them.
         """
-        new = KnowledgeGraph(triples)
+        new = as_graph(triples)
         self._placed = self._placed.moved(self.graph | new)
         if (told := questions.unlearned_facts(new, self.relations)) is not None:
             notes(told)
 
-    def remove(self, triples: Iterable[tuple[str, str, str]], *, notes: Notes = _unheard) -> None:
+    def remove(self, triples: Triples, *, notes: Notes = _unheard) -> None:
         """Take facts back, and with its last fact whoever came by `add`; given entities stay.
 
         Triples that are no facts, or not any more, are passed over, as the answers of rules do, and `notes` hears of
         them; a name that was never known is refused before anything is taken back.
         """
-        given = [Triple(*triple) for triple in triples]
-        for head, relation, tail in given:
-            self.graph.entities.ids(name for name in (head, tail) if name not in self._gone)
-            self.graph.relations.id(relation)
-        before, taken = self.graph, KnowledgeGraph(given)
+        before, taken = self.graph, as_graph(triples)
+        for head, relation, tail in taken:
+            before.entities.ids(name for name in (head, tail) if name not in self._gone)
+            before.relations.id(relation)
         self._placed = self._placed.moved(before - taken)
         if self.graph.num_entities < before.num_entities:
             left = self.graph.entities.positions_of(before.entities) < 0
