@@ -22,7 +22,8 @@ from tests.datasets import benchmark
 
 from reshuffle import __version__
 from reshuffle.errors import InputError
-from reshuffle.learning.experiments import VARIANTS, Bench, Cell, report_rows, run_cell
+from reshuffle.learning.experiments import VARIANTS, Bench, Cell, run_cell
+from reshuffle.learning.results import report_rows
 from reshuffle.learning.settings import Settings, read_settings, read_toml
 from reshuffle.rules.benchmarks import inductive_names
 

@@ -91,6 +91,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _paper(arguments: argparse.Namespace, console: Console) -> int:
+    # First of all, since torch takes its time, too.
     end = None if arguments.minutes is None else monotonic() + 60 * arguments.minutes
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
 
@@ -158,17 +159,8 @@ def _here(
 def _in_process(
     cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
 ) -> tuple[str, int]:
-    command = [
-        sys.executable,
-        "-m",
-        "reshuffle",
-        "bench",
-        "paper",
-        "--dataset",
-        cell.dataset,
-        "--seeds",
-        str(cell.seed),
-    ]
+    command = [sys.executable, "-m", "reshuffle", "bench", "paper"]
+    command += ["--dataset", cell.dataset, "--seeds", str(cell.seed)]
     command += ["--recipe", cell.recipe, "--variant", cell.variant, "--device", arguments.device]
     command += ["--settings", str(arguments.settings), "--results", str(arguments.results)]
     if seconds is not None:
@@ -195,7 +187,8 @@ def _headline(result: dict[str, Any]) -> str:
 
 def _report(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.cli.console import table  # noqa: PLC0415
-    from reshuffle.learning.experiments import Bench, report_rows  # noqa: PLC0415
+    from reshuffle.learning.experiments import Bench  # noqa: PLC0415
+    from reshuffle.learning.results import report_rows  # noqa: PLC0415
 
     if not arguments.results.is_dir():
         raise InputError(

@@ -12,7 +12,7 @@ import platform
 import time
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ from reshuffle.kg.files import written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.hardware import processor_name
+from reshuffle.learning.results import check_same_settings, read_result
 from reshuffle.learning.running import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.settings import Settings, read_settings
 from reshuffle.learning.training import Trainer, TrainingData
@@ -114,7 +115,7 @@ class Bench:
     def stored(self) -> list[dict[str, Any]]:
         """All finished cells, by name."""
         # A hidden file is a result that is being written.
-        return [_read_result(path) for path in sorted(self.results.glob("*.json")) if path.name[0] != "."]
+        return [read_result(path) for path in sorted(self.results.glob("*.json")) if path.name[0] != "."]
 
 
 def run_cell(
@@ -135,8 +136,8 @@ def run_cell(
     deadline = None if seconds is None else time.perf_counter() + seconds
     target = bench.result_path(cell)
     if target.exists():
-        found = _read_result(target)
-        _check_settings(found, bench.settings_of(cell), Place(str(target)))
+        found = read_result(target)
+        check_same_settings(found, bench.settings_of(cell), Place(str(target)))
         return found
     data = load_benchmark(cell.dataset)
     if not isinstance(data, InductiveBenchmark):
@@ -163,56 +164,6 @@ def run_cell(
         aside.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     rest.unlink(missing_ok=True)
     return result
-
-
-_NO_RESULT = "move it elsewhere, or remove it and run its cell again with `reshuffle bench paper`"
-
-
-def _read_result(path: Path) -> dict[str, Any]:
-    """A finished cell, with everything that is reported of it."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(
-            f"not JSON, or cut short: {error}", place=Place(str(path)), hint=_NO_RESULT
-        ) from error
-    if not _is_result(found):
-        raise InputError("not the result of a cell", place=Place(str(path)), hint=_NO_RESULT)
-    return cast("dict[str, Any]", found)
-
-
-def _is_result(found: Any) -> bool:
-    """Whether it can be reported and compared."""
-    try:
-        rows = report_rows([found])
-        metrics = [row[name].keys() for row in rows for name in ("metrics", "type_baseline")]
-        has_settings = isinstance(found["settings"], dict)
-    except (LookupError, TypeError, AttributeError):
-        return False
-    return bool(rows) and has_settings and all(map({"hits@10", "mrr"}.issubset, metrics))
-
-
-def _check_settings(found: dict[str, Any], settings: Settings, place: Place) -> None:
-    """A number of other settings must not pass for this cell's."""
-    # A setting that came later had its default before.
-    before, now = {**_as_stored(Settings()), **found["settings"]}, _as_stored(settings)
-    other = [
-        f"{name} = {value!r} (now {repr(now[name]) if name in now else 'gone'})"
-        for name, value in before.items()
-        if name not in now or value != now[name]
-    ]
-    if other:
-        raise InputError(
-            f"this cell was finished with other settings: {', '.join(other)}",
-            place=place,
-            hint="name another folder with --results, or remove this file to run the cell again",
-        )
-
-
-def _as_stored(settings: Settings) -> dict[str, Any]:
-    """Lists for tuples, as JSON has it."""
-    stored: dict[str, Any] = json.loads(json.dumps(settings.to_dict()))
-    return stored
 
 
 def _trainer(data: InductiveBenchmark, settings: Settings, device: torch.device) -> Trainer:
@@ -291,23 +242,3 @@ def _described(cell: Cell, settings: Settings, trainer: Trainer, device: torch.d
             else None,
         },
     }
-
-
-def report_rows(stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row per stored cell and protocol, as `bench report --json` prints them."""
-    return [
-        {
-            "dataset": cell["dataset"],
-            "recipe": cell["recipe"],
-            "variant": cell["variant"],
-            "seed": cell["seed"],
-            "protocol": result["protocol"],
-            "metrics": result["metrics"],
-            "tie_rate": result["tie_rate"],
-            "type_baseline": result["type_baseline"] and result["type_baseline"]["metrics"],
-            "seconds": cell["training"]["seconds"],
-            "hardware": cell["hardware"],
-        }
-        for cell in stored
-        for result in cell["results"]
-    ]
