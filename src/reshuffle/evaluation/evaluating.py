@@ -83,9 +83,16 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     beside = _type_baseline(asked.scorer, baseline)
     compared = None if beside is None else ranked("type baseline", beside.on(asked.scorer.graph))
     mined = None if rules is None else ranked("mined rules", rules.on(asked.scorer.graph))
-    drawn_by = _seed_of(candidates, seed)
-    seconds, among = time.perf_counter() - started, _among_facts(asked.queries, asked.scorer.graph)
-    return Report(result, compared, drawn_by, seconds, candidates, asked.skipped, among, mined)
+    return Report(
+        result,
+        compared,
+        seed=_seed_of(candidates, seed),
+        seconds=time.perf_counter() - started,
+        negatives=candidates,
+        skipped=asked.skipped,
+        queries_among_facts=_among_facts(asked.queries, asked.scorer.graph),
+        rules=mined,
+    )
 
 
 def _among_facts(queries: Queries, graph: KnowledgeGraph) -> int:
