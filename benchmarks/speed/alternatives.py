@@ -84,7 +84,10 @@ def timed(dataset: str, contender: str, device: str) -> dict[str, Any]:
 
 def outside_of_kernels(dataset: str, device: str) -> float:
     """The share of our step's time that is not spent in kernels of our own."""
+    from reshuffle.learning.memory import keep_freed_memory
+
     trainer, batches = trainer_and_batches(dataset, device)
+    keep_freed_memory()
     trainer._plain_step(batches[0])  # compiles
     share = _outside_on_gpu if device == "cuda" else _outside_on_cpu
     return round(share(trainer._plain_step(batch) for batch in batches[1:4]), 3)

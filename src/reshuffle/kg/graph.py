@@ -13,14 +13,17 @@ from reshuffle.errors import InputError
 from reshuffle.kg import algebra
 from reshuffle.kg.sorting import grouped_by_row, sorted_distinct
 from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.progress import UNHEARD
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from os import PathLike
 
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from reshuffle.progress import Notes
 
 COLUMNS = ("head", "relation", "tail")
 
@@ -212,9 +215,7 @@ class KnowledgeGraph(AbstractSet[Triple]):
     # --- files and tables (details in `reading`, `writing`, `tables`) --------------------------------
 
     @classmethod
-    def read(
-        cls, path: str | PathLike[str], *, notes: Callable[[str], None] = lambda _note: None
-    ) -> KnowledgeGraph:
+    def read(cls, path: str | PathLike[str], *, notes: Notes = UNHEARD) -> KnowledgeGraph:
         """The graph in a file: TSV, CSV, N-Triples, Turtle or Parquet, by its ending; `-` is stdin.
 
         `notes` hears of duplicates, of what was left out, and of a first line that looks like a header.

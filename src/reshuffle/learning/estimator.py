@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from reshuffle.learning.training import Epoch, History
     from reshuffle.model.initial import Kind
     from reshuffle.progress import Notes, Progress
-    from reshuffle.rules import RuleBase
+    from reshuffle.rules.given import Rules
 
 _TYPES = "types.confidences"
 _CALIBRATION = "calibration"
@@ -115,7 +115,7 @@ class Reshuffle:
         facts: Triples | GraphSplit,
         *,
         valid: Triples | None = None,
-        inject: RuleBase | None = None,
+        inject: Rules | None = None,
         inject_mode: InjectMode = "frozen",
         inject_slots: int | None = None,
         directory: str | Path | None = None,

@@ -16,6 +16,7 @@ import torch
 from reshuffle.errors import BudgetError, ReshuffleError, did_you_mean
 from reshuffle.model.hardening import all_names
 from reshuffle.model.injected import InjectedBlock
+from reshuffle.progress import UNHEARD
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase
 from reshuffle.rules.base import base_relation
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.learning.settings import Settings
     from reshuffle.model.reshuffle import Architecture
+    from reshuffle.progress import Notes
     from reshuffle.rules import Rule
+    from reshuffle.rules.given import Rules
 
 InjectMode = Literal["frozen", "refine"]
 MODES = get_args(InjectMode)
@@ -198,12 +201,12 @@ class Injection:
 
 
 def injection_of(
-    rules: RuleBase | None,
+    rules: Rules | None,
     settings: Settings,
     *,
     mode: InjectMode = "frozen",
     slots: int | None = None,
-    notes: Callable[[str], None] = lambda _text: None,
+    notes: Notes = UNHEARD,
 ) -> tuple[Injection | None, Settings]:
     """The rules that a model with such settings can be given, and the settings, changed where the rules ask for it."""
     if rules is None:

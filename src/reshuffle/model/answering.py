@@ -16,11 +16,11 @@ from reshuffle.model.exporting import export_head_states, export_states
 from reshuffle.model.judgement import Judgement
 from reshuffle.model.missing import missing_links
 from reshuffle.model.placed import PlacedModel, array_of
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -35,14 +35,8 @@ if TYPE_CHECKING:
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.model.supporting import Supports
     from reshuffle.model.walking import Walks
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.proofs import Proof
-
-    Notes = Callable[[str], None]
-
-
-def _unheard(_note: str) -> None:
-    pass
 
 
 class ModelAnswers:
@@ -67,7 +61,7 @@ class ModelAnswers:
         initial: Kind | None = None,
         heads_through_inverse: bool = True,
         calibration: Calibration | None = None,
-        notes: Notes = _unheard,
+        notes: Notes = UNHEARD,
     ) -> None:
         self._model, self._seed, self._types = model, seed, training_types
         self.relations, self.calibration = tuple(relations), calibration
@@ -98,7 +92,7 @@ class ModelAnswers:
         """Names and counts the facts of relations that the model does not know; None where there are none."""
         return questions.unlearned_facts(self.graph, self.relations)
 
-    def on(self, graph: Triples, *, notes: Notes = _unheard) -> ModelAnswers:
+    def on(self, graph: Triples, *, notes: Notes = UNHEARD) -> ModelAnswers:
         """The same model on another graph; `notes` hears of facts that are passed over."""
         return ModelAnswers(
             self._model,
@@ -195,7 +189,7 @@ class ModelAnswers:
 
     # --- updates (details in `updating`) -----------------------------------------------------------------------
 
-    def add(self, triples: Triples, *, notes: Notes = _unheard) -> None:
+    def add(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
         """New facts, new entities included; of the states only what changes is computed again.
 
         Facts of relations that the model does not know are passed over, and `notes` hears of them.
@@ -205,7 +199,7 @@ class ModelAnswers:
         if (told := questions.unlearned_facts(new, self.relations)) is not None:
             notes(told)
 
-    def remove(self, triples: Triples, *, notes: Notes = _unheard) -> None:
+    def remove(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
         """Take facts back, and with its last fact whoever came by `add`; given entities stay.
 
         Triples that are no facts, or not any more, are passed over, as the answers of rules do, and `notes` hears of
