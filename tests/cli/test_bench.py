@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from threading import Barrier
-from typing import TYPE_CHECKING
 
 import pytest
 
 from reshuffle.cli.main import main
 from reshuffle.kg.files import written_whole
 from reshuffle.learning import experiments
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TINY = "num_slots = 3\nnum_channels = 3\nnum_layers = 1\nnum_negatives = 2\nmax_epochs = 2\nlook_every = 1\n"
 
@@ -55,6 +52,20 @@ def test_several_cells_at_a_time(folders: list[str], capsys: pytest.CaptureFixtu
     command = ["bench", "paper", "--dataset", "families", "--seeds", "1,2", "--jobs", "2", "--device", "cpu"]
     assert main([*command, *folders]) == 0
     assert {row["seed"] for row in report(folders, capsys)} == {1, 2}
+
+
+def test_a_finished_cell_of_other_settings_is_refused_before_anything_runs(
+    folders: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["bench", "paper", "--dataset", "families", "--device", "cpu", *folders]
+    assert main([*command, "--seeds", "2"]) == 0
+    settings = Path(folders[1]) / "families.default.toml"
+    settings.write_text(TINY.replace("max_epochs = 2", "max_epochs = 3"))
+    for jobs in ("1", "2"):
+        capsys.readouterr()
+        assert main([*command, "--seeds", "1,2,3", "--jobs", jobs]) == 2
+        assert "finished with other settings: max_epochs = 2 (now 3)" in capsys.readouterr().err
+        assert [path.name for path in Path(folders[3]).glob("*.json")] == ["families.paper.default.2.json"]
 
 
 def told(seed: int, state: str) -> dict[str, object]:

@@ -164,6 +164,11 @@ def test_names_must_be_text():
         KnowledgeGraph([("a", "\ud800", "b")])
 
 
+def test_a_list_is_no_name():
+    with pytest.raises(InputError, match="found a name that is no text: unhashable type: 'list'"):
+        KnowledgeGraph([("a", "r", ["b"])])
+
+
 @pytest.mark.parametrize("odd", [None, float("nan"), pd.NA])
 def test_a_missing_name_is_no_name(odd):
     with pytest.raises(InputError) as caught:

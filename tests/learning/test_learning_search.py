@@ -217,7 +217,14 @@ def test_a_journal_that_was_cut_short_is_taken_up(lost: int, kept: int, tmp_path
 
 @pytest.mark.parametrize(
     ("line", "damage"),
-    [(2, b'{"op_code":'), (1, b"\xff\xfe"), (-1, b"[]"), (-1, b"\0\0"), (2, b'{"op_code":4,"study_id":7}')],
+    [
+        (2, b'{"op_code":'),
+        (1, b"\xff\xfe"),
+        (-1, b"[]"),
+        (-1, b"\0\0"),
+        (2, b'{"op_code":4,"study_id":7}'),
+        (2, b'{"op_code":99,"worker_id":"a"}'),
+    ],
 )
 def test_a_damaged_journal_is_one_clear_error_and_trainings_are_kept(
     line: int, damage: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

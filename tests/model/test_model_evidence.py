@@ -324,6 +324,13 @@ def test_a_fact_scores_0_to_the_last_bit_however_many_are_asked_at_once(slots: i
             assert (scores[np.arange(len(scores)), others[some]] == 0).all()
 
 
+def test_training_makes_no_product_of_every_query_with_every_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number would grow with the square of the batch."""
+    monkeypatch.setattr("reshuffle.model.reaching.products", lambda *_, **__: pytest.fail("made"))
+    facts = KnowledgeGraph([("a", "r", "b"), ("b", "r", "c")])
+    Reshuffle(num_slots=3, epoch_steps=1, max_epochs=1, device="cpu").fit(facts, valid=[])
+
+
 def test_slot_weights_stay_positive_whatever_is_learned() -> None:
     model = model_of(0, slot_weights=True)
     model.slot_logits.data.fill_(-1e4)

@@ -105,7 +105,8 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
         for seed in arguments.seeds
     ]
     # The first goes on by an epoch even when the time is up, so that running again and again comes to an end.
-    first = next((cell for cell in cells if not bench.result_path(cell).exists()), None)
+    # All that is stored is looked at now, since one that is refused later would end what has begun.
+    first = next(iter([cell for cell in cells if bench.finished(cell) is None]), None)
 
     def ran(cell: Cell) -> tuple[str, int]:
         seconds = None if end is None else max(0.0, end - monotonic())

@@ -72,12 +72,12 @@ def unseen_facts(scorer: Scorer) -> str | None:
 
 def passed_over(graph: KnowledgeGraph, learned: Container[str]) -> str | None:
     """Names and counts the facts of other relations than the learned ones, or None where there are none."""
-    unseen = np.array([name not in learned for name in graph.relations], dtype=np.bool_)
-    strange = unseen[graph.relation_ids]
-    if not strange.any():
+    of_each = np.bincount(graph.relation_ids, minlength=len(graph.relations)).tolist()
+    counted_facts = zip(graph.relations, of_each, strict=True)
+    counts = Counter({name: facts for name, facts in counted_facts if facts and name not in learned})
+    if not counts:
         return None
-    counts = Counter(graph.relations[graph.relation_ids[strange]])
-    count = int(strange.sum())
+    count = counts.total()
     told = f"{_part(count, len(graph), 'fact')} {'is' if count == 1 else 'are'} passed over"
     return f"{told}, of relations never seen in training: {_listed(counts)}"
 

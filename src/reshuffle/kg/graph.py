@@ -85,18 +85,19 @@ class KnowledgeGraph(AbstractSet[Triple]):
     def __init__(self, triples: Iterable[tuple[str, str, str]] = ()) -> None:
         entities: dict[str, int] = {}
         relations: dict[str, int] = {}
-        flat = np.fromiter(
-            (
-                number
-                for head, relation, tail in map(checked_triple, triples)
-                for number in (
-                    entities.setdefault(head, len(entities)),
-                    relations.setdefault(relation, len(relations)),
-                    entities.setdefault(tail, len(entities)),
-                )
-            ),
-            dtype=np.int32,
+        numbers = (
+            number
+            for head, relation, tail in map(checked_triple, triples)
+            for number in (
+                entities.setdefault(head, len(entities)),
+                relations.setdefault(relation, len(relations)),
+                entities.setdefault(tail, len(entities)),
+            )
         )
+        try:
+            flat = np.fromiter(numbers, dtype=np.int32)
+        except TypeError as error:  # such as a list in place of a name
+            raise InputError(f"found a name that is no text: {error}", hint="give names as str") from error
         self._set_up(
             Vocabulary(entities, kind="entity"),
             Vocabulary(relations, kind="relation"),

@@ -112,6 +112,15 @@ class Bench:
         """Where the unfinished cell rests; not kept in the repository."""
         return self.results / "unfinished" / f"{cell.name}.safetensors"
 
+    def finished(self, cell: Cell) -> dict[str, Any] | None:
+        """What is stored of a cell, if it is; refused where it was run with other settings."""
+        target = self.result_path(cell)
+        if not target.exists():
+            return None
+        found = read_result(target)
+        check_same_settings(found, self.settings_of(cell), Place(str(target)))
+        return found
+
     def stored(self) -> list[dict[str, Any]]:
         """All finished cells, by name."""
         # A hidden file is a result that is being written.
@@ -134,11 +143,8 @@ def run_cell(
     `seconds_between`: checkpoints, that is how much a kill may lose. `models`: a folder to keep the trained models in.
     """
     deadline = None if seconds is None else time.perf_counter() + seconds
-    target = bench.result_path(cell)
-    if target.exists():
-        found = read_result(target)
-        check_same_settings(found, bench.settings_of(cell), Place(str(target)))
-        return found
+    if (finished := bench.finished(cell)) is not None:
+        return finished
     data = load_benchmark(cell.dataset)
     if not isinstance(data, InductiveBenchmark):
         raise InputError(
@@ -159,6 +165,7 @@ def run_cell(
         result["hardened"] = _evaluated(hardened(trainer.model, paths=True), data, settings)
     if models is not None:
         Reshuffle.trained(trainer, data.train.facts, settings).save(models / cell.name)
+    target = bench.result_path(cell)
     target.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(target) as aside:
         aside.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

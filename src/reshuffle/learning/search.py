@@ -221,7 +221,12 @@ def _opened(journal: Path) -> Any:
         return optuna.create_study(
             study_name="reshuffle", storage=storage, direction="maximize", load_if_exists=True
         )
-    except (KeyError, TypeError, ValueError) as error:  # JSON, but nothing that optuna wrote
+    except (
+        AssertionError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:  # JSON, but nothing that optuna wrote
         raise _damaged(Place(str(journal)), "this is no journal of a search") from error
 
 

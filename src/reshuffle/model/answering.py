@@ -69,7 +69,7 @@ class ModelAnswers:
         self._through_inverse = heads_through_inverse
         self._placed = PlacedModel(model, self.relations, graph, initial=self._initial, seed=seed)
         self._gone: set[str] = set()
-        if (told := self.passed_over) is not None:
+        if notes is not UNHEARD and (told := self.passed_over) is not None:
             notes(told)
 
     def __repr__(self) -> str:
@@ -210,9 +210,7 @@ class ModelAnswers:
             before.entities.ids(name for name in (head, tail) if name not in self._gone)
             before.relations.id(relation)
         self._placed = self._placed.moved(before - taken)
-        if self.graph.num_entities < before.num_entities:
-            left = self.graph.entities.positions_of(before.entities) < 0
-            self._gone.update(before.entities[np.flatnonzero(left)])
+        self._gone.update(self._placed.gone)
         if (told := questions.no_facts(taken, before)) is not None:
             notes(told)
 

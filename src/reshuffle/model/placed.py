@@ -58,6 +58,8 @@ class PlacedModel:
         self.model, self.graph, self.initial = model, _naming(graph, relations), initial
         self._relations, self._seed = relations, seed
         self._num_given = graph.num_entities
+        self.gone: Sequence[str] = ()
+        """Who came by an update and went with the last one."""
         self._layers: LayeredStates | None = None
         self._keeps_layers = False
 
@@ -147,10 +149,13 @@ class PlacedModel:
         before the first change stays. The first change computes all states again and keeps every layer of them; from
         then on only what changes is computed. What is kept is handed over: this placement is not to be used any more.
         """
+        everyone = graph.entities
         graph, kept = _without_gone(graph, self._num_given)
         placed = PlacedModel(self.model, self._relations, graph, initial=self.initial, seed=self._seed)
         placed.__dict__["matrices"] = self.matrices
         placed._num_given = self._num_given
+        if len(kept) < len(everyone):
+            placed.gone = everyone[np.setdiff1d(np.arange(len(everyone)), kept)]
         placed._keeps_layers = self._keeps_layers or "states" in self.__dict__
         if self._layers is not None:
             kept = kept[kept < self.graph.num_entities]

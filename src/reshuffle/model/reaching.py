@@ -104,10 +104,14 @@ class HeadChannels:
         """B_r Z_h in the query's own channel.
 
         Made as messages are made, by the same kernel with all channels side by side: then the tail of a fact has got
-        exactly these numbers as a message, to the last bit, and its score is 0.
+        exactly these numbers as a message, to the last bit, and its score is 0. Training does not need the last bit,
+        and may have more queries than there are entities, each with a channel of its own.
         """
-        every = products(matrices, states, relations=relations, rows=heads)
         queries = torch.arange(len(heads), device=heads.device)
+        if torch.is_grad_enabled():
+            own = states[heads, :, queries if channels is None else channels]
+            return torch.bmm(matrices.index_select(0, relations), own[..., None])[..., 0]
+        every = products(matrices, states, relations=relations, rows=heads)
         return every[queries, :, queries if channels is None else channels]
 
     def _constraint_scores(self, bodies: Tensor, states: Tensor, relations: Tensor) -> Tensor:  # query entity
