@@ -252,3 +252,14 @@ def test_options_that_would_do_nothing(
         main(["evaluate", *(option.format(model=tmp_path / "model") for option in options), *data])
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_saved_negatives_know_entities_that_were_isolated(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = write(tmp_path / "strangers.tsv", [*LIVES[30:35], ("stranger", "livesIn", "c1")])
+    command = ["rules", *data[:2], "--queries", queries, "--unknown", "isolate"]
+    saved = str(tmp_path / "n.parquet")
+    drawn = answer([*command, "--seed", "3", "--save-negatives", saved], capsys)
+    read = answer([*command, "--negatives", saved], capsys)
+    assert {**drawn, "seconds": 0} == {**read, "seconds": 0}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
-    from reshuffle.evaluation import Negatives, RuleBaseline, Scorer, TypeBaseline
+    from reshuffle.evaluation import RuleBaseline, Scorer, TypeBaseline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.benchmarks import GraphSplit
 
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         seed=arguments.seed,
         baseline=False if arguments.scorer == "types" else types,
         rules=None if arguments.scorer == "rules" else rules,
-        negatives=_negatives_of(arguments, scorer),
+        negatives=arguments.negatives,
         unknown=arguments.unknown,
         progress=console.progress,
     )
@@ -216,9 +216,3 @@ def _model_of(arguments: argparse.Namespace, task: Task) -> tuple[Scorer, TypeBa
 
     answers = Reshuffle.load(arguments.scorer, device=arguments.device).on(task.facts)
     return answers, answers.type_baseline
-
-
-def _negatives_of(arguments: argparse.Namespace, scorer: Scorer) -> Negatives | None:
-    from reshuffle.evaluation import Negatives  # noqa: PLC0415
-
-    return Negatives.read(arguments.negatives, scorer.graph) if arguments.negatives else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.evaluation.negatives import Origin, draw_negatives
+from reshuffle.evaluation.negatives import Negatives, Origin, draw_negatives
 from reshuffle.evaluation.protocols import protocol_of
 from reshuffle.evaluation.queries import known_answers, same_ids
 from reshuffle.evaluation.ranking import full_ranks, sampled_ranks
@@ -23,8 +23,9 @@ from reshuffle.kg.given import as_graph
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from reshuffle.evaluation.baselines.rules import RuleBaseline
-    from reshuffle.evaluation.negatives import Negatives
     from reshuffle.evaluation.protocols import RankingProtocol
     from reshuffle.evaluation.queries import Known, KnownAnswers, Queries
     from reshuffle.evaluation.ranks import Ranks
@@ -45,7 +46,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     seed: int = 0,
     baseline: bool | TypeBaseline = True,
     rules: RuleBaseline | None = None,
-    negatives: Negatives | None = None,
+    negatives: Negatives | str | PathLike[str] | None = None,
     unknown: UnknownPolicy = "refuse",
     progress: Progress = SILENT,
 ) -> Report:
@@ -55,7 +56,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     split (`bench.test`), of which the protocol takes its parts; by default the scorer's facts and the queries.
     `baseline`: the type baseline fitted on the training facts. True takes the one that the scorer brings
     (`type_baseline`), or fits one on the scorer's own facts. `rules`: mined rules to stand beside it, too, such as
-    `RuleBaseline.fit(bench.train.facts)`. `negatives`: candidates drawn before for the same
+    `RuleBaseline.fit(bench.train.facts)`. `negatives`: candidates, or a file of them, drawn before for the same
     protocol, in place of drawing them by `seed`; the report has the seed that they were drawn by. `unknown`:
     "refuse" queries about names that the scorer does not know, "skip" them, or "isolate": treat missing
     entities as entities without facts. Queries that are facts of the scorer's graph are ranked with themselves in
@@ -124,7 +125,7 @@ def _candidates(
     protocol: RankingProtocol,
     *,
     seed: int,
-    given: Negatives | None,
+    given: Negatives | str | PathLike[str] | None,
 ) -> Negatives | None:
     if protocol.sampling is None:
         if given is not None:
@@ -136,6 +137,8 @@ def _candidates(
     if given is None:
         drawn = draw_negatives(scorer.graph, queries, known, protocol.sampling, seed=seed)
         return replace(drawn, origin=Origin(protocol.name, seed))
+    if not isinstance(given, Negatives):  # read only now, since entities may have been added to the graph
+        given = Negatives.read(given, scorer.graph)
     if given.origin is not None and given.origin.protocol != protocol.name:
         raise _other_protocol(given.origin.protocol, protocol.name)
     if not same_ids(given.graph, scorer.graph, relations=np.unique(given.queries.relations)):
