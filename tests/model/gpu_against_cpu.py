@@ -80,6 +80,14 @@ def main() -> None:
     cpu.products_back(*given, to_states=ours)
     gpu.products_back(*map(moved, given), to_states=theirs)
     torch.testing.assert_close(ours, theirs.cpu(), rtol=ROUGH, atol=1e-5)
+    pairs = torch.tensor([0, 1, 1, 6])  # sorted
+    made, asked = cpu.products(matrices, relations, cubes, pairs).flatten(1), torch.randint(4, (4, 9))
+    given = (bodies, made, asked, torch.rand(4, 9).round(), matrices, relations, cubes, pairs)
+    ours, theirs = torch.zeros(7, 5, 60), torch.zeros(7, 5, 60, device=DEVICE)
+    one = cpu.product_pulls(*given, to_states=ours)
+    other = gpu.product_pulls(*map(moved, given), to_states=theirs)
+    for mine, its in zip((*one, ours), (*other, theirs), strict=True):
+        torch.testing.assert_close(mine, its.cpu(), rtol=ROUGH, atol=1e-4)
     for slots in (1, 100):  # the smallest tile, and more slots than a tile has
         wide = (torch.rand(3, slots, slots) / slots, relations, torch.rand(7, slots, 9), rows)
         compare("products", *wide)

@@ -6,6 +6,7 @@ import naive_model
 import pytest
 import torch
 
+from reshuffle.model.kernels import cpu
 from reshuffle.model.scoring import all_tail_scores, head_scores, pair_scores, tail_scores
 
 ENTITIES, SLOTS, CHANNELS, QUERIES, WIDTH = 8, 5, 7, 4, 6
@@ -108,3 +109,21 @@ def test_infinite_states_make_no_score_look_captured() -> None:
     states = torch.full((2, 3, 4), torch.inf)
     assert tail_scores(states[:1], states, torch.tensor([[0, 1]])).isnan().all()
     assert all_tail_scores(states[:1], states).isnan().all()
+
+
+@pytest.mark.parametrize(("queries", "width", "pairs"), [(5, 7, 30), (3, 40, 6), (1, 1, 1), (4, 3, 0)])
+def test_pulls_on_products_go_on_to_matrices_and_heads(queries: int, width: int, pairs: int) -> None:
+    torch.manual_seed(pairs)
+    matrices, heads, bodies = torch.rand(3, 5, 5), torch.rand(6, 5, 4), torch.rand(queries, 20)
+    relations, rows = torch.randint(3, (pairs,)), torch.randint(6, (pairs,)).sort().values
+    states = cpu.products(matrices, relations, heads, rows).flatten(1)
+    width = width if pairs else 0
+    candidates, weights = torch.randint(max(1, pairs), (queries, width)), torch.rand(queries, width).round()
+    wanted, found = torch.ones(6, 5, 4), torch.ones(6, 5, 4)
+    of_bodies, pulled = cpu.pulls(bodies, states, candidates, weights)
+    of_matrices = cpu.products_back(pulled.view(-1, 5, 4), matrices, relations, heads, rows, to_states=wanted)
+    ours = cpu.product_pulls(
+        bodies, states, candidates, weights, matrices, relations, heads, rows, to_states=found
+    )
+    for one, other in zip((*ours, found), (of_bodies, of_matrices, wanted), strict=True):
+        torch.testing.assert_close(one, other)

@@ -97,12 +97,18 @@ class _HeadScores(torch.autograd.Function):
         to_targets = torch.empty_like(turned)
         for chunk, kept in zip(ctx.chunks, ctx.bodies, strict=True):
             bodies = chunk.bodies(negated, states) if kept is None else kept
-            to_targets[chunk.queries], pulled = kernels.pulls(
-                turned[chunk.queries], bodies.flatten(1), chunk.places, weights[chunk.queries]
+            to_targets[chunk.queries], found = kernels.product_pulls(
+                turned[chunk.queries],
+                bodies.flatten(1),
+                chunk.places,
+                weights[chunk.queries],
+                negated,
+                chunk.relations,
+                states,
+                chunk.rows,
+                to_states=to_states,
             )
-            to_matrices -= kernels.products_back(
-                pulled.view_as(bodies), negated, chunk.relations, states, chunk.rows, to_states=to_states
-            )
+            to_matrices -= found
         return to_matrices, None, to_states, None, to_targets.view(-1, *states.shape[1:])
 
 
@@ -137,7 +143,7 @@ class _Chunk:
 
     queries: Tensor
     relations: Tensor  # distinct pair
-    rows: Tensor  # distinct pair
+    rows: Tensor  # distinct pair, sorted
     places: Tensor  # query candidate
 
     def bodies(self, matrices: Tensor, states: Tensor) -> Tensor:  # distinct pair, slot, channel
@@ -148,11 +154,11 @@ class _Chunk:
 def _chunks(relations: Tensor, candidates: Tensor, states: Tensor) -> list[_Chunk]:
     """Queries of one relation together, few enough at a time that their bodies nearly fit the cache of a CPU."""
     per_query = max(1, candidates.shape[1] * states[0].numel())
-    chunks = []
+    count, chunks = int(relations.max()) + 1 if len(relations) else 1, []
     for queries in torch.argsort(relations, stable=True).split(max(1, _NUMBERS // per_query)):
-        keys = relations[queries, None] * len(states) + candidates[queries]
+        keys = candidates[queries] * count + relations[queries, None]
         pairs, places = torch.unique(keys, return_inverse=True)
-        chunks.append(_Chunk(queries, pairs // len(states), pairs % len(states), places))
+        chunks.append(_Chunk(queries, pairs % count, pairs // count, places))
     return chunks
 
 

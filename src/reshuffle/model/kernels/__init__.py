@@ -15,6 +15,7 @@ The others see row-major tensors [row, column], column = slot x channel:
   messages' products;
 - `norms(bodies, states, candidates)`: ||ReLU(x_q - z_c)||_2 for given candidates of each query;
 - `pulls(bodies, states, candidates, weights)`: its backward pass;
+- `product_pulls(...)`: that and `products_back`, where the states are products;
 - `all_norms(bodies, states)`: the same against all rows.
 
 The GPU compares corrupted heads in a way of its own (`gpu_heads.py`).

@@ -129,6 +129,36 @@ def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -
     return of_bodies, of_states
 
 
+def product_pulls(
+    bodies: Tensor,
+    states: Tensor,
+    candidates: Tensor,
+    weights: Tensor,
+    matrices: Tensor,
+    relations: Tensor,
+    heads: Tensor,
+    rows: Tensor,
+    *,
+    to_states: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """`pulls` on products `states` = B_r Z_e, and at once `products_back` of what these get, which is never stored.
+
+    What bodies and matrices get is returned; what the heads Z_e get is added to `to_states`. `rows` must be sorted.
+    """
+    if not len(rows):
+        return torch.zeros_like(bodies), torch.zeros_like(matrices)
+    of_bodies, partial = torch.zeros(_BLOCKS, *bodies.shape), torch.zeros(_BLOCKS, *matrices.shape)
+    order, starts = _grouped(candidates.flatten(), len(states))
+    # Blocks end where a row does: two that add to one would collide.
+    shares = torch.arange(_BLOCKS) * len(rows) // _BLOCKS
+    ends = torch.cat([torch.searchsorted(rows, rows[shares]), torch.tensor([len(rows)])])
+    transposed = matrices.transpose(1, 2).contiguous()
+    arrays = (bodies, states, weights, order, starts, transposed, relations, heads, rows, ends)
+    with threads_for(2 * states.numel() * matrices.shape[1]):
+        _product_pulls(*(array.numpy() for array in (*arrays, of_bodies, partial, to_states)))
+    return of_bodies.sum(0), partial.sum(0)
+
+
 def _grouped(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The places of each row number, one row after the other, and where each row starts."""
     ordered, order = torch.sort(rows, stable=True)
@@ -363,6 +393,49 @@ def _pulls(bodies, states, candidates, weights, order, starts, of_bodies, of_sta
             query, place = order[index] // width, order[index] % width
             if weights[query, place] != 0:
                 _add_pull(weights[query, place], bodies[query], states[row], of_states[row])
+
+
+@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+def _product_pulls(
+    bodies,
+    states,
+    weights,
+    order,
+    starts,
+    transposed,
+    relations,
+    heads,
+    rows,
+    ends,
+    of_bodies,
+    to_matrices,
+    to_states,
+):
+    width = weights.shape[1]
+    for block in numba.prange(_BLOCKS):
+        own = np.empty(heads.shape[1:], dtype=np.float32)
+        flat = own.reshape(-1)
+        for product in range(ends[block], ends[block + 1]):
+            flat[:] = 0
+            pulled = False
+            for index in range(starts[product], starts[product + 1]):
+                query = order[index] // width
+                weight = weights[query, order[index] % width]
+                if weight != 0:
+                    _add_pulls(weight, bodies[query], states[product], flat, of_bodies[block, query])
+                    pulled = True
+            if pulled:
+                row, relation = rows[product], relations[product]
+                _add_outer(own, heads[row], to_matrices[block, relation])
+                _add_product(transposed[relation], own, to_states[row])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_pulls(weight, body, state, result, other):
+    for column in range(len(result)):
+        pull = weight * max(body[column] - state[column], np.float32(0))
+        result[column] += pull
+        other[column] += pull
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)

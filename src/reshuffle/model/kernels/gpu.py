@@ -178,6 +178,24 @@ def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -
     return of_bodies, of_states
 
 
+def product_pulls(
+    bodies: Tensor,
+    states: Tensor,
+    candidates: Tensor,
+    weights: Tensor,
+    matrices: Tensor,
+    relations: Tensor,
+    heads: Tensor,
+    rows: Tensor,
+    *,
+    to_states: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """`pulls` on products `states` = B_r Z_e, then `products_back` of what these get; see the CPU's."""
+    of_bodies, pulled = pulls(bodies, states, candidates, weights)
+    pulled = pulled.view(-1, *heads.shape[1:])
+    return of_bodies, products_back(pulled, matrices, relations, heads, rows, to_states=to_states)
+
+
 @triton.jit
 def _pulls_of_bodies(bodies, states, candidates, weights, of_bodies, width, columns, BLOCK: tl.constexpr):
     query = tl.program_id(0).to(tl.int64)
