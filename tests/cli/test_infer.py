@@ -158,7 +158,13 @@ def test_an_interrupt_leaves_no_file(large, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
     target = folder / "derived.tsv"
-    process = subprocess.Popen([*large, "-o", str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*large, "-o", str(target)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Tests may run where interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    )
     # In the midst of writing: while libraries are loaded an interrupt may come where Python can only ignore it.
     while not any(part.stat().st_size for part in folder.iterdir()):
         assert process.poll() is None

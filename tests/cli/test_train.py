@@ -188,6 +188,8 @@ def test_after_ctrl_c_the_result_is_that_of_an_uninterrupted_run(
         [sys.executable, "-m", "reshuffle", "train", facts, "-o", str(cut), "--recipe", "paper", *long],
         stderr=subprocess.PIPE,
         text=True,
+        # Tests may run where interrupts are ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     while running.poll() is None and epochs(cut) < 5:
         time.sleep(0.01)
