@@ -7,13 +7,12 @@ batch's positives, against the same draw in float32.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.speed.measure import RESULTS, describe, run_fresh, write_result
-from benchmarks.speed.training import DATASETS, trainer_and_batches
+from benchmarks.speed.measure import run_fresh, write_result
+from benchmarks.speed.training import DATASETS, by_device, trainer_and_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,19 +20,11 @@ if TYPE_CHECKING:
 OURS, PLAIN, COMPILED, SHORT = "reshuffle", "official way", "compiled", "bfloat16"
 STEPS = {"cpu": 2, "cuda": 20}
 REPEATS = 2
-_KERNELS = ("layer", "products", "products_back", "segment_max", "segment_max_back", "norms", "pulls")
 
 
 def run() -> None:
     """Measure on the GPU where there is one, else on the CPU; results of the other are kept."""
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    stored = RESULTS / "alternatives.json"
-    known = json.loads(stored.read_text(encoding="utf-8"))["devices"] if stored.exists() else {}
-    known[device] = {**describe(["reshuffle", "torch", "numba"]), "datasets": {}}
-    if device == "cuda":
-        known[device]["hardware"]["gpu"] = torch.cuda.get_device_name()
+    device, known = by_device("alternatives")
     result = {
         "what": "seconds per training step, wall time; the first one of `compiled` compiles",
         "command": "python -m benchmarks.speed alternatives",
@@ -110,8 +101,12 @@ def _outside_on_cpu(steps: Iterator[Any]) -> float:
 
         return call
 
-    for name in _KERNELS:
-        setattr(cpu, name, watched(getattr(cpu, name)))
+    own = {
+        name: value for name, value in vars(cpu).items() if getattr(value, "__module__", "") == cpu.__name__
+    }
+    for name, value in own.items():
+        if not name.startswith("_"):
+            setattr(cpu, name, watched(value))
     started = time.perf_counter()
     for _ in steps:
         pass

@@ -41,14 +41,7 @@ _MODES: dict[str, dict[str, dict[str, str]]] = {
 
 def run() -> None:
     """Measure on the GPU where there is one, else on the CPU; results of the other are kept."""
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    stored = RESULTS / "training.json"
-    known = json.loads(stored.read_text(encoding="utf-8"))["devices"] if stored.exists() else {}
-    known[device] = {**describe(["reshuffle", "torch", "numba"]), "datasets": {}}
-    if device == "cuda":
-        known[device]["hardware"]["gpu"] = torch.cuda.get_device_name()
+    device, known = by_device("training")
     result = {
         "what": "seconds per epoch of training; one thread: processor time, all threads and GPU: wall time",
         "command": "python -m benchmarks.speed training",
@@ -62,6 +55,19 @@ def run() -> None:
         for mode, found in modes.items():
             for name, ratio in found["times_faster"].items():
                 print(f"{dataset}, {device}, {mode}: {ratio} times faster than the {name}")
+
+
+def by_device(name: str) -> tuple[str, dict[str, Any]]:
+    """The device to measure on, and what is stored of each, with this one's place made anew."""
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    stored = RESULTS / f"{name}.json"
+    known = json.loads(stored.read_text(encoding="utf-8"))["devices"] if stored.exists() else {}
+    known[device] = {**describe(["reshuffle", "torch", "numba"]), "datasets": {}}
+    if device == "cuda":
+        known[device]["hardware"]["gpu"] = torch.cuda.get_device_name()
+    return device, known
 
 
 def _compared(dataset: str, device: str, mode: str) -> dict[str, Any]:

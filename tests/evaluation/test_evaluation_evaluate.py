@@ -312,3 +312,18 @@ def test_scores_are_asked_for_in_small_batches() -> None:
     scorer = Watched(split.facts)
     report = evaluate(scorer, split.queries, protocol="full", baseline=False)  # type: ignore[arg-type]
     assert 0 < scorer.largest <= 1 << 18 < report.queries * 1000
+
+
+def test_a_report_says_how_many_queries_are_facts() -> None:
+    scorer = RuleBaseline(RULES).on(FACTS)
+    asked = [("bob", "livesIn", "uk"), ("bob", "livesIn", "italy")]
+    report = evaluate(scorer, asked, protocol="full")
+    assert report.queries_among_facts == report.to_dict()["queries_among_facts"] == 1
+    told = "1 of 2 queries is a fact of the graph: it is ranked with itself in it"
+    assert report.remarks() == (told,) and str(report).splitlines()[-1] == told
+    both = evaluate(scorer, FACTS, unknown="skip", protocol="full")
+    assert both.remarks() == (
+        f"{both.queries} of {both.queries} queries are facts of the graph: they are ranked with themselves in it",
+    )
+    none = evaluate(scorer, asked[1:], protocol="full")
+    assert none.remarks() == () and none.to_dict()["queries_among_facts"] == 0

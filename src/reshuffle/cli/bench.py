@@ -106,12 +106,12 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
     ]
     # The first goes on by an epoch even when the time is up, so that running again and again comes to an end.
     # All that is stored is looked at now, since one that is refused later would end what has begun.
-    first = next(iter([cell for cell in cells if bench.finished(cell) is None]), None)
+    missing = [cell for cell in cells if bench.finished(cell) is None]
 
     def ran(cell: Cell) -> tuple[str, int]:
         seconds = None if end is None else max(0.0, end - monotonic())
         stored = bench.result_path(cell).exists()
-        if seconds == 0 and not stored and cell != first:
+        if seconds == 0 and not stored and cell not in missing[:1]:
             return "not started", 0
         if arguments.jobs > 1 and not stored:
             return _in_process(cell, bench, seconds, arguments, console)

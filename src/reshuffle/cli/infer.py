@@ -111,8 +111,9 @@ class Together:
         """Of several reasoners the triples are gone through, since some may follow by more than one."""
         from reshuffle.reasoning.answers import Count  # noqa: PLC0415
 
-        counts = dict(self.each[0].counts())
-        if len(self.each) > 1:
+        if len(self.each) == 1:
+            counts = self.each[0].counts()
+        else:
             found = Counter(triple.relation for triple in self.sorted_triples())
             known = {
                 name: count.total - count.derived for one in self.each for name, count in one.counts().items()
