@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.speed.measure import describe
 
+from reshuffle.data import load_from_files
 from reshuffle.evaluation import RuleBaseline, TieBroken, TypeBaseline, evaluate
 from reshuffle.kg import written_whole
-from reshuffle.kg.benchmarks import InductiveBenchmark, load_from_files
+from reshuffle.kg.splits import InductiveBenchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -32,12 +32,12 @@ from benchmarks.speed.measure import describe
 from numba import set_num_threads
 
 from reshuffle.cli.console import Console
+from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import Scorer, TypeBaseline, evaluate
 from reshuffle.kg import KnowledgeGraph, written_whole
-from reshuffle.kg.benchmarks import InductiveBenchmark
+from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.settings import Settings
-from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

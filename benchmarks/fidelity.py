@@ -31,13 +31,13 @@ from benchmarks.reproduction import ROOT
 from benchmarks.speed.measure import describe
 
 from reshuffle.cli.console import Console
+from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.fidelity import fidelity
 from reshuffle.kg import written_whole
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.settings import read_toml
-from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from benchmarks.pages import rewrite
 
+from reshuffle.data.families import families
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph, written_whole
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.hardware import processor_name
 from reshuffle.learning.settings import Settings
 from reshuffle.rules import RuleBase
-from reshuffle.rules.families import families
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "injection.json"

@@ -21,7 +21,7 @@ from benchmarks.speed.measure import describe
 
 from reshuffle.evaluation import RuleBaseline, TypeBaseline, evaluate
 from reshuffle.kg import write_graph, written_whole
-from reshuffle.kg.benchmarks import InductiveBenchmark
+from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
 
 if TYPE_CHECKING:

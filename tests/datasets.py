@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reshuffle.kg.benchmarks import card_of, file_cards, find_files, load_from_files
+from reshuffle.data import card_of, file_cards, find_files, load_from_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reshuffle.kg.benchmarks import Benchmark
+    from reshuffle.kg.splits import Benchmark
 
 REQUIRE_VARIABLE = "RESHUFFLE_REQUIRE_DATA"
 

@@ -99,7 +99,7 @@ def _answers(graph: Any, task: str) -> Any:
 
 def product_search(graph: Any, task: str) -> int:
     """The product without dead ends, written out, and a search from every entity."""
-    from reshuffle.reasoning.walking import ProductWalker
+    from reshuffle.reasoning.geometry.walkers import ProductWalker
 
     answers, relation = _answers(graph, task)
     machine = answers._machine
@@ -109,7 +109,7 @@ def product_search(graph: Any, task: str) -> int:
 
 def graph_search(graph: Any, task: str) -> int:
     """A search from every entity through the graph's own rows."""
-    from reshuffle.reasoning.walking import GraphWalker
+    from reshuffle.reasoning.geometry.walkers import GraphWalker
 
     answers, relation = _answers(graph, task)
     walker = GraphWalker(answers.live, answers._machine, relation)
@@ -121,7 +121,7 @@ def graph_search(graph: Any, task: str) -> int:
 
 def words_of_64(graph: Any, task: str) -> int:
     """64 sources at once, one bit each, until nothing changes."""
-    from reshuffle.reasoning.kernels.product import grouped
+    from reshuffle.reasoning.geometry.kernels.product import grouped
 
     heads, tails, size = _steps(graph, task)
     starts, targets = grouped(heads.astype(np.int32), tails.astype(np.int32), size)
@@ -172,7 +172,7 @@ def _words(  # noqa: C901 - one loop, kept in one piece
 
 def packed_rows(graph: Any, task: str) -> int:
     """NumPy: a row of packed bits per node that has successors, or-ed until nothing changes."""
-    from reshuffle.reasoning.kernels.product import grouped
+    from reshuffle.reasoning.geometry.kernels.product import grouped
 
     heads, tails, size = _steps(graph, task)
     used, ends = np.unique(np.concatenate([heads, tails]), return_inverse=True)

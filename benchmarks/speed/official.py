@@ -14,7 +14,7 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from reshuffle.learning.training import Trainer
+    from reshuffle.learning.training.trainer import Trainer
 
 
 class PlainTraining:

@@ -53,7 +53,7 @@ def run() -> None:
 
 
 def _data(name: str) -> Path:
-    from reshuffle.kg.benchmarks import card_of, file_cards, find_files
+    from reshuffle.data import card_of, file_cards, find_files
 
     found = find_files(card_of("WN18RR", file_cards()))
     if found is None:

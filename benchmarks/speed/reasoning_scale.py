@@ -140,8 +140,8 @@ def sketch_layer(triples: str) -> dict[str, Any]:
     import numpy as np
 
     from reshuffle.constraints import OrderingConstraints
-    from reshuffle.reasoning.live import LiveGraph
-    from reshuffle.reasoning.propagation import moves_of, propagate, random_states
+    from reshuffle.reasoning.geometry.changing_graph import LiveGraph
+    from reshuffle.reasoning.sketch.propagation import moves_of, propagate, random_states
 
     graph = generated(int(triples))
     live = LiveGraph(graph)

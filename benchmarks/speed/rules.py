@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.speed.measure import describe, write_result
 
+from reshuffle.data.families import families
 from reshuffle.learning.injection import choose_rules
 from reshuffle.rules import parse_rules
 from reshuffle.rules.classes import classify
-from reshuffle.rules.families import families
 
 if TYPE_CHECKING:
     from collections.abc import Callable

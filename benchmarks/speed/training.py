@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from reshuffle.learning.training import Trainer
+    from reshuffle.learning.training.trainer import Trainer
 
 DATASETS = ("WN18RR-v1", "FB15k-237-v1")
 FASTER = 10.0  # what is asked of us: at least
@@ -95,7 +95,7 @@ def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mod
     """Contender: a few steps after one to warm up, as seconds per epoch; and the first loss, to compare."""
     from benchmarks.speed.official import PlainTraining
 
-    from reshuffle.learning.memory import keep_freed_memory
+    from reshuffle.learning.training.memory import keep_freed_memory
 
     trainer, batches = trainer_and_batches(dataset, device)
     if device == "cpu" and contender != PLAIN:
@@ -114,10 +114,10 @@ def trainer_and_batches(dataset: str, device: str) -> tuple[Trainer, Sequence[Te
     """In the paper's settings, with the batches of a first epoch; all but the last are whole."""
     import torch
 
-    from reshuffle.learning.examples import examples_of
+    from reshuffle.data.load import load_benchmark
     from reshuffle.learning.settings import read_settings
-    from reshuffle.learning.training import Trainer
-    from reshuffle.rules.benchmarks import load_benchmark
+    from reshuffle.learning.training.examples import examples_of
+    from reshuffle.learning.training.trainer import Trainer
 
     settings = read_settings(_SETTINGS / f"{dataset}.default.toml")
     _, data = examples_of(load_benchmark(dataset).train, None, seed=1)

@@ -9,20 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reshuffle.data.load import load_benchmark
     from reshuffle.errors import NotExpressibleError, ReshuffleError
     from reshuffle.evaluation import evaluate
     from reshuffle.extraction import extract_rules
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.benchmarks import InductiveBenchmark
+    from reshuffle.kg.splits import InductiveBenchmark
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.reasoning import Reasoner
     from reshuffle.rules import RuleBase, parse_rules
-    from reshuffle.rules.benchmarks import load_benchmark
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "InductiveBenchmark": "reshuffle.kg.benchmarks",
+    "InductiveBenchmark": "reshuffle.kg.splits",
     "KnowledgeGraph": "reshuffle.kg",
     "NotExpressibleError": "reshuffle.errors",
     "Reasoner": "reshuffle.reasoning",
@@ -31,7 +31,7 @@ _HOME = {
     "RuleBase": "reshuffle.rules",
     "evaluate": "reshuffle.evaluation",
     "extract_rules": "reshuffle.extraction",
-    "load_benchmark": "reshuffle.rules.benchmarks",
+    "load_benchmark": "reshuffle.data.load",
     "parse_rules": "reshuffle.rules",
 }
 

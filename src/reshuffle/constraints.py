@@ -18,7 +18,7 @@ import numpy as np
 
 from reshuffle.errors import InputError, Place, ReshuffleError, UnknownNameError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.files import written_whole
+from reshuffle.kg.io.files import written_whole
 from reshuffle.rules import PathRule, parse_rules
 
 if TYPE_CHECKING:

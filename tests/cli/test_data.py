@@ -9,7 +9,7 @@ import pytest
 
 from datasets import data_folder
 from reshuffle.cli.main import main
-from reshuffle.rules.benchmarks import data_cards
+from reshuffle.data.load import data_cards
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("reshuffle.kg.benchmarks.finding._checkout", lambda: None)
+    monkeypatch.setattr("reshuffle.data.finding._checkout", lambda: None)
     return tmp_path
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from reshuffle.cli.demo import SETTINGS
 from reshuffle.cli.main import main
-from reshuffle.rules.families import RULES
+from reshuffle.data.families import RULES
 
 
 def demo_data(capsys: pytest.CaptureFixture[str], *options: str) -> dict:

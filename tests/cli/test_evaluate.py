@@ -10,7 +10,7 @@ import pytest
 from datasets import benchmark
 from reshuffle.cli.main import main
 from reshuffle.evaluation import PROTOCOLS
-from reshuffle.kg.benchmarks import TransductiveBenchmark
+from reshuffle.kg.splits import TransductiveBenchmark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +124,7 @@ def test_files_give_what_a_benchmark_of_them_gives(
         "valid": write(tmp_path / "valid.tsv", LIVES[38:]),
     }
     bench = TransductiveBenchmark.from_files(**files)
-    monkeypatch.setattr("reshuffle.rules.benchmarks.load_benchmark", lambda _name, **_options: bench)
+    monkeypatch.setattr("reshuffle.data.load.load_benchmark", lambda _name, **_options: bench)
     named = answer(["types", "--benchmark", "tiny", "--protocol", protocol], capsys)
     halves = [write(tmp_path / f"known{place}.tsv", [LIVES[place]]) for place in (38, 39)]
     options = [

@@ -127,7 +127,7 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr("reshuffle.rules.benchmarks.data_cards", fail)
+    monkeypatch.setattr("reshuffle.data.load.data_cards", fail)
     return main(["data", "list"])
 
 

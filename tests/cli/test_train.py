@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reshuffle.cli.main import main
-from reshuffle.learning.training import Trainer
+from reshuffle.learning.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.benchmarks import GraphSplit, TransductiveBenchmark
+from reshuffle.kg.splits import GraphSplit, TransductiveBenchmark
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

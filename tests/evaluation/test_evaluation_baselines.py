@@ -19,7 +19,7 @@ from reshuffle.rules import PathRule, Quality, RuleBase
 
 if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Scorer, Side
-    from reshuffle.kg.benchmarks import InductiveBenchmark
+    from reshuffle.kg.splits import InductiveBenchmark
 
 SIDES: tuple[Side, Side] = ("head", "tail")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.kg.benchmarks import GraphSplit
+    from reshuffle.kg.splits import GraphSplit
 
 FILTERED = {
     "sampled-50": ("facts", "valid", "queries"),

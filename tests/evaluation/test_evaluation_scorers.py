@@ -8,7 +8,7 @@ import reshuffle
 from reshuffle.errors import InputError
 from reshuffle.evaluation import RuleBaseline, evaluate
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.benchmarks import TransductiveBenchmark
+from reshuffle.kg.splits import TransductiveBenchmark
 from reshuffle.rules import PathRule, Quality, RuleBase
 
 FACTS = KnowledgeGraph([("ada", "bornIn", "uk"), ("bob", "bornIn", "italy"), ("eve", "livesIn", "italy")])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import reshuffle as rs
 from reshuffle.constraints import OrderingConstraints
+from reshuffle.data.families import families
 from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.extraction import ExtractedRules, SoftMatrices, extract_rules
@@ -25,7 +26,6 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
 from reshuffle.rules.entailment import entails_rule
-from reshuffle.rules.families import families
 from strategies import fact_lists, relation_names, rule_bases
 
 FAMILY = "parent(X, Y) -> ancestor(X, Y)\nparent(X, Y) & ancestor(Y, Z) -> ancestor(X, Z)"

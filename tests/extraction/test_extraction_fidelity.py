@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reshuffle.data.families import families
 from reshuffle.errors import InputError
 from reshuffle.evaluation import RuleBaseline, TypeBaseline, evaluate
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.fidelity import fidelity, shares_in_top
 from reshuffle.kg import KnowledgeGraph, Vocabulary
 from reshuffle.rulegraphs import constraints_for
-from reshuffle.rules.families import families
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

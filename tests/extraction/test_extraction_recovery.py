@@ -6,7 +6,7 @@ import pytest
 
 from reshuffle import extract_rules
 from reshuffle.cli.demo import SETTINGS
-from reshuffle.rules.families import families
+from reshuffle.data.families import families
 
 pytest.importorskip("torch")
 

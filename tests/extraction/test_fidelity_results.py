@@ -11,10 +11,10 @@ from benchmarks import fidelity
 from benchmarks.accuracy import DATASETS
 from benchmarks.pages import page_with
 
+from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.progress import SILENT
-from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -300,20 +300,20 @@ def test_rdf_without_the_extra(folder, monkeypatch):
     ("content", "separator"), [(b"a\tr\tb\na\tr\n", "tabs"), (b"head,relation,tail\na,r,b\na,r\n", "commas")]
 )
 def test_large_files_get_the_same_message(folder, monkeypatch, content, separator):
-    monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
+    monkeypatch.setattr("reshuffle.kg.io.reading._LARGE", 1)
     name = "f.tsv" if separator == "tabs" else "f.csv"
     (folder / name).write_bytes(content)
     assert f"found 2 columns, expected 3 (head, relation, tail) separated by {separator}" in message(name)
 
 
 def test_large_truncated_gzip(folder, monkeypatch):
-    monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
+    monkeypatch.setattr("reshuffle.kg.io.reading._LARGE", 1)
     (folder / "f.tsv.gz").write_bytes(gzip.compress(b"a\tr\tb\n" * 3, mtime=0)[:-9])
     assert message("f.tsv.gz").startswith("f.tsv.gz:2: the compressed data ends early")
 
 
 def test_a_large_file_with_the_name_of_an_inverse(folder, monkeypatch):
-    monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
+    monkeypatch.setattr("reshuffle.kg.io.reading._LARGE", 1)
     (folder / "f.tsv").write_bytes(b"a\tr\tb\nb\tr^-1\ta\n")
     assert message("f.tsv").startswith("f.tsv:2: found the relation 'r^-1'")
 

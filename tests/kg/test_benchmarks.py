@@ -13,20 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from datasets import REQUIRE_VARIABLE, benchmark, data_folder
+from reshuffle.data import DataCard, DataNotFoundError, FileCard, GraphCard, file_cards, load_from_files
+from reshuffle.data.finding import data_directories
+from reshuffle.data.named import load_card
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.benchmarks import (
-    DataCard,
-    DataNotFoundError,
-    FileCard,
-    GraphCard,
-    InductiveBenchmark,
-    TransductiveBenchmark,
-    file_cards,
-    load_from_files,
-)
-from reshuffle.kg.benchmarks.finding import data_directories
-from reshuffle.kg.benchmarks.named import load_card
+from reshuffle.kg.splits import InductiveBenchmark, TransductiveBenchmark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,7 +158,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("reshuffle.kg.benchmarks.finding._checkout", lambda: None)
+    monkeypatch.setattr("reshuffle.data.finding._checkout", lambda: None)
     return tmp_path / "cache" / "reshuffle" / "datasets"
 
 

@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reshuffle.errors import InputError
-from reshuffle.kg.fast_rows import read_fast
-from reshuffle.kg.files import Source
-from reshuffle.kg.reading import Format, read_carefully
+from reshuffle.kg.io.fast_delimited import read_fast
+from reshuffle.kg.io.files import Source
+from reshuffle.kg.io.reading import Format, read_carefully
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph

@@ -9,7 +9,7 @@ import pytest
 
 from reshuffle.errors import InputError
 from reshuffle.kg import written_whole
-from reshuffle.kg.files import check_writable, find_source
+from reshuffle.kg.io.files import check_writable, find_source
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])

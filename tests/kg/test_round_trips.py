@@ -160,7 +160,7 @@ def test_duplicates_are_told(tmp_path):
 )
 def test_what_looks_like_a_header_is_told_and_read(tmp_path, monkeypatch, header, large):
     if large:
-        monkeypatch.setattr("reshuffle.kg.reading._LARGE", 1)
+        monkeypatch.setattr("reshuffle.kg.io.reading._LARGE", 1)
     path, notes = tmp_path / "facts.tsv", []
     path.write_text(f"{header}\na\tr\tb\n")
     assert len(KnowledgeGraph.read(path, notes=notes.append)) == 2
@@ -216,7 +216,7 @@ def test_stdin_is_tsv(monkeypatch):
 def test_progress_counts_the_bytes_on_disk(tmp_path, monkeypatch, large):
     from contextlib import contextmanager
 
-    monkeypatch.setattr("reshuffle.kg.reading._LARGE", large)
+    monkeypatch.setattr("reshuffle.kg.io.reading._LARGE", large)
     seen = []
 
     @contextmanager

@@ -21,11 +21,11 @@ from safetensors import safe_open
 from tests.datasets import benchmark
 
 from reshuffle import __version__
+from reshuffle.data.load import inductive_names
 from reshuffle.errors import InputError
 from reshuffle.learning.experiments import VARIANTS, Bench, Cell, run_cell
 from reshuffle.learning.results import report_rows
 from reshuffle.learning.settings import Settings, read_settings, read_toml
-from reshuffle.rules.benchmarks import inductive_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

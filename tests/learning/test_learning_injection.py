@@ -16,10 +16,10 @@ from reshuffle.cli.main import main
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.examples import examples_of
 from reshuffle.learning.injection import ChosenRules, choose_rules
-from reshuffle.learning.objective import held_back
-from reshuffle.learning.training import Trainer
+from reshuffle.learning.training.examples import examples_of
+from reshuffle.learning.training.objective import held_back
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, Quality, RuleBase, parse_rules, read_rules

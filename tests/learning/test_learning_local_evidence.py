@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.learning import objective
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.examples import examples_of
-from reshuffle.learning.loss import margin_ranking, softmax
-from reshuffle.learning.running import run_training
-from reshuffle.learning.training import Trainer
+from reshuffle.learning.training import objective
+from reshuffle.learning.training.examples import examples_of
+from reshuffle.learning.training.loop import run_training
+from reshuffle.learning.training.loss import margin_ranking, softmax
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.evidence_graph import EvidenceGraph
 from reshuffle.model.scoring import all_tail_scores
 

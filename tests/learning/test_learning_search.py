@@ -14,11 +14,11 @@ import pytest
 
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.benchmarks.splits import GraphSplit
+from reshuffle.kg.splits import GraphSplit
 from reshuffle.learning import search
 from reshuffle.learning.search import RANGES, Search, Trial
 from reshuffle.learning.settings import Settings, read_settings
-from reshuffle.learning.training import Trainer
+from reshuffle.learning.training.trainer import Trainer
 
 FACTS = KnowledgeGraph([(f"p{n}", "r", f"p{n + 1}") for n in range(20)])
 QUICK = Settings().changed(max_epochs=1, num_negatives=2)

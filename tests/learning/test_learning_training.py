@@ -19,27 +19,27 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from reshuffle.data.load import load_benchmark
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.devices import chosen_device
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.examples import examples_of
-from reshuffle.learning.interrupts import interrupts_held_back
-from reshuffle.learning.logs import TrainingLog
 from reshuffle.learning.recipes import RECIPES
-from reshuffle.learning.running import CHECKPOINT, progress_note, run_training
 from reshuffle.learning.settings import Settings, read_settings
-from reshuffle.learning.training import DivergedError, Trainer, check_settings
+from reshuffle.learning.training.examples import examples_of
+from reshuffle.learning.training.interrupts import interrupts_held_back
+from reshuffle.learning.training.logs import TrainingLog
+from reshuffle.learning.training.loop import CHECKPOINT, progress_note, run_training
+from reshuffle.learning.training.trainer import DivergedError, Trainer, check_settings
 from reshuffle.rules import parse_rules
-from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reshuffle.kg.benchmarks import InductiveBenchmark
-    from reshuffle.learning.training import Epoch
+    from reshuffle.kg.splits import InductiveBenchmark
+    from reshuffle.learning.training.trainer import Epoch
     from reshuffle.progress import Report
 
 TINY = {

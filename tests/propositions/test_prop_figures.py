@@ -11,8 +11,8 @@ import pytest
 from paper_gnn import Network
 
 from reshuffle.rulegraphs import Edge, RuleGraph, build, compiled
+from reshuffle.rulegraphs.automata import edge_language, word_outside
 from reshuffle.rulegraphs.checks import check_graph
-from reshuffle.rulegraphs.languages import edge_language, word_outside
 from reshuffle.rules import RuleBase
 from reshuffle.rules.entailment import closure
 

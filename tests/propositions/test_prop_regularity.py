@@ -20,8 +20,8 @@ from pyformlang.finite_automaton import (
 
 from reshuffle.errors import NotExpressibleError
 from reshuffle.rulegraphs import build
+from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
 from reshuffle.rulegraphs.checks import check_graph
-from reshuffle.rulegraphs.languages import edge_language, relation_language, word_outside
 from reshuffle.rules.classes import classify
 from reshuffle.rules.entailment import entailed_words, entails_within
 from reshuffle.rules.grammar import PathGrammar
@@ -29,7 +29,7 @@ from strategies import acyclic_bases, regular_bases, rule_bases
 
 if TYPE_CHECKING:
     from reshuffle.rulegraphs import RuleGraph
-    from reshuffle.rulegraphs.languages import Automaton
+    from reshuffle.rulegraphs.automata import Automaton
     from reshuffle.rules import RuleBase
 
 small_regular = st.one_of(regular_bases(levels=2), acyclic_bases(relations=4, most_rules=3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reshuffle.reasoning.channels import (
+from reshuffle.reasoning.sketch.channels import (
     best_density,
     channels_for_mean,
     channels_for_paper_bits,

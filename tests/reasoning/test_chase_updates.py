@@ -10,8 +10,8 @@ from tests.strategies import fact_lists, rule_bases
 from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.chase import ChaseAnswers
+from reshuffle.reasoning.chase.kernels import retraction
 from reshuffle.reasoning.chase.store import Store
-from reshuffle.reasoning.kernels.chase import retraction
 from reshuffle.rules import PathRule, RuleBase
 from reshuffle.rules.entailment import Fact, closure
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import BudgetError, NotExpressibleError
 from reshuffle.kg import KnowledgeGraph, Triple
-from reshuffle.reasoning.geometry import GeometryAnswers
+from reshuffle.reasoning.geometry.answers import GeometryAnswers
 from reshuffle.reasoning.proofs import check_proof
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reshuffle.errors import BudgetError, NotExpressibleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple
-from reshuffle.reasoning.geometry import GeometryAnswers
+from reshuffle.reasoning.geometry.answers import GeometryAnswers
 from reshuffle.reasoning.reference import captured, propagate
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase

@@ -123,8 +123,8 @@ def test_bad_choices_are_refused(options):
 
 
 def test_one_layer_moves_values_by_one_fact():
-    from reshuffle.reasoning.live import LiveGraph
-    from reshuffle.reasoning.propagation import moves_of, propagate, random_states
+    from reshuffle.reasoning.geometry.changing_graph import LiveGraph
+    from reshuffle.reasoning.sketch.propagation import moves_of, propagate, random_states
     from reshuffle.rulegraphs import constraints_for
 
     constraints = constraints_for(TRANSITIVE)
@@ -138,7 +138,7 @@ def test_one_layer_moves_values_by_one_fact():
 
 def initial_bits(density: float) -> np.ndarray:
     """Rows of 100 channels for two of three slots of 2,000 entities."""
-    from reshuffle.reasoning.propagation import random_states
+    from reshuffle.reasoning.sketch.propagation import random_states
 
     slots = np.array([0, 2], dtype=np.int32)
     states = random_states(2000, 3, slots, channels=100, density=density, seed=5)

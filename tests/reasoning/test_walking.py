@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reshuffle.reasoning.kernels.product import components, grouped
+from reshuffle.reasoning.geometry.kernels.product import components, grouped
 
 SIZE = 7
 edge_lists = st.lists(st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1)), max_size=14)

@@ -6,11 +6,11 @@ import pytest
 
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError
 from reshuffle.rulegraphs import RuleGraph, build, constraints_for
+from reshuffle.rulegraphs.automata import relation_language
 from reshuffle.rulegraphs.build import CONSTRUCTION_OF
 from reshuffle.rulegraphs.checks import check_graph
 from reshuffle.rulegraphs.constructions.intersection import clauses_of
 from reshuffle.rulegraphs.constructions.regular import regular_graph
-from reshuffle.rulegraphs.languages import relation_language
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
 from reshuffle.rules.classes import CLASSES
 from reshuffle.rules.grammar import PathGrammar

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reshuffle.errors import BudgetError
-from reshuffle.rulegraphs import Edge, RuleGraph, build, checks, languages
+from reshuffle.rulegraphs import Edge, RuleGraph, build, checks
+from reshuffle.rulegraphs import automata as languages
+from reshuffle.rulegraphs.automata import Automaton, edge_language, relation_language, word_outside
 from reshuffle.rulegraphs.checks import Check, check_graph
-from reshuffle.rulegraphs.languages import Automaton, edge_language, relation_language, word_outside
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
 from reshuffle.rules.grammar import PathGrammar
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from reshuffle.data.families import RULES, families
+from reshuffle.data.load import data_cards, load_benchmark
 from reshuffle.errors import InputError, UnknownNameError
-from reshuffle.kg.benchmarks import GraphSplit, InductiveBenchmark
+from reshuffle.kg.splits import GraphSplit, InductiveBenchmark
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
-from reshuffle.rules.benchmarks import data_cards, load_benchmark
 from reshuffle.rules.entailment import closure
-from reshuffle.rules.families import RULES, families
 from reshuffle.rules.mining import measure
 
 SEEDS = range(5)

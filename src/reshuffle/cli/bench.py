@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.console import common_options
 from reshuffle.errors import InputError, Place
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -95,8 +95,8 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
     end = None if arguments.minutes is None else monotonic() + 60 * arguments.minutes
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
 
+    from reshuffle.data.load import inductive_names  # noqa: PLC0415
     from reshuffle.learning.experiments import Bench, Cell  # noqa: PLC0415
-    from reshuffle.rules.benchmarks import inductive_names  # noqa: PLC0415
 
     bench = Bench(arguments.settings, arguments.results)
     cells = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.check import add_rule_options, rules_of
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Build, compile, write."""
-    from reshuffle.kg.files import check_writable  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
     from reshuffle.rulegraphs import constraints_for  # noqa: PLC0415
 
     check_writable(arguments.output)

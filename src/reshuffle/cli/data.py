@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
-    from reshuffle.kg.benchmarks import Benchmark, DataCard, GraphSplit
+    from reshuffle.data import DataCard
+    from reshuffle.kg.splits import Benchmark, GraphSplit
 
 HELP = "list and describe the named benchmarks"
 
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _list(console: Console) -> int:
-    from reshuffle.rules.benchmarks import data_cards  # noqa: PLC0415 - slow to import
+    from reshuffle.data.load import data_cards  # noqa: PLC0415 - slow to import
 
     cards = data_cards().values()
     header = ["name", "kind", "relations", "entities", "triples", "where"]
@@ -59,7 +60,7 @@ def _sizes(card: DataCard) -> list[str]:
 
 
 def _where(card: DataCard) -> str:
-    from reshuffle.kg.benchmarks import find_files  # noqa: PLC0415 - slow to import
+    from reshuffle.data import find_files  # noqa: PLC0415 - slow to import
 
     if card.folder is None:
         return "embedded"
@@ -68,8 +69,8 @@ def _where(card: DataCard) -> str:
 
 
 def _show(name: str, console: Console) -> int:
-    from reshuffle.kg.benchmarks import card_of  # noqa: PLC0415 - slow to import
-    from reshuffle.rules.benchmarks import data_cards, load_benchmark  # noqa: PLC0415 - slow to import
+    from reshuffle.data import card_of  # noqa: PLC0415 - slow to import
+    from reshuffle.data.load import data_cards, load_benchmark  # noqa: PLC0415 - slow to import
 
     card = card_of(name, data_cards())
     splits = _splits(load_benchmark(name, progress=console.progress))
@@ -82,7 +83,7 @@ def _show(name: str, console: Console) -> int:
 
 
 def _splits(benchmark: Benchmark) -> dict[str, GraphSplit]:
-    from reshuffle.kg.benchmarks import InductiveBenchmark  # noqa: PLC0415 - slow to import
+    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415 - slow to import
 
     if isinstance(benchmark, InductiveBenchmark):
         return {"train": benchmark.train, "test": benchmark.test}

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.cli.console import Console
+    from reshuffle.data.families import Families
     from reshuffle.evaluation.report import Report
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.reasoning import Answers
-    from reshuffle.rules.families import Families
 
 Chapter: TypeAlias = "tuple[str, dict[str, Any]]"  # for people, and as data
 
@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Chapter by chapter, each shown as soon as it is there."""
-    from reshuffle.rules.families import families  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.data.families import families  # noqa: PLC0415 - verbs import when they run
 
     if arguments.epochs < 1:
         arguments.usage_error("--epochs: at least one")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.check import add_rule_options, rules_of
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Build, draw."""
-    from reshuffle.kg.files import check_writable  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
     from reshuffle.rulegraphs import build  # noqa: PLC0415
     from reshuffle.rulegraphs.draw import ENDINGS, draw  # noqa: PLC0415
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import Console
     from reshuffle.evaluation import RuleBaseline, Scorer, TypeBaseline
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.benchmarks import GraphSplit
+    from reshuffle.kg.splits import GraphSplit
 
 HELP = "ranking metrics, tie rate, and baselines beside them"
 BASELINES = ("types", "rules", "rules+types")
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Fit, rank, report."""
     from reshuffle.evaluation import TypeBaseline, evaluate, protocol_of  # noqa: PLC0415 - verbs import late
     from reshuffle.evaluation.unknown import unseen_facts  # noqa: PLC0415
-    from reshuffle.kg.files import check_writable  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
 
     _check_usage(arguments)
     _check_scorer(arguments)
@@ -163,8 +163,8 @@ def _task_of(arguments: argparse.Namespace, console: Console) -> Task:
 
 
 def _named(name: str, console: Console) -> Task:
-    from reshuffle.kg.benchmarks import InductiveBenchmark  # noqa: PLC0415
-    from reshuffle.rules.benchmarks import load_benchmark  # noqa: PLC0415
+    from reshuffle.data.load import load_benchmark  # noqa: PLC0415
+    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
 
     bench = load_benchmark(name, progress=console.progress)
     if isinstance(bench, InductiveBenchmark):
@@ -174,7 +174,7 @@ def _named(name: str, console: Console) -> Task:
 
 def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
     from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
-    from reshuffle.kg.benchmarks import TransductiveBenchmark  # noqa: PLC0415
+    from reshuffle.kg.splits import TransductiveBenchmark  # noqa: PLC0415
 
     def read(path: str, *, may_be_empty: bool = False) -> KnowledgeGraph:
         return read_graph(path, may_be_empty=may_be_empty, progress=console.progress, notes=console.message)

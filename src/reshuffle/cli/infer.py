@@ -11,7 +11,7 @@ from collections import Counter
 from heapq import merge
 from typing import TYPE_CHECKING
 
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -125,8 +125,8 @@ class Together:
 
 def _check_output(arguments: argparse.Namespace) -> None:
     """Before the work, which would be lost."""
-    from reshuffle.kg.files import check_writable  # noqa: PLC0415
-    from reshuffle.kg.writing import check_triples_writable  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
+    from reshuffle.kg.io.writing import check_triples_writable  # noqa: PLC0415
 
     if arguments.output:
         (check_writable if arguments.count else check_triples_writable)(arguments.output)
@@ -234,7 +234,7 @@ def _put_counts(answers: Together, path: str | None, console: Console) -> None:
     """Lines or one JSON object, on stdout or in the file."""
     import json  # noqa: PLC0415
 
-    from reshuffle.kg.files import written_whole  # noqa: PLC0415
+    from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
 
     counts = sorted(answers.counts().items())
     data = {relation: {"derived": count.derived, "total": count.total} for relation, count in counts}

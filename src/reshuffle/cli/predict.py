@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.kg.files import check_writable  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
     from reshuffle.model.predicting import ENDINGS  # noqa: PLC0415
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -91,7 +91,7 @@ def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
             )
         return OrderingConstraints.load(arguments.model)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-    from reshuffle.learning.storage import INJECTED_RULES  # noqa: PLC0415
+    from reshuffle.learning.model_files import INJECTED_RULES  # noqa: PLC0415
 
     model = Reshuffle.load(arguments.model, device="cpu")
     if (block := model.model.injected) is not None:

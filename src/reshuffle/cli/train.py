@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.benchmarks import GraphSplit
+    from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.learning.settings import Settings
-    from reshuffle.learning.training import Epoch
+    from reshuffle.learning.training.trainer import Epoch
     from reshuffle.rules import RuleBase
 
 HELP = "learn ordering constraints from facts"
@@ -114,7 +114,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _way_on(directory: Path) -> str:
-    from reshuffle.learning.running import CHECKPOINT  # noqa: PLC0415
+    from reshuffle.learning.training.loop import CHECKPOINT  # noqa: PLC0415
 
     if (directory / CHECKPOINT).exists():
         return "the same command with --resume goes on from the last checkpoint"
@@ -147,9 +147,9 @@ def given_settings(arguments: argparse.Namespace) -> list[str]:
 def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
     """A file of triples where there is one of that name, else a benchmark's training graph."""
     from reshuffle.cli.named_data import no_such_data  # noqa: PLC0415
+    from reshuffle.data.load import data_cards, load_benchmark  # noqa: PLC0415
     from reshuffle.kg import read_graph  # noqa: PLC0415
-    from reshuffle.kg.benchmarks import InductiveBenchmark  # noqa: PLC0415
-    from reshuffle.rules.benchmarks import data_cards, load_benchmark  # noqa: PLC0415
+    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
 
     if name not in data_cards() and (Path(name).exists() or Path(name).suffix or name == "-"):
         return read_graph(name, progress=console.progress, notes=console.message)

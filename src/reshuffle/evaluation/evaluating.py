@@ -18,8 +18,8 @@ from reshuffle.evaluation.report import Ranked, Report
 from reshuffle.evaluation.scorer import KnowsTypes
 from reshuffle.evaluation.unknown import answerable
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.benchmarks.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
-from reshuffle.kg.given import as_graph
+from reshuffle.kg.coerce import as_graph
+from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.ranks import Ranks
     from reshuffle.evaluation.scorer import Scorer, Side
     from reshuffle.evaluation.unknown import UnknownPolicy
-    from reshuffle.kg.given import Triples
+    from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Progress
 
 _TO_ASK = {GraphSplit: "queries", InductiveBenchmark: "test.queries", TransductiveBenchmark: "queries"}

@@ -9,7 +9,7 @@ import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph, Vocabulary
-from reshuffle.kg.benchmarks import GraphSplit
+from reshuffle.kg.splits import GraphSplit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,7 +12,7 @@ from reshuffle.evaluation.metrics import bootstrap_interval, per_query
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.kg.frames import ArrowFrames
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa

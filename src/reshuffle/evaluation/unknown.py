@@ -15,7 +15,7 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.evaluation.queries import Queries, ids_in, with_isolated
 from reshuffle.evaluation.scorer import KnowsRelations, Movable
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Container

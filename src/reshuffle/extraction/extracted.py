@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.evaluation.baselines.rules import RuleBaseline, RuleScorer
+from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.frames import ArrowFrames
-from reshuffle.kg.given import as_graph
 from reshuffle.rules import IntersectionRule, RuleBase
 from reshuffle.rules.rule import Quality
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reshuffle.extraction.types import TypeRule
-    from reshuffle.kg.given import Triples
+    from reshuffle.kg.coerce import Triples
     from reshuffle.rules import Rule
     from reshuffle.rules.mining import Measures
 

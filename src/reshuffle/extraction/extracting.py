@@ -18,12 +18,12 @@ from reshuffle.extraction.reading import reading_order
 from reshuffle.extraction.redundancy import goes_nowhere, redundant_rules
 from reshuffle.extraction.types import type_rules
 from reshuffle.kg import refuse_inverse_names
-from reshuffle.kg.given import as_graph
+from reshuffle.kg.coerce import as_graph
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.given import Triples
+    from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Progress
 
 Model: TypeAlias = "OrderingConstraints | SoftMatrices | HasSoftMatrices | Hardenable"

@@ -6,8 +6,8 @@ from __future__ import annotations
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
 import numpy as np
 
+from reshuffle.compiled import compiled
 from reshuffle.evaluation.baselines.kernels import _first_at_least
-from reshuffle.kg.kernels.compiling import compiled
 
 
 @compiled

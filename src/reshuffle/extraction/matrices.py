@@ -10,7 +10,7 @@ import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import inverse_name
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

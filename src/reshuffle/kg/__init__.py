@@ -7,11 +7,11 @@ from reshuffle.kg.completion import (
     inverse_name,
     refuse_inverse_names,
 )
-from reshuffle.kg.files import written_whole
 from reshuffle.kg.graph import Adjacency, KnowledgeGraph, Triple
-from reshuffle.kg.reading import read_graph
+from reshuffle.kg.io.files import written_whole
+from reshuffle.kg.io.reading import read_graph
+from reshuffle.kg.io.writing import write_graph, write_triples
 from reshuffle.kg.vocabulary import Vocabulary
-from reshuffle.kg.writing import write_graph, write_triples
 
 __all__ = [
     "IDENTITY",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.kg.sorting import fits_key, row_keys
+from reshuffle.kg.rows import fits_key, row_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,10 +11,10 @@ import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.kg import algebra
-from reshuffle.kg.sorting import grouped_by_row, sorted_distinct
+from reshuffle.kg.rows import grouped_by_row, sorted_distinct
 from reshuffle.kg.vocabulary import Vocabulary
 from reshuffle.progress import UNHEARD
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -221,33 +221,33 @@ class KnowledgeGraph(AbstractSet[Triple]):
 
         `notes` hears of duplicates, of what was left out, and of a first line that looks like a header.
         """
-        from reshuffle.kg.reading import read_graph  # noqa: PLC0415 - `reading` stands above this module
+        from reshuffle.kg.io.reading import read_graph  # noqa: PLC0415 - `reading` stands above this module
 
         return read_graph(path, notes=notes)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the triples to a file, in the format its ending names."""
-        from reshuffle.kg.writing import write_graph  # noqa: PLC0415 - `writing` stands above this module
+        from reshuffle.kg.io.writing import write_graph  # noqa: PLC0415 - `writing` stands above this module
 
         write_graph(self, path)
 
     @classmethod
     def from_arrow(cls, table: pa.Table, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
         """The graph of an Arrow table; `columns` are the names of its head, relation and tail column."""
-        from reshuffle.kg.tables import from_arrow  # noqa: PLC0415 - `tables` stands above this module
+        from reshuffle.kg.io.tables import from_arrow  # noqa: PLC0415 - `tables` stands above this module
 
         return from_arrow(table, columns=columns)
 
     def to_arrow(self) -> pa.Table:
         """The named triples as an Arrow table."""
-        from reshuffle.kg.tables import to_arrow  # noqa: PLC0415 - `tables` stands above this module
+        from reshuffle.kg.io.tables import to_arrow  # noqa: PLC0415 - `tables` stands above this module
 
         return to_arrow(self)
 
     @classmethod
     def from_pandas(cls, frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
         """The graph of a pandas data frame."""
-        from reshuffle.kg.tables import from_pandas  # noqa: PLC0415 - `tables` stands above this module
+        from reshuffle.kg.io.tables import from_pandas  # noqa: PLC0415 - `tables` stands above this module
 
         return from_pandas(frame, columns=columns)
 
@@ -258,13 +258,13 @@ class KnowledgeGraph(AbstractSet[Triple]):
     @classmethod
     def from_polars(cls, frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
         """The graph of a polars data frame."""
-        from reshuffle.kg.tables import from_polars  # noqa: PLC0415 - `tables` stands above this module
+        from reshuffle.kg.io.tables import from_polars  # noqa: PLC0415 - `tables` stands above this module
 
         return from_polars(frame, columns=columns)
 
     def to_polars(self) -> Any:
         """The named triples as a polars data frame."""
-        from reshuffle.kg.tables import to_polars  # noqa: PLC0415 - `tables` stands above this module
+        from reshuffle.kg.io.tables import to_polars  # noqa: PLC0415 - `tables` stands above this module
 
         return to_polars(self)
 

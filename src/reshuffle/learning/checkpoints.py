@@ -15,16 +15,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.files import written_whole
-from reshuffle.learning.stopping import Patience
-from reshuffle.learning.training import Epoch, History
+from reshuffle.kg.io.files import written_whole
+from reshuffle.learning.training.early_stopping import Patience
+from reshuffle.learning.training.trainer import Epoch, History
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import Tensor
 
-    from reshuffle.learning.training import Trainer, TrainingData
+    from reshuffle.learning.training.trainer import Trainer, TrainingData
 
 VERSION = "1"
 

@@ -12,27 +12,27 @@ import torch
 from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
+from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.completion import INVERSE_SUFFIX
-from reshuffle.kg.files import made_directory
-from reshuffle.kg.given import as_graph
+from reshuffle.kg.io.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
+from reshuffle.learning.coerce import as_facts, as_valid
 from reshuffle.learning.devices import chosen_device
-from reshuffle.learning.examples import examples_of
-from reshuffle.learning.given import as_facts, as_valid
 from reshuffle.learning.injection import injection_of, starting_points
+from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.restoring import restored_model
-from reshuffle.learning.running import run_training
 from reshuffle.learning.settings import Settings
 from reshuffle.learning.soft_matrices import soft_matrices
-from reshuffle.learning.storage import StoredModel, load_model, save_model
-from reshuffle.learning.training import Trainer
+from reshuffle.learning.training.examples import examples_of
+from reshuffle.learning.training.loop import run_training
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.answering import ModelAnswers
 from reshuffle.model.confidence import Calibration
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.extraction.matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.benchmarks.splits import GraphSplit
-    from reshuffle.kg.given import Triples
+    from reshuffle.kg.coerce import Triples
+    from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.recipes import Recipe
-    from reshuffle.learning.training import Epoch, History
+    from reshuffle.learning.training.trainer import Epoch, History
     from reshuffle.model.initial import Kind
     from reshuffle.progress import Notes, Progress
-    from reshuffle.rules.given import Rules
+    from reshuffle.rules.coerce import Rules
 
 _TYPES = "types.confidences"
 _CALIBRATION = "calibration"

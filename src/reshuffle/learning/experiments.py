@@ -18,22 +18,22 @@ import numpy as np
 import torch
 
 from reshuffle import __version__
+from reshuffle.data.load import load_benchmark
 from reshuffle.errors import InputError, Place
 from reshuffle.evaluation import evaluate
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.kg.benchmarks.splits import InductiveBenchmark
-from reshuffle.kg.files import written_whole
+from reshuffle.kg.io.files import written_whole
+from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.hardware import processor_name
 from reshuffle.learning.results import check_same_settings, read_result
-from reshuffle.learning.running import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.settings import Settings, read_settings
-from reshuffle.learning.training import Trainer, TrainingData
+from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
+from reshuffle.learning.training.trainer import Trainer, TrainingData
 from reshuffle.model.answering import ModelAnswers
 from reshuffle.model.hardening import hardened
 from reshuffle.progress import SILENT
-from reshuffle.rules.benchmarks import load_benchmark
 
 if TYPE_CHECKING:
     from pathlib import Path

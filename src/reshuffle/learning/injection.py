@@ -21,8 +21,8 @@ from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase
 from reshuffle.rules.base import base_relation
 from reshuffle.rules.classes import classify
-from reshuffle.rules.given import as_rules
-from reshuffle.wording import counted
+from reshuffle.rules.coerce import as_rules
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reshuffle.model.reshuffle import Architecture
     from reshuffle.progress import Notes
     from reshuffle.rules import Rule
-    from reshuffle.rules.given import Rules
+    from reshuffle.rules.coerce import Rules
 
 InjectMode = Literal["frozen", "refine"]
 MODES = get_args(InjectMode)

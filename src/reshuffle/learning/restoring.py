@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
-from reshuffle.learning.examples import numbers_of
+from reshuffle.learning.training.examples import numbers_of
 from reshuffle.model.reshuffle import ReshuffleModel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from reshuffle.errors import Place
-    from reshuffle.learning.storage import StoredModel
+    from reshuffle.learning.model_files import StoredModel
 
 
 def restored_model(stored: StoredModel, parameters: dict[str, Tensor], place: Place) -> ReshuffleModel:

@@ -14,14 +14,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError, MissingPackageError, Place, ReshuffleError
-from reshuffle.kg.files import made_directory, written_whole
+from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.examples import examples_of
+from reshuffle.learning.model_files import to_toml
 from reshuffle.learning.ranges import check_trainable
-from reshuffle.learning.running import CHECKPOINT
-from reshuffle.learning.storage import to_toml
-from reshuffle.learning.training import DivergedError, check_settings
+from reshuffle.learning.training.examples import examples_of
+from reshuffle.learning.training.loop import CHECKPOINT
+from reshuffle.learning.training.trainer import DivergedError, check_settings
 from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.benchmarks.splits import GraphSplit
+    from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.settings import Settings
-    from reshuffle.learning.training import TrainingData
+    from reshuffle.learning.training.trainer import TrainingData
     from reshuffle.progress import Notes, Progress
 
 RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {

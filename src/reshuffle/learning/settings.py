@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
 from reshuffle.learning.ranges import check_range
 from reshuffle.learning.recipes import RECIPES, recipe_changes
-from reshuffle.learning.training import TrainingSettings
+from reshuffle.learning.training.trainer import TrainingSettings
 from reshuffle.model.reshuffle import Architecture
 
 if sys.version_info >= (3, 11):

@@ -9,15 +9,15 @@ import numpy as np
 from reshuffle.errors import UnknownNameError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph, Triple
-from reshuffle.kg.files import made_directory
-from reshuffle.kg.given import Triples, as_graph
+from reshuffle.kg.coerce import Triples, as_graph
+from reshuffle.kg.io.files import made_directory
 from reshuffle.model import questions
 from reshuffle.model.exporting import export_head_states, export_states
 from reshuffle.model.judgement import Judgement
 from reshuffle.model.missing import missing_links
 from reshuffle.model.placed import PlacedModel, array_of
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

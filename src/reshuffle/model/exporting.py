@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from reshuffle.kg.files import written_whole
+from reshuffle.kg.io.files import written_whole
 from reshuffle.model.hardening import all_names
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 from reshuffle.errors import InputError, Place
 from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.kg import Triple
-from reshuffle.kg.files import written_whole
 from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.io.files import written_whole
 from reshuffle.model.judgement import Judgement
 
 if TYPE_CHECKING:

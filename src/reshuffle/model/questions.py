@@ -15,7 +15,7 @@ from reshuffle.model.judgement import Judgement
 from reshuffle.model.predicting import Prediction, Predictions, best_places, check_top
 from reshuffle.model.reasons import Explanation, Remark, reason_of
 from reshuffle.reasoning.proofs import spelled
-from reshuffle.wording import counted
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from reshuffle.kg.graph import COLUMNS
-from reshuffle.kg.tables import batches_of
+from reshuffle.kg.io.tables import batches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, did_you_mean
-from reshuffle.kg.given import as_graph
+from reshuffle.kg.coerce import as_graph
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.reasoning.workspace import parsed_bytes
+from reshuffle.reasoning.geometry.workspace import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
-from reshuffle.rules.given import as_rules
-from reshuffle.wording import counted
+from reshuffle.rules.coerce import as_rules
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reshuffle.kg.given import Triples
+    from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
-    from reshuffle.reasoning.sketching import SketchedAnswers
+    from reshuffle.reasoning.sketch.answers import SketchedAnswers
     from reshuffle.rules import RuleBase
-    from reshuffle.rules.given import Rules
+    from reshuffle.rules.coerce import Rules
 
 ENGINES = ("auto", "chase")
 
@@ -98,7 +98,7 @@ class Reasoner:
         notes: Notes = UNHEARD,
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
-        from reshuffle.reasoning.geometry import GeometryAnswers, shares_nothing  # noqa: PLC0415 - compiled code
+        from reshuffle.reasoning.geometry.answers import GeometryAnswers, shares_nothing  # noqa: PLC0415 - compiled code
 
         facts = as_graph(graph)
         if self.constraints is not None:
@@ -126,7 +126,7 @@ class Reasoner:
 
         Give the number of `channels`, or the mean false-positive rate `epsilon` to choose it by.
         """
-        from reshuffle.reasoning.sketching import SketchedAnswers  # noqa: PLC0415
+        from reshuffle.reasoning.sketch.answers import SketchedAnswers  # noqa: PLC0415
 
         if self.constraints is None or self.constraints.bound is not None:
             raise InputError(

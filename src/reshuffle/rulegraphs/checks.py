@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from reshuffle.errors import BudgetError
-from reshuffle.rulegraphs.languages import edge_language, relation_language, word_outside
+from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
 from reshuffle.rules.base import RuleBase
 from reshuffle.rules.classes import conjunctive_relations
 from reshuffle.rules.grammar import PathGrammar

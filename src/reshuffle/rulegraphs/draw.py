@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place, ReshuffleError
-from reshuffle.kg.files import written_whole
+from reshuffle.kg.io.files import written_whole
 
 if TYPE_CHECKING:
     from reshuffle.rulegraphs.graph import RuleGraph

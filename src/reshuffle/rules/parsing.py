@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.kg.files import files_inside, find_source
+from reshuffle.kg.io.files import files_inside, find_source
 from reshuffle.rules.base import RuleBase, Unread
 from reshuffle.rules.formats import amie, anyburl, nemo, owl, text
 from reshuffle.rules.formats.shape import meaning

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.kg.files import written_whole
+from reshuffle.kg.io.files import written_whole
 from reshuffle.rules.formats import amie, anyburl, nemo, owl, prolog, souffle, text
 from reshuffle.rules.rule import Disjointness, IntersectionRule
 

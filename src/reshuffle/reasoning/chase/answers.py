@@ -9,7 +9,7 @@ import numpy as np
 
 from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
-from reshuffle.kg.given import as_triples
+from reshuffle.kg.coerce import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.chase.names import KeySet, Names

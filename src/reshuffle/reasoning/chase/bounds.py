@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.reasoning.kernels.chase import keysets
-from reshuffle.reasoning.kernels.chase.cheapest import distances
+from reshuffle.reasoning.chase.kernels import keysets
+from reshuffle.reasoning.chase.kernels.cheapest import distances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

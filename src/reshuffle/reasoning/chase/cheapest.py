@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.reasoning.chase.store import Store, doubled
-from reshuffle.reasoning.kernels.chase import keysets
-from reshuffle.reasoning.kernels.chase import levels as by_level
-from reshuffle.reasoning.kernels.chase import rounds as by_round
-from reshuffle.reasoning.kernels.chase.cheapest import (
+from reshuffle.reasoning.chase.kernels import keysets
+from reshuffle.reasoning.chase.kernels import levels as by_level
+from reshuffle.reasoning.chase.kernels import rounds as by_round
+from reshuffle.reasoning.chase.kernels.cheapest import (
     ENTRIES,
     NONE,
     NUMBERED,
@@ -24,7 +23,8 @@ from reshuffle.reasoning.kernels.chase.cheapest import (
     settle,
     settled_costs,
 )
-from reshuffle.reasoning.kernels.chase.joins import NO_ROOM
+from reshuffle.reasoning.chase.kernels.joins import NO_ROOM
+from reshuffle.reasoning.chase.store import Store, doubled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

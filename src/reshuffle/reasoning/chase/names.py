@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg import Vocabulary
-from reshuffle.reasoning.kernels.chase import keysets
+from reshuffle.reasoning.chase.kernels import keysets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

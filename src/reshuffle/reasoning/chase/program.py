@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.kg.completion import INVERSE_SUFFIX
-from reshuffle.reasoning.kernels.chase.joins import Triggers
-from reshuffle.reasoning.kernels.chase.retraction import Sources
+from reshuffle.reasoning.chase.kernels.joins import Triggers
+from reshuffle.reasoning.chase.kernels.retraction import Sources
 from reshuffle.rules.base import RuleBase, base_relation
 from reshuffle.rules.rule import IntersectionRule
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from reshuffle.errors import BudgetError
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.kernels.chase import joins, keysets, retraction, rows
-from reshuffle.reasoning.kernels.chase.pairs import (
+from reshuffle.reasoning.chase.kernels import joins, keysets, retraction, rows
+from reshuffle.reasoning.chase.kernels.pairs import (
     FILLED,
     POOLED,
     QUEUED,

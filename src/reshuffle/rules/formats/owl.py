@@ -11,7 +11,7 @@
 | `p owl:propertyDisjointWith q`, `owl:AllDisjointProperties` | `p(X, Y) & q(X, Y) -> false` |
 
 An anonymous `[ owl:inverseOf p ]` is the inverse relation. Names become IRIs as they do in RDF facts
-(`reshuffle.kg.rdf`), so that rules and facts written side by side fit. Everything else is counted, not read.
+(`reshuffle.kg.io.rdf`), so that rules and facts written side by side fit. Everything else is counted, not read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
 from reshuffle.kg.completion import INVERSE_SUFFIX
-from reshuffle.kg.rdf import from_iri, pyoxigraph, to_term
+from reshuffle.kg.io.rdf import from_iri, pyoxigraph, to_term
 from reshuffle.rules.base import Unread, base_relation
 from reshuffle.rules.rule import Disjointness, PathRule
 

@@ -1,0 +1,113 @@
+"""Fetching files from their public origin: resumed where they broke off, checked before they count."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from reshuffle.data.finding import file_path
+from reshuffle.errors import InputError, Place
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from reshuffle.data.cards import DataCard, FileCard
+    from reshuffle.progress import Progress
+
+TIMEOUT_SECONDS = 20.0
+_ATTEMPTS = 3
+_BLOCK = 1 << 16
+
+
+class CutOffError(OSError):
+    """The connection ended before the file did."""
+
+
+def download(card: DataCard, directory: Path, *, progress: Progress = SILENT) -> None:
+    """Fetch the files of a benchmark that `directory` lacks; an `OSError` means that the origin is away."""
+    for file in card.files:
+        target = file_path(card, file, directory)
+        if not target.is_file():
+            with progress(f"{card.name}: {file.path}", unit="B") as advance:
+                download_file(f"{card.url}/{quote(file.path)}", file, target, advance=advance)
+
+
+def download_file(url: str, file: FileCard, target: Path, *, advance: Callable[[int], None]) -> None:
+    """Fetch one file into `target`, which appears only when it is whole and its checksum is right.
+
+    What has arrived is kept in `target`.part, and the next attempt, or the next call, goes on from there.
+    """
+    part = target.with_name(target.name + ".part")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            _continue(url, part, advance)
+            break
+        except (OSError, http.client.HTTPException) as error:
+            if attempt == _ATTEMPTS or not _worth_another_try(error):
+                raise _as_os_error(error) from error
+    try:
+        check_content(part, file, source=url)
+    except InputError:
+        part.unlink()  # going on from wrong bytes would never come right
+        raise
+    part.replace(target)
+
+
+def _continue(url: str, part: Path, advance: Callable[[int], None]) -> None:
+    """Append what is missing, or start again where the server does not know about ranges."""
+    have = part.stat().st_size if part.is_file() else 0
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    try:
+        response = urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS
+        )
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # nothing is missing; the checksum has the last word
+        raise
+    with response, part.open("ab" if response.status == http.client.PARTIAL_CONTENT else "wb") as out:
+        expected = response.headers.get("Content-Length")
+        received = 0
+        while block := response.read(_BLOCK):
+            out.write(block)
+            received += len(block)
+            advance(len(block))
+    if expected is not None and received < int(expected):
+        raise CutOffError(f"the connection to {url} ended after {received:,} of {int(expected):,} bytes")
+
+
+def _worth_another_try(error: Exception) -> bool:
+    """A line that was cut may hold next time; a name that does not resolve or a missing file will not."""
+    return isinstance(error, CutOffError | ConnectionError | TimeoutError | http.client.HTTPException)
+
+
+def _as_os_error(error: Exception) -> OSError:
+    return error if isinstance(error, OSError) else OSError(str(error))
+
+
+def check_content(path: Path, file: FileCard, *, source: str) -> None:
+    """Is this the published file?"""
+    found = content_checksum(path)
+    if found != file.sha256:
+        raise InputError(
+            f"not the published file: its SHA-256 should be {file.sha256}, found {found}",
+            place=Place(source),
+            hint="fetch it again; line ends and gzip do not matter, anything else does",
+        )
+
+
+def content_checksum(path: Path) -> str:
+    """SHA-256 of the lines joined by newlines, so that line ends and compression do not count."""
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content = gzip.decompress(content)
+    return hashlib.sha256(b"\n".join(content.splitlines())).hexdigest()

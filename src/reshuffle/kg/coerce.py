@@ -1,0 +1,54 @@
+"""What a caller hands over, made a graph or triples; a slip is one clear error and not a missing attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import TYPE_CHECKING, TypeAlias
+
+from reshuffle.errors import InputError
+from reshuffle.kg.graph import KnowledgeGraph, checked_triple
+from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
+from reshuffle.kg.vocabulary import check_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Triples: TypeAlias = KnowledgeGraph | Iterable[tuple[str, str, str]]
+
+_TO_ANSWER_ON = {GraphSplit: "facts", InductiveBenchmark: "test.facts", TransductiveBenchmark: "facts"}
+
+
+def as_graph(given: Triples, *, parts: Mapping[type, str] = _TO_ANSWER_ON) -> KnowledgeGraph:
+    """A graph, of whatever `KnowledgeGraph(...)` takes; of a benchmark, `parts` names the part to give instead.
+
+    >>> len(as_graph([("ada", "bornIn", "london")]))
+    1
+    """
+    _refuse_others(given, parts)
+    return given if isinstance(given, KnowledgeGraph) else KnowledgeGraph(given)
+
+
+def as_triples(given: Triples) -> list[tuple[str, str, str]]:
+    """Triples of names, all of them looked at before the first one is used.
+
+    >>> as_triples([["ada", "bornIn", "london"]])
+    [('ada', 'bornIn', 'london')]
+    """
+    _refuse_others(given, _TO_ANSWER_ON)
+    triples = [(head, relation, tail) for head, relation, tail in map(checked_triple, given)]
+    check_names([name for head, _, tail in triples for name in (head, tail)], kind="entity")
+    check_names([relation for _, relation, _ in triples], kind="relation")
+    return triples
+
+
+def _refuse_others(given: object, parts: Mapping[type, str]) -> None:
+    """Raise for what holds no triples, such as a path, and for benchmarks."""
+    for kind, part in parts.items():
+        if isinstance(given, kind):
+            raise InputError(f"found {kind.__name__}, expected a graph", hint=f"give its .{part}")
+    if isinstance(given, str | PathLike) or not isinstance(given, Iterable):
+        raise InputError(
+            f"found {given!r}, expected a graph or triples of names: (head, relation, tail)",
+            hint="reshuffle.kg.read_graph(path) reads a file",
+        )

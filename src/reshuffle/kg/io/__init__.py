@@ -1,0 +1,1 @@
+"""Graphs come in from files and go out to them."""

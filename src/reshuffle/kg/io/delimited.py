@@ -1,0 +1,245 @@
+"""TSV and CSV read line by line: slow, obvious, and able to say exactly what is wrong and where.
+
+Small files are read here; large ones go through `fast_rows`, and come here when anything looks odd there.
+Both give the same graph.
+"""
+
+from __future__ import annotations
+
+import csv
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from gzip import BadGzipFile
+from typing import TYPE_CHECKING, BinaryIO
+
+from reshuffle.errors import InputError
+from reshuffle.kg.completion import INVERSE_SUFFIX, named_like_an_inverse
+from reshuffle.kg.graph import COLUMNS
+from reshuffle.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reshuffle.kg.io.files import Source
+
+BLANKS = " \t\r"
+BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+GZIP_ERRORS = (EOFError, BadGzipFile, zlib.error)
+_SHOWN = 120
+
+
+@dataclass(frozen=True)
+class Separator:
+    """What stands between two columns, in a message and in a file."""
+
+    plural: str
+    text: str
+
+
+TABS, COMMAS = Separator("tabs", "\t"), Separator("commas", ",")
+_SEPARATORS = (
+    TABS,
+    COMMAS,
+    Separator("semicolons", ";"),
+    Separator("vertical bars", "|"),
+    Separator("spaces", " "),
+)
+
+_NUL = "\udc00"  # stands for NUL, which the csv module of Python 3.10 refuses; no UTF-8 decodes to it
+
+
+def read_tsv_rows(source: Source, report: Callable[[int], None]) -> Iterator[list[str]]:
+    """The triples of a TSV file: no quotes, no comments, blanks at the end of a line dropped."""
+    for number, line in _numbered_lines(source, report):
+        kept = line.rstrip(BLANKS)
+        if kept:
+            row = kept.split("\t")
+            if len(row) != 3 or "" in row:
+                raise _bad_row(source, number, line, TABS)
+            if row[1].endswith(INVERSE_SUFFIX):
+                raise _inverse(source, number, line, row)
+            yield row
+
+
+def read_csv_rows(source: Source, report: Callable[[int], None]) -> Iterator[list[str]]:
+    """The triples of a CSV file: RFC 4180, with the header `head,relation,tail`."""
+    lines = _CsvLines(source, report)
+    records = csv.reader(lines, strict=True)
+    header = None
+    try:
+        for row in records:
+            if not row:
+                continue
+            if header is None:
+                header = row
+                if tuple(header) != COLUMNS:
+                    raise _bad_header(source, lines)
+            elif len(row) != 3 or "" in row:
+                raise _bad_row(source, lines.number, lines.last, COMMAS, row)
+            elif row[1].endswith(INVERSE_SUFFIX):
+                raise _inverse(source, lines.number, lines.last, row)
+            else:
+                yield [name.replace(_NUL, "\0") for name in row] if lines.has_nul else row
+    except csv.Error as error:
+        raise InputError(
+            f"found quotes that do not pair up ({error}), expected CSV as in RFC 4180",
+            place=source.place(lines.number),
+            source=_shown(lines.last),
+            hint='a name with commas, quotes or line breaks stands in quotes, and quotes in it are doubled: "a ""b"""',
+        ) from error
+
+
+class _CsvLines:
+    """Lines for `csv.reader`, without the blanks at their end unless these belong to a quoted name."""
+
+    def __init__(self, source: Source, report: Callable[[int], None]) -> None:
+        self._lines = _numbered_lines(source, report)
+        self.number, self.last = 0, ""
+        self.has_nul = False
+
+    def __iter__(self) -> Iterator[str]:
+        inside_quotes = False
+        for number, line in self._lines:
+            self.number, self.last = number, line
+            inside_quotes ^= line.count('"') % 2 == 1
+            kept = line + "\n" if inside_quotes else line.rstrip(BLANKS)
+            if "\0" in kept:
+                self.has_nul, kept = True, kept.replace("\0", _NUL)
+            yield kept
+
+
+def _numbered_lines(source: Source, report: Callable[[int], None]) -> Iterator[tuple[int, str]]:
+    """Line numbers and lines without their line feed; a byte order mark is dropped."""
+    offset = 0
+    with readable(source, report) as (stream, at_line):
+        for number, raw in enumerate(stream, start=1):
+            at_line(number + 1)
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError as error:
+                raise _not_utf8(source, number, raw, offset, error) from error
+            offset += len(raw)
+            if number == 1:
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            yield number, line.removesuffix("\n")
+
+
+@contextmanager
+def readable(
+    source: Source, report: Callable[[int], None]
+) -> Iterator[tuple[BinaryIO, Callable[[int], None]]]:
+    """The stream of a source, and a function that notes the line it is at, for errors of the compression."""
+    line = 1
+
+    def at_line(number: int) -> None:
+        nonlocal line
+        line = number
+
+    try:
+        with source.open(report) as stream:
+            yield stream, at_line
+    except EOFError as error:
+        raise InputError(
+            "the compressed data ends early, expected a complete gzip file",
+            place=source.place(line),
+            hint="copy or download it again; gzip -t tests whether a file is complete",
+        ) from error
+    except (BadGzipFile, zlib.error) as error:
+        raise InputError(
+            "found bytes that are not gzip data, expected a file made by gzip",
+            place=source.place(line),
+            hint="if the file is not compressed, take the .gz off its name; if it is, copy or download it again",
+        ) from error
+
+
+class NoTriplesError(InputError):
+    """A source without a single triple; where none is a meaningful answer, `read_graph` takes it for that."""
+
+
+def no_triples(source: Source, expected: str) -> NoTriplesError:
+    """The error for a source without a single triple."""
+    found = "the file is empty" if source.size == 0 else "found no triples"
+    return NoTriplesError(
+        f"{found}, expected {expected}",
+        place=source.place(),
+        hint="check that the program which wrote it came to its end",
+    )
+
+
+def _bad_row(
+    source: Source, number: int, line: str, separator: Separator, row: list[str] | None = None
+) -> InputError:
+    """What is wrong with a line that does not hold three names."""
+    columns = line.rstrip(" \r").split(separator.text) if row is None else row
+    where = {"place": source.place(number), "source": _shown(line)}
+    if len(columns) == 3:
+        empty = COLUMNS[columns.index("")]
+        return InputError(
+            f"the {empty} is empty, expected a name in each of the 3 columns (head, relation, tail)",
+            hint="write the name, or delete the line",
+            **where,  # type: ignore[arg-type]
+        )
+    found = f"found {counted(len(columns), 'column')}"
+    message = f"{found}, expected 3 (head, relation, tail) separated by {separator.plural}"
+    other = _other_separator(line, separator)
+    if other is not None:
+        looks = "mixes them with" if separator.text in line else "looks separated by"
+        message += f"; this line {looks} {other.plural}"
+    return InputError(message, hint=_way_out(separator, other), **where)  # type: ignore[arg-type]
+
+
+def _inverse(source: Source, number: int, line: str, row: list[str]) -> InputError:
+    return named_like_an_inverse(row[1], place=source.place(number), source=_shown(line))
+
+
+def _other_separator(line: str, separator: Separator) -> Separator | None:
+    """The separator with which, in part or throughout, the line would have three columns."""
+    for other in _SEPARATORS:
+        if other != separator and other.text in line:
+            columns = line.strip().replace(separator.text, other.text).split(other.text)
+            if len([column for column in columns if column]) == 3:
+                return other
+    return None
+
+
+def _way_out(separator: Separator, other: Separator | None) -> str:
+    if separator == COMMAS:
+        if other == TABS:
+            return "put commas between the columns, or name the file .tsv and delete its header"
+        return "every line after the header holds one triple: head,relation,tail; a name with a comma stands in quotes"
+    if other == COMMAS:
+        return "put tabs between the columns, or name the file .csv and begin it with the line head,relation,tail"
+    return "every line holds one triple: head<TAB>relation<TAB>tail; other blanks belong to the names"
+
+
+def _bad_header(source: Source, lines: _CsvLines) -> InputError:
+    return InputError(
+        "found no header, expected the first line head,relation,tail",
+        place=source.place(lines.number),
+        source=_shown(lines.last),
+        hint="put the line head,relation,tail before all others",
+    )
+
+
+def _not_utf8(source: Source, number: int, raw: bytes, offset: int, error: UnicodeDecodeError) -> InputError:
+    return InputError(
+        f"byte 0x{raw[error.start]:02X} at offset {offset + error.start} is not UTF-8, expected text in UTF-8",
+        place=source.place(number),
+        hint=_encoding_hint(source, raw if number == 1 else b""),
+    )
+
+
+def _encoding_hint(source: Source, opening: bytes) -> str:
+    if opening.startswith(b"\x1f\x8b"):
+        return "this is gzip data: let the file name end in .gz"
+    if opening.startswith(b"PAR1"):
+        return "this is Parquet data: let the file name end in .parquet"
+    encoding = "UTF-16" if opening.startswith((b"\xff\xfe", b"\xfe\xff")) else "LATIN1"
+    return f"convert it, for example with iconv -f {encoding} -t UTF-8 {source.name}"
+
+
+def _shown(line: str) -> str:
+    """A line as an error message shows it: tabs visible, and not too long."""
+    visible = line.rstrip("\r").replace("\t", "<TAB>")
+    return visible if len(visible) <= _SHOWN else visible[:_SHOWN] + " ..."

@@ -1,0 +1,186 @@
+"""Writing triples to a file, in the format its ending names (see `reading`), whole or not at all.
+
+Every name that a format can hold comes back as it was. A name that it cannot hold (a tab in TSV) is an
+error, not a silent change. N-Triples lines are Turtle as well, and are what a `.ttl` file gets.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reshuffle.errors import InputError, Place
+from reshuffle.kg.io.delimited import BYTE_ORDER_MARK
+from reshuffle.kg.io.files import check_writable, written_whole
+from reshuffle.kg.io.reading import Format, format_of
+from reshuffle.kg.io.tables import BLOCK, batches_of, name_batches, write_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from reshuffle.kg.graph import KnowledgeGraph
+
+_HEADER = b"head,relation,tail\n"
+# What TSV cannot hold anywhere, and what it drops at the end of a line.
+_UNFIT_FOR_TSV = r"^$|[\t\n]"
+_UNFIT_AT_END = r"[ \r]$"
+_NEEDS_QUOTES = r'[",\r\n]|^$|[ \t]$'
+
+
+def write_graph(graph: KnowledgeGraph, path: str | os.PathLike[str]) -> None:
+    """Write all triples of a graph; entities without any triple have no place in a file of triples."""
+    _write(name_batches(graph), path)
+
+
+def write_triples(triples: Iterable[tuple[str, str, str]], path: str | os.PathLike[str]) -> None:
+    """Write named triples in the order given, without holding them all."""
+    _write(_batches(iter(triples), Place(os.fspath(path))), path)
+
+
+def check_triples_writable(path: str | os.PathLike[str]) -> None:
+    """Can triples be written there? To be asked before work whose result would be lost otherwise."""
+    check_writable(path)
+    if format_of(path) in (Format.N_TRIPLES, Format.TURTLE):
+        from reshuffle.kg.io.rdf import pyoxigraph  # noqa: PLC0415 - an extra
+
+        pyoxigraph(Place(os.fspath(path)))
+
+
+def _batches(triples: Iterator[tuple[str, str, str]], place: Place) -> Iterator[pa.RecordBatch]:
+    while rows := list(islice(triples, BLOCK // 10)):
+        batch = batches_of(rows)
+        if any(column.null_count for column in batch.columns):  # Arrow would join such a line to nothing
+            raise _empty_name(place)
+        yield batch
+
+
+def _write(batches: Iterator[pa.RecordBatch], path: str | os.PathLike[str]) -> None:
+    chosen, place = format_of(path), Place(os.fspath(path))
+    with written_whole(path) as aside:
+        if chosen is Format.PARQUET:
+            write_parquet(batches, aside)
+        else:
+            with _opened(aside, compressed=place.file.lower().endswith(".gz")) as stream:
+                _write_lines(batches, stream, chosen, place)
+
+
+@contextmanager
+def _opened(path: Path, *, compressed: bool) -> Iterator[BinaryIO]:
+    with path.open("wb") as stream:
+        if compressed:
+            # The same triples give the same bytes: no time and no name in the header.
+            with gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as packed:
+                yield packed  # type: ignore[misc]
+        else:
+            yield stream
+
+
+def _write_lines(batches: Iterator[pa.RecordBatch], stream: BinaryIO, chosen: Format, place: Place) -> None:
+    if chosen is Format.CSV:
+        stream.write(_HEADER)
+    render = _RENDERERS[chosen](place)
+    for number, batch in enumerate(batches):
+        text = b"".join(_pieces(render(batch)))
+        if not number and text.startswith(BYTE_ORDER_MARK.encode()) and chosen is Format.TSV:
+            stream.write(BYTE_ORDER_MARK.encode())  # reading drops one
+        stream.write(text)
+
+
+def _pieces(lines: pa.Array) -> Iterator[memoryview]:
+    """The bytes of all lines: an Arrow array of text holds them one after another."""
+    _, offsets, text = lines.buffers()
+    ends = memoryview(offsets).cast("q")
+    yield memoryview(text)[ends[lines.offset] : ends[lines.offset + len(lines)]]
+
+
+def _tsv(place: Place) -> Callable[[pa.RecordBatch], pa.Array]:
+    def render(batch: pa.RecordBatch) -> pa.Array:
+        for column in batch.columns:
+            _refuse(column, _UNFIT_FOR_TSV, place)
+        _refuse(batch.column("tail"), _UNFIT_AT_END, place)
+        return _joined(batch.columns, "\t", "\n")
+
+    return render
+
+
+def _refuse(names: pa.Array, pattern: str, place: Place) -> None:
+    position = pc.index(pc.match_substring_regex(names, pattern), True).as_py()
+    if position >= 0:
+        raise InputError(
+            f"the name {names[position].as_py()!r} cannot be written as TSV, which has no quotes: expected names "
+            "without tabs and line breaks, not empty, and no blank at the end of a tail",
+            place=place,
+            hint="let the file name end in .csv or .parquet",
+        )
+
+
+def _csv(place: Place) -> Callable[[pa.RecordBatch], pa.Array]:
+    def render(batch: pa.RecordBatch) -> pa.Array:
+        return _joined([_quoted(column, place) for column in batch.columns], ",", "\n")
+
+    return render
+
+
+def _quoted(names: pa.Array, place: Place) -> pa.Array:
+    _refuse_empty(names, place)
+    needy = pc.match_substring_regex(names, _NEEDS_QUOTES)
+    if not pc.any(needy).as_py():
+        return names
+    quote = pa.scalar('"', names.type)
+    doubled = pc.replace_substring(names, '"', '""')
+    return pc.if_else(
+        needy, pc.binary_join_element_wise(quote, doubled, quote, pa.scalar("", names.type)), names
+    )
+
+
+def _rdf(place: Place) -> Callable[[pa.RecordBatch], pa.Array]:
+    from reshuffle.kg.io.rdf import pyoxigraph, to_term  # noqa: PLC0415 - an extra
+
+    pyoxigraph(place)
+    terms: dict[tuple[str, bool], str] = {}
+
+    def term(name: str, blank_nodes: bool) -> str:
+        if (name, blank_nodes) not in terms:
+            terms[name, blank_nodes] = to_term(name, blank_nodes=blank_nodes)
+        return terms[name, blank_nodes]
+
+    def render(batch: pa.RecordBatch) -> pa.Array:
+        columns = []
+        for column, blank_nodes in zip(batch.columns, (True, False, True), strict=True):
+            _refuse_empty(column, place)
+            columns.append(
+                pa.array([term(name, blank_nodes) for name in column.to_pylist()], pa.large_string())
+            )
+        return _joined(columns, " ", " .\n")
+
+    return render
+
+
+def _refuse_empty(names: pa.Array, place: Place) -> None:
+    if pc.any(pc.equal(names, "")).as_py():
+        raise _empty_name(place)
+
+
+def _empty_name(place: Place) -> InputError:
+    return InputError(
+        "a name is empty, expected a name for every head, relation and tail",
+        place=place,
+        hint="drop the triples with empty names first",
+    )
+
+
+def _joined(columns: list[pa.Array], separator: str, ending: str) -> pa.Array:
+    kind = pa.large_string()
+    between, end = pa.scalar(separator, kind), pa.scalar(ending, kind)
+    lines = pc.binary_join_element_wise(*columns, between)
+    return pc.binary_join_element_wise(lines, end, pa.scalar("", kind))
+
+
+_RENDERERS = {Format.TSV: _tsv, Format.CSV: _csv, Format.N_TRIPLES: _rdf, Format.TURTLE: _rdf}

@@ -1,1 +1,0 @@
-"""The compiled inner loops; numba is slow to import, so they are imported only where much data is at hand."""

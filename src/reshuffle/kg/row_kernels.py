@@ -1,0 +1,90 @@
+"""Sorting triples of ids, and grouping them by row."""
+
+from __future__ import annotations
+
+# Types would say "array" and "integer" forty times, and numba infers them.
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
+import numpy as np
+
+from reshuffle.compiled import compiled
+
+DIGIT = 11  # bits a radix pass sorts by: 2048 write positions still fit the first-level cache
+
+
+@compiled
+def pack_keys(heads, relations, tails, bits, keys):
+    """One number per triple, ordered as (relation, head, tail); `bits` hold an entity."""
+    width = np.uint64(bits)
+    for row in range(len(heads)):
+        keys[row] = (np.uint64(relations[row]) << width | np.uint64(heads[row])) << width | np.uint64(
+            tails[row]
+        )
+
+
+@compiled
+def split_keys(keys, pivot, split):
+    """Copy to `split` the keys below `pivot`, then the others; returns how many are below."""
+    below = 0
+    for key in keys:
+        below += key < pivot
+    low, high = 0, below
+    for key in keys:
+        if key < pivot:
+            split[low] = key
+            low += 1
+        else:
+            split[high] = key
+            high += 1
+    return below
+
+
+@compiled
+def radix_sort(keys, spare, bits):
+    """Sort `keys` of so many `bits`, with `spare` as room; returns that of the two with the result."""
+    passes = (bits + DIGIT - 1) // DIGIT
+    mask = np.uint64((1 << DIGIT) - 1)
+    positions = np.zeros((passes, 1 << DIGIT), np.int64)
+    for key in keys:
+        for number in range(passes):
+            positions[number, np.int64(key >> np.uint64(number * DIGIT) & mask)] += 1
+    for number in range(passes):
+        total = 0
+        for digit in range(1 << DIGIT):
+            count = positions[number, digit]
+            positions[number, digit] = total
+            total += count
+    for number in range(passes):
+        shift = np.uint64(number * DIGIT)
+        place = positions[number]
+        for key in keys:
+            digit = np.int64(key >> shift & mask)
+            spare[place[digit]] = key
+            place[digit] += 1
+        keys, spare = spare, keys
+    return keys
+
+
+@compiled
+def unpack_distinct(keys, bits, heads, relations, tails):
+    """Write the distinct triples of sorted `keys`; returns how many there are."""
+    width, mask = np.uint64(bits), np.uint64((1 << bits) - 1)
+    row = 0
+    for position in range(len(keys)):
+        key = keys[position]
+        if position and key == keys[position - 1]:
+            continue
+        heads[row] = np.int32(key >> width & mask)
+        relations[row] = np.int32(key >> (width + width))
+        tails[row] = np.int32(key & mask)
+        row += 1
+    return row
+
+
+@compiled
+def group_by_row(rows, relations, neighbours, starts, row_relations, row_neighbours):
+    """Move each edge to its row, in the order given within the row; `starts` tell where the rows begin."""
+    places = starts[:-1].copy()
+    for edge in range(len(rows)):
+        place = places[rows[edge]]
+        row_relations[place], row_neighbours[place] = relations[edge], neighbours[edge]
+        places[rows[edge]] = place + 1

@@ -1,0 +1,179 @@
+"""A model on disk: a directory with `model.safetensors` (arrays) and `settings.toml` (everything else).
+
+Where rules were injected, `injected.json` holds their constraints and `injected.rules` the rules as a text.
+
+Each file is written whole, and the settings name the digest of the arrays they belong to, so that a directory that was
+being written when the power went is told from a good one. Nothing is ever unpickled.
+
+| version | what is new |
+| --- | --- |
+| 2 | a hardened model keeps `path_matrices`, the soft matrices that its "paths" evidence sees |
+| 3 | the settings have a digest of their own (`model_notes.py`) |
+
+All of them are read; the last is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save_file
+
+from reshuffle.constraints import OrderingConstraints
+from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.kg.io.files import made_directory, written_whole
+from reshuffle.learning.injection import MODES, ChosenRules, Injection
+from reshuffle.learning.model_notes import CUT_OR_EDITED, FORMAT, VERSIONS, digest_of, read_notes
+from reshuffle.learning.settings import Settings
+from reshuffle.rules import RuleBase, write_rules
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ARRAYS, SETTINGS = "model.safetensors", "settings.toml"
+INJECTED, INJECTED_RULES = "injected.json", "injected.rules"
+_PATH_MATRICES = "path_matrices."  # how the names of its arrays begin
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model directory holds."""
+
+    relations: tuple[str, ...]
+    identities: tuple[str, ...]
+    settings: Settings
+    arrays: dict[str, Tensor]
+    heads_through_inverse: bool = True
+    training: dict[str, Any] = field(default_factory=dict)  # how it came about; for people
+    injection: Injection | None = None
+
+    @property
+    def keeps_path_matrices(self) -> bool:
+        """Was it hardened, and sees its "paths" evidence the soft matrices still?"""
+        return any(name.startswith(_PATH_MATRICES) for name in self.arrays)
+
+
+def save_model(model: StoredModel, directory: str | Path) -> None:
+    """Write both files; those of an older model are replaced."""
+    folder = made_directory(directory)
+    with written_whole(folder / ARRAYS) as aside:
+        save_file({name: array.contiguous().cpu() for name, array in model.arrays.items()}, aside)
+        digest = hashlib.sha256(aside.read_bytes()).hexdigest()
+    top: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSIONS[-1],
+        "relations": model.relations,
+        "identities": model.identities,
+        "heads_through_inverse": model.heads_through_inverse,
+        "arrays": digest,
+    }
+    tables = {"settings": model.settings.to_dict(), "training": model.training}
+    if model.injection is not None:
+        tables["injected"] = _save_injection(model.injection, folder)
+    top["digest"] = digest_of({**top, **tables})
+    with written_whole(folder / SETTINGS) as aside:
+        aside.write_text(to_toml(top, tables), encoding="utf-8")
+
+
+def load_model(directory: str | Path) -> StoredModel:
+    """Read what `save_model` wrote; anything else is one clear error."""
+    folder = Path(directory)
+    for file in (folder / SETTINGS, folder / ARRAYS):
+        if not file.is_file():
+            raise InputError(
+                f"not a model directory: it has no {file.name}",
+                place=Place(str(directory)),
+                hint="`reshuffle train FACTS -o DIR` writes one",
+            )
+    notes = read_notes(folder / SETTINGS)
+    arrays = _arrays(folder / ARRAYS, notes["arrays"])
+    try:
+        settings = Settings().changed(**notes["settings"])
+    except ReshuffleError as error:
+        raise InputError(
+            str(error),
+            place=Place(str(folder / SETTINGS)),
+            hint=f"written by a newer reshuffle, or {CUT_OR_EDITED}",
+        ) from error
+    return StoredModel(
+        tuple(notes["relations"]),
+        tuple(notes["identities"]),
+        settings,
+        arrays,
+        notes["heads_through_inverse"],
+        notes["training"],
+        _load_injection(notes["injected"], folder) if "injected" in notes else None,
+    )
+
+
+def _save_injection(injection: Injection, folder: Path) -> dict[str, Any]:
+    """Write both files; the settings keep the way and the digest."""
+    write_rules(injection.rules.taken, folder / INJECTED_RULES, format="text")
+    injection.rules.constraints.save(folder / INJECTED)
+    return {"mode": injection.mode, "constraints": _digest(folder / INJECTED)}
+
+
+def _load_injection(notes: dict[str, Any], folder: Path) -> Injection:
+    path = folder / INJECTED
+    constraints = OrderingConstraints.load(path)
+    if _digest(path) != notes.get("constraints") or notes.get("mode") not in MODES:
+        raise InputError(
+            f"these injected rules do not belong to the {SETTINGS} beside them",
+            place=Place(str(path)),
+            hint="one of the two was replaced, or writing them was interrupted; train the model again",
+        )
+    return Injection(ChosenRules(constraints.rules or RuleBase(()), constraints), notes["mode"])
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _arrays(path: Path, digest: str) -> dict[str, Tensor]:
+    content = path.read_bytes()
+    try:
+        arrays: dict[str, Tensor] = load(content)
+    except SafetensorError as error:
+        raise InputError(
+            f"damaged or cut short ({error})", place=Place(str(path)), hint="train the model again"
+        ) from error
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise InputError(
+            f"these arrays do not belong to the {SETTINGS} beside them",
+            place=Place(str(path)),
+            hint="one of the two was replaced, or writing them was interrupted; train the model again",
+        )
+    return arrays
+
+
+def to_toml(top: dict[str, Any], tables: dict[str, dict[str, Any]] | None = None) -> str:
+    """TOML of plain values, lists of them, and one level of tables.
+
+    >>> print(to_toml({"margin": 0.5, "names": ["a", "b"]}, {"best": {"epoch": 10}}))
+    margin = 0.5
+    names = ["a", "b"]
+    <BLANKLINE>
+    [best]
+    epoch = 10
+    <BLANKLINE>
+    """
+    parts = [_lines(top), *(f"[{name}]\n{_lines(values)}" for name, values in (tables or {}).items())]
+    return "\n\n".join(parts) + "\n"
+
+
+def _lines(values: dict[str, Any]) -> str:
+    return "\n".join(f"{_key(name)} = {_value(value)}" for name, value in values.items())
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").isalnum() else _value(name)
+
+
+def _value(value: Any) -> str:
+    # JSON's numbers, strings, truth values and lists are TOML's, but for the one control character it leaves as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

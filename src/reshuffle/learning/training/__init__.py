@@ -1,0 +1,1 @@
+"""One training: examples, objective, steps, early stopping, logs."""

@@ -1,0 +1,222 @@
+"""What a training step minimises and what a look at the validation triples ranks by.
+
+There are two ways to score: the paper's, where all entities have states from one draw and a batch is compared with
+sampled corruptions; and with a channel per query, where each true tail is compared with all other entities.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+from torch import Tensor
+
+from reshuffle.learning.training.corruption import KnownTails, random_others
+from reshuffle.learning.training.loss import margin_ranking, softmax
+from reshuffle.model.evidence_graph import EvidenceGraph
+from reshuffle.model.kernels import MOST_SLOTS
+from reshuffle.model.scoring import all_tail_scores, tail_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reshuffle.learning.training.trainer import Trainer
+
+_MOST_SCORES = 1 << 24
+_MOST_NUMBERS = 1 << 26  # of the states of the queries of one look
+
+
+class Objective(Protocol):
+    """One way to score."""
+
+    at_once: int  # queries of a look
+    replayable: bool  # all batches of one size take the same kernels with the same shapes
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """Of examples, by position."""
+        ...
+
+    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """The function from heads and relations to the scores [query, entity] of all tails."""
+        ...
+
+
+def objective_of(trainer: Trainer) -> Objective:
+    """The one that the model's initial states ask for."""
+    return AllTails(trainer) if trainer.model.architecture.initial == "head" else SampledCorruptions(trainer)
+
+
+def compared(trainer: Trainer, positives: Tensor, negatives: Tensor) -> Tensor:
+    """The loss that the settings name."""
+    if trainer.settings.loss == "softmax":
+        return softmax(positives, negatives)
+    return margin_ranking(positives, negatives, margin=trainer.settings.margin)
+
+
+def held_back(trainer: Trainer, examples: Tensor) -> Tensor | float:
+    """What pulls weights of evidence to 0 and those of injected rules to where they were, given examples [relation]."""
+    model, settings = trainer.model, trainer.settings
+    counted = examples if settings.evidence_prior == "examples" else None
+    total: Tensor | float = 0.0
+    for part in (model.evidence, model.injected):
+        if part is not None:
+            total = total + part.penalty(counted)
+    return settings.evidence_decay / settings.batch_size * total
+
+
+def examples_of(trainer: Trainer) -> Tensor:  # relation
+    """How many examples each relation has, inverses included."""
+    return torch.bincount(trainer.examples[:, 1], minlength=2 * trainer.data.num_relations)
+
+
+class SampledCorruptions:
+    """The paper's way, and with it evidence that needs no channel per query."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+        self._graph = trainer.model.graph_of(trainer.data.triples, num_entities=trainer.data.num_entities)
+        self.at_once = _MOST_SCORES // max(1, trainer.data.num_entities)
+        if trainer.model.evidence is not None:
+            self._facts = EvidenceGraph.build(
+                trainer.data.triples,
+                num_entities=trainer.data.num_entities,
+                num_relations=trainer.data.num_relations,
+                device=trainer.device,
+            )
+            self._examples = examples_of(trainer)
+            trainer.model.evidence.fit_types(self._facts)
+            self.at_once = min(self.at_once, _MOST_SCORES // max(1, len(self._facts.entities)))
+        # "once" sets a generator's state in every step; how many roles the candidates have, and how many of the pairs
+        # with a corrupted head are distinct, differs.
+        self.replayable = (
+            trainer.settings.redraw != "once"
+            and trainer.model.evidence is None
+            and trainer.model.architecture.num_slots <= MOST_SLOTS
+        )
+
+    def states(
+        self, matrices: Tensor, edge_messages: Tensor | None = None, *, calls: int = 1
+    ) -> list[Tensor]:
+        """The states for each of some scoring calls; with redraw "once" every call sees the same initial values."""
+        trainer = self._trainer
+        if trainer.settings.redraw == "once":
+            generator = torch.Generator(trainer.device)
+            generator.set_state(trainer.draw_state)
+        else:
+            generator = trainer.generator
+        states = trainer.model.states(
+            self._graph, matrices, generator, edge_messages=edge_messages, draws=calls
+        )
+        return [part.contiguous() for part in states.chunk(calls, dim=2)]
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """Half of the batch corrupted at the head, half at the tail."""
+        settings, model, data = self._trainer.settings, self._trainer.model, self._trainer.data
+        heads, relations, tails = self._trainer.examples[batch].T.contiguous()
+        matrices = model.matrices()
+        targets = batch % len(data.triples) if settings.hide_targets else None
+        hidden = None if targets is None else self._graph.hiding(targets)
+        drawn = self.states(matrices, hidden, calls=2 if settings.redraw == "call" else 1)
+        states = drawn[0]
+        bodies = model.bodies(matrices, states, heads, relations)
+        positives = tail_scores(bodies, states, tails[:, None])
+        half = len(batch) // 2
+        if settings.redraw == "call":
+            states = drawn[1]
+            bodies = model.bodies(matrices, states, heads[half:], relations[half:])
+        else:
+            bodies = bodies[half:]
+        others = [
+            random_others(
+                entities,
+                settings.num_negatives,
+                num_entities=data.num_entities,
+                generator=self._trainer.generator,
+            )
+            for entities in (heads[:half], tails[half:])
+        ]
+        corrupted = [
+            model.head_scores(matrices, states, others[0], relations[:half], tails[:half]),
+            tail_scores(bodies, states, others[1]),
+        ]
+        negatives = torch.cat(corrupted)
+        if model.evidence is None:
+            return compared(self._trainer, positives, negatives)
+        true = torch.cat([heads[:half], tails[half:]])
+        candidates = torch.cat([true[:, None], torch.cat(others)], dim=1)
+        told = self._evidence(candidates, heads, relations, tails, without=targets)
+        loss = compared(self._trainer, positives + told[:, :1], negatives + told[:, 1:])
+        return loss + held_back(self._trainer, self._examples)
+
+    def _evidence(
+        self, candidates: Tensor, heads: Tensor, relations: Tensor, tails: Tensor, *, without: Tensor | None
+    ) -> Tensor:  # triple candidate
+        """For candidates as heads of the first half of some triples, and as tails of the others.
+
+        The head of (?, r, t) is the tail of (t, r^-1, ?), and true triples are asked about as their corruptions are.
+        Each is hidden from its own question alone: to hide a large batch would change what evidence looks at.
+        """
+        evidence, half = self._trainer.model.evidence, len(heads) // 2
+        assert evidence is not None  # the caller has looked
+        count = self._trainer.data.num_relations
+        anchors = torch.cat([tails[:half], heads[half:]])
+        asked = torch.cat([(relations[:half] + count) % (2 * count), relations[half:]])
+        parts = evidence.parts_of(candidates, anchors, asked, graph=self._facts, without=without)
+        return torch.stack(list(parts.values())).sum(0)
+
+    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """All queries of a look see one draw."""
+        model, matrices = self._trainer.model, self._trainer.model.matrices()
+        states = self.states(matrices)[0]
+
+        def scores_of(heads: Tensor, relations: Tensor) -> Tensor:
+            scores = all_tail_scores(model.bodies(matrices, states, heads, relations), states)
+            if model.evidence is not None:
+                scores += sum(model.evidence.local_parts(heads, relations, graph=self._facts).values())
+            return scores
+
+        return scores_of
+
+
+class AllTails:
+    """A channel per query, and every entity that is not known to be true as a corruption."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+        data = trainer.data
+        self._channels = trainer.model.head_channels(data.triples, num_entities=data.num_entities)
+        self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
+        self._examples = examples_of(trainer)
+        self.replayable = False  # how many relations and known tails a batch has differs
+        numbers = data.num_entities * trainer.model.architecture.num_slots
+        self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
+        if trainer.model.evidence is not None:
+            trainer.model.evidence.fit_types(self._channels.graph)
+
+    def loss(self, batch: Tensor) -> Tensor:
+        """The examples of a batch are all hidden from it, where the settings say so."""
+        trainer = self._trainer
+        heads, relations, tails = trainer.examples[batch].T.contiguous()
+        hidden = self._hidden(batch % len(trainer.data.triples))
+        matrices = trainer.model.matrices()
+        scores = self._channels.parts(matrices, heads, relations, hidden=hidden).total
+        positives = scores.gather(1, tails[:, None])
+        loss = compared(trainer, positives, self._known.cleared(scores, heads, relations))
+        return loss + held_back(trainer, self._examples)
+
+    def _hidden(self, targets: Tensor) -> Tensor | None:
+        """The targets, and up to a share of all other facts: other graphs may be less complete than this one."""
+        trainer, count = self._trainer, len(self._trainer.data.triples)
+        gone = torch.zeros(count, dtype=torch.bool, device=trainer.device)
+        if trainer.settings.drop_facts:
+            drawn = torch.rand(count + 1, generator=trainer.generator, device=trainer.device)
+            gone = drawn[1:] < drawn[0] * trainer.settings.drop_facts
+        if trainer.settings.hide_targets:
+            gone[targets] = True
+        hidden = gone.nonzero().flatten()
+        return hidden if len(hidden) else None
+
+    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """With all facts in sight."""
+        matrices = self._trainer.model.matrices()
+        return lambda heads, relations: self._channels.parts(matrices, heads, relations).total

@@ -1,0 +1,155 @@
+"""The chase: draw the consequences of one new triple after another until none is left.
+
+A new pair (u, v) of an atom is joined with the rows of its partners only, so every instance of a rule is met
+by the last of its premises (semi-naive evaluation). Between dense relations a join is a difference of two
+rows of bits, `row(partner, v) & ~row(head, u)`: all that is known already is passed over 64 at a time
+(Chaudhuri, "Subcubic algorithms for recursive state machines", POPL 2008).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from reshuffle.reasoning.chase.kernels.pairs import (
+    ENTERED,
+    QUEUED,
+    SPARSE,
+    WANTED,
+    Pairs,
+    add,
+    contains,
+    enter_both,
+    lowest,
+    row_number,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DONE, PAUSED, NO_ROOM, WANTS_DENSE = range(4)
+
+
+class Triggers(NamedTuple):
+    """What a new pair sets off. Lists run from `..._starts[x]` to `..._starts[x + 1]`."""
+
+    chain_starts: NDArray[np.int64]  # atom code x: for x(u, v) and partner(v, g) ...
+    chain_partner: NDArray[np.int32]
+    chain_head: NDArray[np.int32]  # ... head(u, g)
+    copy_starts: NDArray[np.int64]  # relation: its pairs are the head's, too
+    copy_head: NDArray[np.int32]
+    meet_starts: NDArray[np.int64]  # relation: its pairs are the head's where all others hold
+    meet_head: NDArray[np.int32]
+    meet_from: NDArray[np.int64]
+    meet_to: NDArray[np.int64]
+    meet_others: NDArray[np.int32]
+
+
+@njit(cache=True, nogil=True)
+def fixpoint(pairs: Pairs, triggers: Triggers, most: int) -> int:
+    """Work off the queue: DONE, or PAUSED after `most` triples, or what has to be enlarged first."""
+    counters, bits = pairs.counters, pairs.entity_bits
+    mask = (np.int64(1) << bits) - 1
+    for _ in range(most):
+        if counters[WANTED] >= 0:
+            return WANTS_DENSE
+        if counters[QUEUED] == 0:
+            return DONE
+        counters[QUEUED] -= 1
+        key = pairs.queue[counters[QUEUED]]
+        relation, head, tail = key >> (2 * bits), (key >> bits) & mask, key & mask
+        waits = pairs.slot_of[relation] == SPARSE and counters[ENTERED] == 0
+        if waits and not enter_both(pairs, 2 * relation, head, tail):
+            counters[QUEUED] += 1
+            return NO_ROOM
+        counters[ENTERED] = 0
+        if not (
+            _copies_and_meets(pairs, triggers, relation, head, tail)
+            and _chains(pairs, triggers, 2 * relation, head, tail)
+            and _chains(pairs, triggers, 2 * relation + 1, tail, head)
+        ):
+            # Drawn again from the start once there is room: adding what is known already changes nothing.
+            pairs.queue[counters[QUEUED]] = key
+            counters[QUEUED] += 1
+            counters[ENTERED] = 1
+            return NO_ROOM
+    return PAUSED
+
+
+@njit(cache=True, nogil=True)
+def _copies_and_meets(pairs: Pairs, triggers: Triggers, relation: int, head: int, tail: int) -> bool:
+    for index in range(triggers.copy_starts[relation], triggers.copy_starts[relation + 1]):
+        if not add(pairs, triggers.copy_head[index], head, tail):
+            return False
+    for index in range(triggers.meet_starts[relation], triggers.meet_starts[relation + 1]):
+        met = True
+        for other in range(triggers.meet_from[index], triggers.meet_to[index]):
+            met = met and contains(pairs, triggers.meet_others[other], head, tail)
+        if met and not add(pairs, triggers.meet_head[index], head, tail):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _chains(pairs: Pairs, triggers: Triggers, code: int, start: int, end: int) -> bool:
+    """For every chain of code(start, end) and partner(end, g): head(start, g)."""
+    partners, results, slot_of, bits = triggers.chain_partner, triggers.chain_head, pairs.slot_of, pairs.bits
+    words = bits.shape[3]
+    for index in range(triggers.chain_starts[code], triggers.chain_starts[code + 1]):
+        partner, result = partners[index], results[index]
+        slot, target = slot_of[partner >> 1], slot_of[result >> 1]
+        if slot == SPARSE:
+            if not _extend_sparse(pairs, start, end, partner, result):
+                return False
+            continue
+        if target != SPARSE:
+            # The common case, written out: a call or a view of the rows would cost more than the work.
+            side, other = partner & 1, result & 1
+            anything = np.uint64(0)
+            for word in range(words):
+                anything |= bits[side, slot, end, word] & ~bits[other, target, start, word]
+            if anything == 0:
+                continue
+        if not _extend_dense(pairs, start, end, partner, result):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _extend_sparse(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
+    number = row_number(pairs, partner, end)
+    if number < 0:
+        return True
+    first = pairs.row_start[number]
+    for index in range(first, first + pairs.row_size[number]):
+        if not add(pairs, result, start, int(pairs.pool[index])):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _extend_dense(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
+    slot, target = pairs.slot_of[partner >> 1], pairs.slot_of[result >> 1]
+    for word in range(pairs.bits.shape[3]):
+        new = pairs.bits[partner & 1, slot, end, word]
+        if target != SPARSE:
+            new &= ~pairs.bits[result & 1, target, start, word]
+        while new != 0:
+            if not add(pairs, result, start, 64 * word + lowest(new)):
+                return False
+            new &= new - np.uint64(1)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def load(pairs: Pairs, keys: NDArray[np.int64], first: int) -> int:
+    """Queue given triples from number `first` on; the number of the first that found no room."""
+    bits = pairs.entity_bits
+    mask = (np.int64(1) << bits) - 1
+    for index in range(first, len(keys)):
+        key = keys[index]
+        if not add(pairs, 2 * (key >> (2 * bits)), (key >> bits) & mask, key & mask):
+            return index
+    return len(keys)

@@ -1,0 +1,343 @@
+"""Exact answers from ordering constraints: reachability in the product of the graph and small automata.
+
+(a, r, b) is captured iff, for every (start, exit) pair that decides r, the private value that starts in slot
+`start` of a arrives in slot `exit` of b, that is iff some path of facts from a to b spells a word of the pair's
+automaton. So a question is a search, and all answers are a search from every entity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import UnknownNameError, near_names
+from reshuffle.kg import Triple, refuse_inverse_names
+from reshuffle.kg.coerce import as_triples
+from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.answers import Answers, Count
+from reshuffle.reasoning.geometry.all_pairs import Sweep
+from reshuffle.reasoning.geometry.automaton import SlotGraph
+from reshuffle.reasoning.geometry.changing_graph import LiveGraph
+from reshuffle.reasoning.geometry.explaining import Explainer
+from reshuffle.reasoning.geometry.kernels import search as kernel
+from reshuffle.reasoning.geometry.machine import alphabet_of, answerable, assemble
+from reshuffle.reasoning.geometry.sorted_output import sorted_triples
+from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
+from reshuffle.reasoning.geometry.workspace import Workspace, budget, workspace_bytes
+from reshuffle.reasoning.violations import violations
+from reshuffle.reasoning.why_not import why_not
+from reshuffle.rules import RuleBase
+from reshuffle.rules.base import base_relation
+from reshuffle.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Notes, Progress
+    from reshuffle.reasoning.geometry.walkers import Pairs
+    from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.violations import Violation
+    from reshuffle.reasoning.why_not import PartialDerivation
+
+_MANY = 1000  # facts added at once from which storing everything anew is the faster way
+
+
+class GeometryAnswers(Answers):
+    """What constraints capture over a graph, exactly. Made by `Reasoner.on`."""
+
+    def __init__(
+        self,
+        constraints: OrderingConstraints,
+        graph: KnowledgeGraph,
+        *,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+        notes: Notes = UNHEARD,
+    ) -> None:
+        self.constraints = constraints
+        self.live = LiveGraph(graph)
+        self._memory, self._progress = memory, progress
+        self._stored: MaterialisedPairs | None = None
+        self._workspaces: list[Workspace] = []
+        self._counts: dict[str, Count] | None = None
+        self._explains: Explainer | None = None
+        self._version = 0
+        self._assemble()
+        note = shares_nothing(answerable(constraints), graph)
+        if note:
+            notes(note)
+
+    def _assemble(self) -> None:
+        """The automata for the relations that the facts use now."""
+        self._machine = assemble(self.constraints, self.live.relations, progress=self._progress)
+
+    @property
+    def exactness(self) -> str:
+        """What the answers are."""
+        bound = self.constraints.bound
+        return "exact" if bound is None else f"exact within {counted(bound, 'step')}"
+
+    @property
+    def facts(self) -> KnowledgeGraph:
+        """The graph as it is now, updates included."""
+        return self.live.graph
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that facts or rules use; fresh ones and inverses are not among them."""
+        return tuple(dict.fromkeys([*answerable(self.constraints), *self.live.relations]))
+
+    def __repr__(self) -> str:
+        return f"<answers over {self.facts!r}: {self.exactness}>"
+
+    @property
+    def num_entities(self) -> int:
+        """Entities, those that came later included."""
+        return len(self.live.entities)
+
+    @property
+    def derivable(self) -> tuple[str, ...]:
+        """The relations that rules can add to, given the relations that facts use now."""
+        return tuple(self._machine.clauses_of)
+
+    def fact_count(self, relation: str) -> int:
+        """How many facts a relation has."""
+        number = self.live.relations.find(relation)
+        return 0 if number is None else int(self.live.facts_of[number])
+
+    # --- single questions ---------------------------------------------------------------------------
+
+    def holds(self, head: str, relation: str, tail: str) -> bool:
+        """Does the triple follow (or stand in the graph)?"""
+        return self.holds_ids(self.live.entities.id(head), relation, self.live.entities.id(tail))
+
+    def holds_ids(self, source: int, relation: str, target: int) -> bool:
+        """The same for the ids of entities."""
+        if not self.is_derivable(relation):
+            number = self.live.relations.find(relation)
+            return number is not None and self.live.contains(source, number, target)
+        return all(
+            len(self._path(relation, clause, source, target))
+            for clause in range(len(self._machine.clauses_of[relation]))
+        )
+
+    def _path(self, relation: str, clause: int, source: int, target: int) -> NDArray[np.int64]:
+        clauses, workspace = self._machine.clauses(relation), self._workspace()
+        nodes: NDArray[np.int64] = kernel.trace(
+            self.live.edges,
+            self._machine.forwards,
+            clauses,
+            clause,
+            workspace.scratch,
+            workspace.ticks(1),
+            kernel.room_for(clauses),
+            source,
+            target,
+        )
+        return nodes
+
+    def tails(self, head: str, relation: str) -> Iterator[str]:
+        """All f with (head, relation, f)."""
+        return self._ends(self.live.entities.id(head), relation, backwards=False)
+
+    def heads(self, relation: str, tail: str) -> Iterator[str]:
+        """All e with (e, relation, tail)."""
+        return self._ends(self.live.entities.id(tail), relation, backwards=True)
+
+    def _ends(self, entity: int, relation: str, *, backwards: bool) -> Iterator[str]:
+        if not self.is_derivable(relation):
+            ids = self.live.neighbours(entity, relation, backwards=backwards)
+        else:
+            clauses, workspace = self._machine.clauses(relation), self._workspace()
+            _, hits, found = kernel.ends_of(
+                self.live.edges,
+                self._machine.backwards if backwards else self._machine.forwards,
+                clauses,
+                workspace.scratch,
+                workspace.ticks(len(clauses.first)),
+                kernel.room_for(clauses),
+                entity,
+                np.empty(64, dtype=np.int64),
+            )
+            ids = hits[:found].astype(np.int32)
+        return iter(self.live.entities.names(ids))
+
+    def is_derivable(self, relation: str) -> bool:
+        """Can rules add to the relation's facts? Raises where nobody knows it."""
+        if relation in self._machine.clauses_of:
+            return True
+        if relation not in self.live.relations and relation not in answerable(self.constraints):
+            raise UnknownNameError("relation", relation, self.relations)
+        return False
+
+    def _workspace(self) -> Workspace:
+        """The scratch memory of the calling thread's questions."""
+        size, words = len(self.live.entities), self._machine.most_words
+        if not self._workspaces or not self._workspaces[0].fits(size, words):
+            budget(self._memory, per_thread=workspace_bytes(size, words), cores=1)
+            self._workspaces = [Workspace(size + size // 8 + 16, words)]
+        return self._workspaces[0]
+
+    # --- all answers --------------------------------------------------------------------------------
+
+    def counts(self) -> dict[str, Count]:
+        """Per relation, how many are derived and how many hold, without storing them."""
+        if self._counts is None:
+            self._counts = dict(self._counted())
+        return dict(self._counts)
+
+    def _counted(self) -> Iterator[tuple[str, Count]]:
+        sweep = self._sweep()
+        # Many relations may each be counted too soon for a bar of their own.
+        with self._progress("counting", total=len(self.relations), unit="relations") as report:
+            for relation in self.relations:
+                facts = total = self.fact_count(relation)
+                if relation in self._machine.clauses_of:
+                    total = sweep.total(relation) if self._stored is None else self._stored.total(relation)
+                yield relation, Count(total - facts, total)
+                report(1)
+
+    def triples(self) -> Iterator[Triple]:
+        """The derived triples that are not facts, streamed, grouped by relation."""
+        for relation, (heads, tails) in self._derived_blocks():
+            names = self.live.entities.names
+            for head, tail in zip(names(heads), names(tails), strict=True):
+                yield Triple(head, relation, tail)
+
+    def _derived_blocks(self) -> Iterator[tuple[str, Pairs]]:
+        version, sweep = self._version, self._sweep()
+        for relation in self._machine.clauses_of:
+            if self._stored is None:
+                blocks = sweep.derived_blocks(relation)
+            else:
+                blocks = (self.live.without_facts(relation, *pairs) for pairs in self._stored.pairs(relation))
+            for pairs in blocks:
+                yield relation, pairs
+                if self._version != version:
+                    raise RuntimeError("facts were added or removed while the triples were being read")
+
+    def sorted_triples(self) -> Iterator[Triple]:
+        """The derived triples by head, relation and tail, in blocks of heads: memory stays bounded."""
+        return sorted_triples(self.live, self._machine, self._sweep(), progress=self._progress)
+
+    def materialise(self) -> None:
+        """Store all that holds; from then on `add` and `remove` keep it true instead of searching again."""
+        sweep = self._sweep()
+        stored = MaterialisedPairs(self._machine, len(self.live.entities), len(self.live.relations))
+        for relation in self._machine.clauses_of:
+            stored.fill(relation, sweep.blocks(relation), most_bytes=self._memory)
+        self._stored = stored
+
+    def _sweep(self) -> Sweep:
+        return Sweep(self.live, self._machine, memory=self._memory, progress=self._progress)
+
+    # --- updates ------------------------------------------------------------------------------------
+
+    def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """New facts, new entities included; stored answers grow by what follows from them."""
+        given = as_triples(triples)
+        refuse_inverse_names(relation for _, relation, _ in given)
+        known = len(self.live.relations)
+        ids = [self.live.intern(triple) for triple in given]
+        self._touch()
+        if len(self.live.relations) > known:
+            self._assemble()
+        if self._stored is None:
+            self.live.insert_all(ids)
+        elif len(self.live.relations) > known or self._is_much(ids):
+            self.live.insert_all(ids)
+            self.materialise()
+        else:
+            workspace = self._workspace()
+            for fact in ids:
+                self._stored.add(self.live, workspace, fact)
+
+    def _is_much(self, new: list[tuple[int, int, int]]) -> bool:
+        """Is computing everything anew the faster way, or the only one?"""
+        assert self._stored is not None
+        many = len(new) > max(_MANY, len(self.live) // 10)
+        return many or not self._stored.has_room_for(len(self.live.entities))
+
+    def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """Take facts back; what followed only from them no longer holds.
+
+        Triples that are no facts are passed over; an unknown name is refused before anything is taken back.
+        """
+        facts = [self._ids(triple) for triple in as_triples(triples)]
+        self._touch()
+        for fact in facts:
+            if fact is None:
+                continue
+            if self._stored is None:
+                self.live.discard(*fact)
+            else:
+                self._stored.remove(self.live, self._workspace(), fact)
+
+    def _ids(self, triple: tuple[str, str, str]) -> tuple[int, int, int] | None:
+        """The ids of a triple of known names, or None where its relation has no facts."""
+        head, relation, tail = triple
+        entities = self.live.entities.id(head), self.live.entities.id(tail)
+        self.is_derivable(relation)  # raises where nobody knows the relation
+        number = self.live.relations.find(relation)
+        return None if number is None else (entities[0], number, entities[1])
+
+    def _touch(self) -> None:
+        self._version += 1
+        self._counts = None
+        self._explains = None
+
+    def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
+        """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
+        goal = Triple(head, relation, tail)
+        if not self.holds(*goal):
+            return []
+        return self._explainer().proofs(goal, most=most)
+
+    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+        """The nearest partial derivations of a triple that does not follow; none without rules."""
+        return why_not(self, self._rules, head, relation, tail, most=most)
+
+    def failed_slots(self, head: str, relation: str, tail: str) -> list[tuple[int, int]]:
+        """The (start, exit) slots that decide the relation and between which no value arrives."""
+        if self.holds(head, relation, tail) or relation not in self.constraints.relation_ids:
+            return []
+        source, target = self.live.entities.id(head), self.live.entities.id(tail)
+        slots = SlotGraph(self.constraints, alphabet_of(self.constraints, self.live.relations))
+        places = {self._machine.automata[place]: place for place in range(len(self._machine.automata))}
+        clauses = self._machine.clauses_of.get(relation, ())
+        failed = []
+        for pair in self.constraints.decisive_slots(relation):
+            place = places.get(slots.automaton(*pair))
+            if place not in clauses or not len(self._path(relation, clauses.index(place), source, target)):
+                failed.append(pair)
+        return failed
+
+    def violations(self) -> Iterator[Violation]:
+        """The pairs that break a disjointness constraint of the rules, with both proofs."""
+        return violations(self, self._rules.disjointness)
+
+    @property
+    def _rules(self) -> RuleBase:
+        return self.constraints.rules if self.constraints.rules is not None else RuleBase(())
+
+    def _explainer(self) -> Explainer:
+        """Made anew when facts have changed: which relations have facts decides its automata."""
+        if self._explains is None:
+            self._explains = Explainer(self.constraints, self.live, self._machine, self._workspace())
+        return self._explains
+
+
+def shares_nothing(relations: Iterable[str], graph: KnowledgeGraph) -> str | None:
+    """A note when no fact can meet a rule; not an error, since facts may be added later."""
+    known = {base_relation(relation): None for relation in relations}
+    used = list(graph.relations)
+    if not used or any(relation in known for relation in used):
+        return None
+    near = [f"'{name}' (facts: '{found[0]}')" for name in known if (found := near_names(name, used))]
+    hint = f"; near names: {', '.join(near[:3])}" if near else ""
+    return f"warning: facts and rules share no relation, so nothing follows{hint}"

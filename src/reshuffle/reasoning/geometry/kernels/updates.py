@@ -1,0 +1,270 @@
+"""What one fact more, or one less, changes in the stored pairs.
+
+A fact (h, s, t) adds an edge (u, x) -> (v, y) to the product for every arc x -s-> y, where (u, v) is (h, t), or
+(t, h) for an arc that walks s backwards. A pair (a, b) is new only if a path from (a, start) to an accepting
+(b, state) uses such an edge. Take one with the fewest uses: a reached (u, x) before, and did not reach (v, y)
+before; b is reached from (v, y) now.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from reshuffle.reasoning.geometry.kernels import pairs
+from reshuffle.reasoning.geometry.kernels.edges import Edges, discard_fact, insert_fact
+from reshuffle.reasoning.geometry.kernels.search import (
+    STATE_BITS,
+    STATE_MASK,
+    Arcs,
+    Clauses,
+    Scratch,
+    doubled,
+    ends_of,
+    is_marked,
+    search,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Touches(NamedTuple):
+    """For every label the arcs that carry it: `starts[label] : starts[label + 1]`, by relation."""
+
+    starts: NDArray[np.int32]  # label + 1
+    relations: NDArray[np.int32]  # which of the stored relations
+    first: NDArray[np.int32]  # the first state of the arc's automaton
+    words: NDArray[np.int32]  # its mask words
+    sources: NDArray[np.int32]  # the arc's states
+    targets: NDArray[np.int32]
+    clause_starts: NDArray[np.int32]  # stored relation + 1: its clauses
+    clause_first: NDArray[np.int32]
+    clause_sizes: NDArray[np.int32]
+    clause_words: NDArray[np.int32]
+
+
+class Stored(NamedTuple):
+    """The materialised pairs: a table, how many keys of each relation it holds, and the width of an id."""
+
+    table: NDArray[np.int64]
+    counts: NDArray[np.int64]  # stored relation
+    bits: int
+
+
+@njit(cache=True, nogil=True)
+def _goal_entities(  # noqa: PLR0913, PLR0917
+    edges: Edges,
+    arcs: Arcs,
+    first: int,
+    words: int,
+    scratch: Scratch,
+    tick: int,
+    queue: NDArray[np.int64],
+    entity: int,
+    state: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct entities of goal nodes; each has `met` = -tick afterwards."""
+    queue, filled = search(edges, arcs, first, words, scratch, tick, queue, entity, state)
+    goals, met = arcs.goals, scratch.met
+    found = np.empty(filled, dtype=np.int64)
+    count = 0
+    for place in range(filled):
+        reached = queue[place] >> STATE_BITS
+        if goals[queue[place] & STATE_MASK] and met[reached] != -tick:
+            met[reached] = -tick
+            found[count] = reached
+            count += 1
+    return queue, found[:count]
+
+
+@njit(cache=True, nogil=True)
+def _clauses(touches: Touches, relation: int) -> Clauses:
+    start, end = touches.clause_starts[relation], touches.clause_starts[relation + 1]
+    return Clauses(
+        touches.clause_first[start:end], touches.clause_sizes[start:end], touches.clause_words[start:end]
+    )
+
+
+@njit(cache=True, nogil=True)
+def _new_sources(  # noqa: PLR0913, PLR0917
+    edges: Edges,
+    backwards: Arcs,
+    touches: Touches,
+    touch: int,
+    scratch: Scratch,
+    tick: int,
+    queue: NDArray[np.int64],
+    u: int,
+    v: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sources that reach (u, x) but do not yet reach (v, y)."""
+    first, words = touches.first[touch], touches.words[touch]
+    queue, reaching = _goal_entities(
+        edges, backwards, first, words, scratch, tick + 1, queue, u, touches.sources[touch]
+    )
+    if len(reaching) == 0:
+        return queue, reaching
+    queue, _ = _goal_entities(
+        edges, backwards, first, words, scratch, tick + 2, queue, v, touches.targets[touch]
+    )
+    count = 0
+    for source in reaching:
+        if scratch.met[source] != -(tick + 2):
+            reaching[count] = source
+            count += 1
+    return queue, reaching[:count]
+
+
+@njit(cache=True, nogil=True)
+def _store(  # noqa: PLR0913, PLR0917
+    edges: Edges,
+    forwards: Arcs,
+    touches: Touches,
+    touch: int,
+    scratch: Scratch,
+    tick: int,
+    queue: NDArray[np.int64],
+    v: int,
+    sources: NDArray[np.int64],
+    stored: Stored,
+    table: NDArray[np.int64],
+) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+    """Put in what the new edge gives these sources."""
+    relation = touches.relations[touch]
+    clauses = _clauses(touches, relation)
+    counts, bits = stored.counts, stored.bits
+    if len(clauses.first) > 1:  # the other clauses have their say too, so each source is searched anew
+        hits = np.empty(64, dtype=np.int64)
+        for source in sources:
+            queue, hits, found = ends_of(edges, forwards, clauses, scratch, tick + 1, queue, source, hits)
+            tick += len(clauses.first)
+            table = pairs.with_room(table, counts.sum(), found)
+            for target in hits[:found]:
+                counts[relation] += pairs.insert(table, pairs.packed(relation, source, target, bits))
+        return tick, queue, table
+    queue, targets = _goal_entities(
+        edges,
+        forwards,
+        touches.first[touch],
+        touches.words[touch],
+        scratch,
+        tick + 1,
+        queue,
+        v,
+        touches.targets[touch],
+    )
+    table = pairs.with_room(table, counts.sum(), len(sources) * len(targets))
+    for source in sources:
+        for target in targets:
+            counts[relation] += pairs.insert(table, pairs.packed(relation, source, target, bits))
+    return tick + 1, queue, table
+
+
+@njit(cache=True, nogil=True)
+def add_fact(  # noqa: PLR0913, PLR0917
+    edges: Edges,
+    used: int,
+    forwards: Arcs,
+    backwards: Arcs,
+    touches: Touches,
+    scratch: Scratch,
+    tick: int,
+    stored: Stored,
+    head: int,
+    relation: int,
+    tail: int,
+) -> tuple[int, int, NDArray[np.int64]]:
+    """Insert the fact and the pairs that follow from it; the places used, the next free tick, the table.
+
+    The caller has seen that the fact is new, and made room for it.
+    """
+    queue = np.empty(64, dtype=np.int64)
+    start, end = touches.starts[2 * relation], touches.starts[2 * relation + 2]
+    middle = touches.starts[2 * relation + 1]
+    sources, filled = np.empty(64, dtype=np.int64), 0
+    ends = np.zeros(end - start + 1, dtype=np.int64)
+    for touch in range(start, end):
+        u, v = (head, tail) if touch < middle else (tail, head)
+        queue, new = _new_sources(edges, backwards, touches, touch, scratch, tick, queue, u, v)
+        tick += 2
+        while filled + len(new) > len(sources):
+            sources = doubled(sources)
+        sources[filled : filled + len(new)] = new
+        filled += len(new)
+        ends[touch - start + 1] = filled
+    used = insert_fact(edges, head, relation, tail, used)
+    table = stored.table
+    for touch in range(start, end):
+        new = sources[ends[touch - start] : ends[touch - start + 1]]
+        if len(new):
+            v = tail if touch < middle else head
+            tick, queue, table = _store(
+                edges, forwards, touches, touch, scratch, tick, queue, v, new, stored, table
+            )
+    return used, tick + 1, table
+
+
+@njit(cache=True, nogil=True)
+def _take_out(  # noqa: PLR0913, PLR0917
+    edges: Edges,
+    forwards: Arcs,
+    backwards: Arcs,
+    touches: Touches,
+    touch: int,
+    scratch: Scratch,
+    tick: int,
+    fact: tuple[int, int, int],
+    backwards_over_it: bool,
+    stored: Stored,
+) -> int:
+    """Remove the pairs that needed the edge (u, x) -> (v, y) of a fact that is gone; the last tick."""
+    head, _, tail = fact
+    u, v = (tail, head) if backwards_over_it else (head, tail)
+    queue = np.empty(64, dtype=np.int64)
+    first, words = touches.first[touch], touches.words[touch]
+    x, y = touches.sources[touch], touches.targets[touch]
+    queue, _ = search(edges, forwards, first, words, scratch, tick + 1, queue, u, x)
+    if is_marked(scratch.stamps, scratch.masks, tick + 1, v * words, y - first):
+        return tick + 1  # there is a way round
+    # With the fact back in its place for a moment: paths may use it several times.
+    insert_fact(edges, *fact, 0)
+    queue, sources = _goal_entities(edges, backwards, first, words, scratch, tick + 2, queue, u, x)
+    queue, targets = _goal_entities(edges, forwards, first, words, scratch, tick + 3, queue, v, y)
+    discard_fact(edges, *fact)
+    tick += 3
+    relation = touches.relations[touch]
+    for source in sources:
+        tick += 1
+        queue, _ = _goal_entities(edges, forwards, first, words, scratch, tick, queue, source, first)
+        for target in targets:
+            if scratch.met[target] != -tick:
+                key = pairs.packed(relation, source, target, stored.bits)
+                stored.counts[relation] -= pairs.discard(stored.table, key)
+    return tick
+
+
+@njit(cache=True, nogil=True)
+def remove_fact(  # noqa: PLR0913, PLR0917
+    edges: Edges,
+    forwards: Arcs,
+    backwards: Arcs,
+    touches: Touches,
+    scratch: Scratch,
+    tick: int,
+    stored: Stored,
+    fact: tuple[int, int, int],
+) -> int:
+    """Take the fact (head, relation, tail) and all that followed only from it out; the next free tick.
+
+    Where (u, x) still reaches (v, y), every path finds a way round. Otherwise a pair that is lost has a source
+    that reached (u, x) and a target that was reached from (v, y): only these sources are searched again.
+    """
+    discard_fact(edges, *fact)
+    label = 2 * fact[1]
+    for touch in range(touches.starts[label], touches.starts[label + 2]):
+        turned = touch >= touches.starts[label + 1]
+        tick = _take_out(edges, forwards, backwards, touches, touch, scratch, tick, fact, turned, stored)
+    return tick + 1

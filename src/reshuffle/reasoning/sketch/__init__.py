@@ -1,0 +1,1 @@
+"""Random channels: fast, never missing an answer, sometimes wrongly yes."""

@@ -1,0 +1,269 @@
+"""Sketched answers: k random channels for all entities in one pass, then every question in constant time.
+
+The states run to the fixpoint of Z_f <- max(Z_f, max over (e, r, f) of B_r Z_e), and (a, r, b) is taken to hold when
+Z_a[start] ⪯ Z_b[exit] for every pair that decides r. What follows is never missed. What does not follow passes with
+a probability that falls exponentially with k (`channels`); how fast depends on how many values arrive at b.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import BudgetError, InputError
+from reshuffle.kg import Triple
+from reshuffle.kg.coerce import as_triples
+from reshuffle.progress import SILENT
+from reshuffle.reasoning.answers import Answers, Count
+from reshuffle.reasoning.geometry.answers import GeometryAnswers
+from reshuffle.reasoning.geometry.machine import answerable
+from reshuffle.reasoning.geometry.workspace import spelled_bytes
+from reshuffle.reasoning.sketch import kernels as kernel
+from reshuffle.reasoning.sketch.channels import (
+    channels_for_mean,
+    density_for,
+    fewest_bits,
+    mean_false_positives,
+    separation_of_bits,
+    separation_of_values,
+)
+from reshuffle.reasoning.sketch.fan_in import sample_of
+from reshuffle.reasoning.sketch.propagation import moves_of, propagate, random_states, start_slots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
+    from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.violations import Violation
+    from reshuffle.reasoning.why_not import PartialDerivation
+
+_MEMORY = 4_000_000_000  # for the states, unless the user says otherwise
+_SAMPLE = 1000  # triples that do not follow, on which the error is estimated and measured
+
+
+class SketchedAnswers(Answers):
+    """A superset of what follows. Made by `Reasoner.sketch`."""
+
+    def __init__(
+        self,
+        constraints: OrderingConstraints,
+        graph: KnowledgeGraph,
+        *,
+        channels: int | None = None,
+        epsilon: float | None = None,
+        seed: int = 0,
+        memory: int | None = None,
+        progress: Progress = SILENT,
+    ) -> None:
+        _check_choice(channels, epsilon)
+        self._exact = GeometryAnswers(constraints, graph, memory=memory)
+        self.constraints = constraints
+        self._seed, self._progress = seed, progress
+        self._memory = _MEMORY if memory is None else memory
+        self._relations = [r for r in answerable(constraints) if constraints.decisive_slots(r)]
+        self._starts = start_slots(constraints, self._relations)
+        self._sample = sample_of(self._exact, self._relations, self._starts, size=_SAMPLE, seed=seed)
+        self._choose(channels, epsilon)
+        self._compute()
+
+    def _choose(self, channels: int | None, epsilon: float | None) -> None:
+        """Continuous values where they fit, since they need fewer channels; otherwise bits."""
+        fan_in = self._sample.fan_in
+        separation = separation_of_values(fan_in)
+        wanted = channels_for_mean(separation, epsilon) if channels is None and epsilon else channels or 1
+        self.channels, self._separation = wanted, separation
+        self.density: float | None = None
+        if 4 * self._size(wanted) <= self._memory:
+            return
+        if channels is None and epsilon:
+            self.density, self.channels = fewest_bits(fan_in, epsilon)
+        else:
+            self.density = density_for(fan_in, wanted)
+        self._separation = separation_of_bits(fan_in, self.density)
+        needed = self._size((self.channels + 63) // 64 * 64) // 8
+        if needed > self._memory:
+            asked = f"a mean false-positive rate of {epsilon}" if channels is None else "such a sketch"
+            raise BudgetError(
+                f"{asked} needs {self.channels:,} channels, {spelled_bytes(needed)} as packed bits; "
+                f"{spelled_bytes(self._memory)} are allowed\n  hint: allow more memory, accept a larger epsilon, "
+                "or ask exactly, without a sketch"
+            )
+
+    def _size(self, channels: int) -> int:
+        """Values of all states."""
+        return self._exact.num_entities * self.constraints.num_slots * channels
+
+    def _compute(self) -> None:
+        live = self._exact.live
+        self._states = random_states(
+            len(live.entities),
+            self.constraints.num_slots,
+            self._starts,
+            channels=self.channels,
+            density=self.density,
+            seed=self._seed,
+        )
+        self._moves = moves_of(self.constraints, live.relations)
+        self.layers = propagate(live, self._moves, self._states, progress=self._progress)
+
+    # --- how good -----------------------------------------------------------------------------------
+
+    @property
+    def bound_on_false_positives(self) -> float:
+        """The mean of the theoretical bounds over the sampled triples that do not follow."""
+        return mean_false_positives(self._separation, self.channels)
+
+    @property
+    def measured_false_positives(self) -> float:
+        """The share of the sampled triples that pass although they do not follow."""
+        passed = [self._captured(head, relation, tail) for head, relation, tail in self._sample.triples]
+        return float(np.mean(passed)) if passed else 0.0
+
+    @property
+    def exactness(self) -> str:
+        """What the answers are, with the rate of false positives as bounded and as measured."""
+        kind = "continuous values" if self.density is None else f"bits with P(1) = {self.density:.3g}"
+        return (
+            f"sketch: false positives {self.measured_false_positives:.4f} measured on {len(self._sample.triples)} "
+            f"triples that do not follow, {self.bound_on_false_positives:.4f} bounded; {self.channels:,} channels, "
+            f"{kind}; nothing is missed"
+        )
+
+    def __repr__(self) -> str:
+        return f"<answers over {self.facts!r}: {self.exactness}>"
+
+    # --- questions ----------------------------------------------------------------------------------
+
+    @property
+    def facts(self) -> KnowledgeGraph:
+        """The graph as it is now, updates included."""
+        return self._exact.facts
+
+    def holds(self, head: str, relation: str, tail: str) -> bool:
+        """Does the triple follow? Yes may be wrong; no never is."""
+        live = self._exact.live
+        source, target = live.entities.id(head), live.entities.id(tail)
+        if not self._exact.is_derivable(relation):
+            return self._exact.holds(head, relation, tail)
+        return self._captured(source, relation, target)
+
+    def _captured(self, source: int, relation: str, target: int) -> bool:
+        """B_r Z_a ⪯ Z_b on the slots that decide r."""
+        for start, leave in self.constraints.decisive_slots(relation):
+            low, high = self._states[source, start], self._states[target, leave]
+            exceeds = low > high if self.density is None else low & ~high
+            if exceeds.any():
+                return False
+        return True
+
+    def tails(self, head: str, relation: str) -> Iterator[str]:
+        """All f with (head, relation, f), and some more."""
+        if not self._exact.is_derivable(relation):
+            return self._exact.tails(head, relation)
+        live = self._exact.live
+        return iter(live.entities.names(self._tail_ids(live.entities.id(head), relation)))
+
+    def _tail_ids(self, source: int, relation: str) -> NDArray[np.int32]:
+        kept = np.ones(len(self._exact.live.entities), dtype=np.bool_)
+        for start, leave in self.constraints.decisive_slots(relation):
+            kernel.keep_above(self._states, self._states[source, start], leave, kept)
+        return np.flatnonzero(kept).astype(np.int32)
+
+    def heads(self, relation: str, tail: str) -> Iterator[str]:
+        """All e with (e, relation, tail), and some more."""
+        if not self._exact.is_derivable(relation):
+            return self._exact.heads(relation, tail)
+        live = self._exact.live
+        target = live.entities.id(tail)
+        kept = np.ones(len(live.entities), dtype=np.bool_)
+        for start, leave in self.constraints.decisive_slots(relation):
+            kernel.keep_below(self._states, self._states[target, leave], start, kept)
+        return iter(live.entities.names(np.flatnonzero(kept).astype(np.int32)))
+
+    def triples(self) -> Iterator[Triple]:
+        """The triples that pass and are not facts, grouped by relation."""
+        live = self._exact.live
+        for relation, source, tails in self._everything():
+            head = live.entities[source]
+            _, new = live.without_facts(relation, np.full_like(tails, source), tails)
+            for tail in live.entities.names(new):
+                yield Triple(head, relation, tail)
+
+    def _everything(self) -> Iterator[tuple[str, int, NDArray[np.int32]]]:
+        for relation in self._exact.derivable:
+            for source in range(len(self._exact.live.entities)):
+                tails = self._tail_ids(source, relation)
+                if len(tails):
+                    yield relation, source, tails
+
+    def counts(self) -> dict[str, Count]:
+        """Per relation, how many pass and are no facts, and how many pass."""
+        totals = dict.fromkeys(self._exact.derivable, 0)
+        for relation, _, tails in self._everything():
+            totals[relation] += len(tails)
+        facts = {relation: self._exact.fact_count(relation) for relation in self._exact.relations}
+        return {
+            relation: Count(totals.get(relation, known) - known, totals.get(relation, known))
+            for relation, known in facts.items()
+        }
+
+    # --- updates ------------------------------------------------------------------------------------
+
+    def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """New facts: their ends have news, and the layers run on from there."""
+        given = as_triples(triples)
+        before = len(self._exact.live.entities)
+        self._exact.add(given)
+        live = self._exact.live
+        self._moves = moves_of(self.constraints, live.relations)
+        self._make_room(before)
+        changed = np.zeros(len(self._states), dtype=np.bool_)
+        changed[[live.entities.id(name) for head, _, tail in given for name in (head, tail)]] = True
+        propagate(live, self._moves, self._states, changed=changed, progress=self._progress)
+
+    def _make_room(self, before: int) -> None:
+        new = len(self._exact.live.entities) - before
+        if new:
+            more = random_states(
+                new,
+                self.constraints.num_slots,
+                self._starts,
+                channels=self.channels,
+                density=self.density,
+                seed=self._seed + before,
+            )
+            self._states = np.concatenate([self._states, more])
+
+    def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
+        """Take facts back. Maxima cannot be taken back, so the states are computed anew."""
+        self._exact.remove(triples)
+        self._compute()
+
+    def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
+        """Derivations, found exactly: none for a false positive."""
+        return self._exact.proofs(head, relation, tail, most=most)
+
+    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+        """The nearest partial derivations, found exactly."""
+        return self._exact.why_not(head, relation, tail, most=most)
+
+    def violations(self) -> Iterator[Violation]:
+        """Broken disjointness constraints, found exactly: a sketch would see more than there are."""
+        return self._exact.violations()
+
+
+def _check_choice(channels: int | None, epsilon: float | None) -> None:
+    if (channels is None) == (epsilon is None):
+        raise InputError(
+            "a sketch takes either the number of channels or epsilon", hint="give one of the two"
+        )
+    if channels is not None and channels < 1:
+        raise InputError(f"a sketch needs at least one channel, not {channels}", hint="64 is a good start")
+    if epsilon is not None and not 0 < epsilon < 1:
+        raise InputError(f"epsilon is a rate between 0 and 1, not {epsilon}", hint="0.01 is a good start")
