@@ -53,7 +53,7 @@ def cache_directory() -> Path:
 
 def _checkout() -> Path | None:
     """The repository this file lies in, if it does not lie among installed packages."""
-    root = Path(__file__).resolve().parents[4]
+    root = Path(__file__).resolve().parents[3]
     return root if (root / "pyproject.toml").is_file() else None
 
 
