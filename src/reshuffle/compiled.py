@@ -35,7 +35,12 @@ def compiled(
     `parallel`: loops over `numba.prange` use all threads. `inline`: the code is copied into its callers.
     `fastmath`: which rules of floating point arithmetic may be broken, in LLVM's words.
     """
-    options = {"nogil": True, "parallel": parallel, "forceinline": inline, "fastmath": fastmath}
+    options: dict[str, Any] = {
+        "nogil": True,
+        "parallel": parallel,
+        "forceinline": inline,
+        "fastmath": fastmath,
+    }
 
     def of(kernel: Kernel) -> Kernel:
         try:

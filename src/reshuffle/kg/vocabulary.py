@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from reshuffle.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -131,7 +131,7 @@ class _LargeIndex:
     def __init__(self, names: pa.Array) -> None:
         from reshuffle.kg.io import name_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
 
-        self._find = kernels.find_name
+        self._find: Callable[..., int] = kernels.find_name
         _, offsets, text = names.buffers()
         self._offsets = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
         self._text = np.frombuffer(text, np.uint8)

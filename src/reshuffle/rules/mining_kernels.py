@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from reshuffle.compiled import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +20,7 @@ class Rows(NamedTuple):
     ends: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def composed(left: Rows, right: Rows, place: NDArray[np.int32], most: int) -> tuple[int, Rows]:
     """How many pairs of pairs meet, and the distinct pairs they join; none where more than `most` meet.
 
@@ -37,7 +38,7 @@ def composed(left: Rows, right: Rows, place: NDArray[np.int32], most: int) -> tu
     return size, joined
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _joined(left: Rows, right: Rows, place: NDArray[np.int32], size: int) -> Rows:
     starts = np.empty(len(left.starts) if size else 0, dtype=np.int32)
     bounds = np.zeros(len(starts) + 1, dtype=np.int64)
@@ -61,7 +62,7 @@ def _joined(left: Rows, right: Rows, place: NDArray[np.int32], size: int) -> Row
     return Rows(starts[:rows], bounds[: rows + 1], ends[:filled])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def supports(
     pairs: Rows,
     out_starts: NDArray[np.int64],

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 # Types would say "array" and "integer" over and over, and numba infers them.
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, check-untyped-defs=False
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
-from numba import njit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from reshuffle.compiled import compiled
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # nowhere to keep the machine code (no writable home): compile in every process
-        return njit(nogil=True)(function)
-
-
-@_compiled
+@compiled
 def _first_at_least(values, start, end, wanted):
     while start < end:
         middle = (start + end) >> 1
@@ -31,7 +20,7 @@ def _first_at_least(values, start, end, wanted):
     return start
 
 
-@_compiled
+@compiled
 def _step(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
     frontier, size, relation, starts, relations, neighbours, reached, stamps, stamp
 ):
@@ -51,7 +40,7 @@ def _step(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
     return count
 
 
-@_compiled
+@compiled
 def add_evidence(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
     anchors, firsts, lasts, bodies, lengths, shared, weights, starts, relations, neighbours, out
 ):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.compiled import compiled
 from reshuffle.model.kernels.threads import threads_for
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
     return result
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _add_product(matrix, state, result):  # noqa: C901 - one loop for the blocks, three for what is left over
     """result += matrix x state; 4 x 4 entries of the matrix at a time, so that rows are loaded and stored less."""
     rows, slots = matrix.shape
@@ -210,7 +211,7 @@ def _add_product(matrix, state, result):  # noqa: C901 - one loop for the blocks
                 first[t] += a * x[t]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _add_outer(gradient, state, matrix):
     """matrix += gradient x state^T; rows without gradient are passed over: most messages win nowhere in most slots."""
     slots, channels = state.shape
@@ -237,7 +238,7 @@ def _add_outer(gradient, state, matrix):
             matrix[i, j] += a
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _find_speaking(states, result):
     """Which rows are not all 0; NaN is not 0."""
     for row in numba.prange(states.shape[0]):
@@ -248,7 +249,7 @@ def _find_speaking(states, result):
                 break
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+@compiled(parallel=True, fastmath=_FAST)
 def _products(matrices, relations, states, rows, wanted, result):
     """Products of the wanted rows; the others are left as they are.
 
@@ -261,7 +262,7 @@ def _products(matrices, relations, states, rows, wanted, result):
             _add_product(matrices[relations[product]], states[rows[product]], result[product])
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _is_zero(values):
     total = np.float32(0)
     for place in range(values.shape[0]):
@@ -269,7 +270,7 @@ def _is_zero(values):
     return total == 0
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+@compiled(parallel=True, fastmath=_FAST)
 def _to_matrices(gradient, relations, states, rows, partial):
     count = gradient.shape[0]
     width = (count + _BLOCKS - 1) // _BLOCKS
@@ -278,7 +279,7 @@ def _to_matrices(gradient, relations, states, rows, partial):
             _add_outer(gradient[product], states[rows[product]], partial[block, relations[product]])
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+@compiled(parallel=True, fastmath=_FAST)
 def _to_states(gradient, transposed, relations, order, starts, to_states):
     for row in numba.prange(to_states.shape[0]):
         for place in range(starts[row], starts[row + 1]):
@@ -287,7 +288,7 @@ def _to_states(gradient, transposed, relations, order, starts, to_states):
                 _add_product(transposed[relations[product]], gradient[product], to_states[row])
 
 
-@numba.njit(parallel=True, cache=True, nogil=True)
+@compiled(parallel=True)
 def _segment_max(messages, states, starts, edges, received, winner):
     count = messages.shape[0]
     for entity in numba.prange(states.shape[0]):
@@ -304,7 +305,7 @@ def _segment_max(messages, states, starts, edges, received, winner):
                         won[column] = message
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+@compiled(parallel=True, fastmath=_FAST)
 def _segment_max_back(
     gradient,
     winner,
@@ -339,19 +340,19 @@ def _segment_max_back(
                         _add_product(transposed[relations[message]], own, to_states[entity])
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _won_by(message, gradient, winner, result):
     for column in range(len(result)):
         result[column] = gradient[column] if winner[column] == message else np.float32(0)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _add_won_by(message, gradient, winner, result):
     for column in range(len(result)):
         result[column] += gradient[column] if winner[column] == message else np.float32(0)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _norm(body, state):
     """||ReLU(body - state)||_2; where the squares underflow the largest difference, so that 0 means captured."""
     total = np.float32(0)
@@ -369,7 +370,7 @@ def _norm(body, state):
     return largest
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+@compiled(parallel=True, fastmath=_FAST)
 def _norms(bodies, states, candidates, result):
     for query in numba.prange(candidates.shape[0]):
         body = bodies[query]
@@ -377,7 +378,7 @@ def _norms(bodies, states, candidates, result):
             result[query, place] = _norm(body, states[candidates[query, place]])
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+@compiled(parallel=True, fastmath=_FAST)
 def _pulls(bodies, states, candidates, weights, order, starts, of_bodies, of_states):
     width = candidates.shape[1]
     for query in numba.prange(candidates.shape[0]):
@@ -395,7 +396,7 @@ def _pulls(bodies, states, candidates, weights, order, starts, of_bodies, of_sta
                 _add_pull(weights[query, place], bodies[query], states[row], of_states[row])
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+@compiled(parallel=True, fastmath=_FAST)
 def _product_pulls(
     bodies,
     states,
@@ -430,7 +431,7 @@ def _product_pulls(
                 _add_product(transposed[relation], own, to_states[row])
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _add_pulls(weight, body, state, result, other):
     for column in range(len(result)):
         pull = weight * max(body[column] - state[column], np.float32(0))
@@ -438,13 +439,13 @@ def _add_pulls(weight, body, state, result, other):
         other[column] += pull
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def _add_pull(weight, body, state, result):
     for column in range(len(result)):
         result[column] += weight * max(body[column] - state[column], np.float32(0))
 
 
-@numba.njit(parallel=True, cache=True, nogil=True, fastmath=_FAST)
+@compiled(parallel=True, fastmath=_FAST)
 def _all_norms(bodies, states, result):
     for row in numba.prange(states.shape[0]):
         state = states[row]

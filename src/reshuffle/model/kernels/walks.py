@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
+
+from reshuffle.compiled import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def steps_from(
     start: int, starts: NDArray[np.int64], tails: NDArray[np.int64], most: int
 ) -> NDArray[np.int64]:  # entity
@@ -36,7 +37,7 @@ def steps_from(
     return found
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+@compiled(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def layers_between(
     head, begun, left, starts, relations, tails, edges, matrices, num_identities, num_layers, hidden
 ):
@@ -76,7 +77,7 @@ def layers_between(
     return layers
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+@compiled(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def _apply(matrix, vector, result):
     for row in range(len(result)):
         total = np.float32(0)
@@ -85,7 +86,7 @@ def _apply(matrix, vector, result):
         result[row] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _raise(state, message):
     higher = False
     for slot in range(len(state)):
@@ -95,7 +96,7 @@ def _raise(state, message):
     return higher
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+@compiled(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def steps_back(entities, pulls, reached, starts, relations, tails, edges, turned, num_identities, hidden):
     """One step back from each entity: which of them, the relation walked, who is there, and the most it may bring.
 
@@ -136,7 +137,7 @@ def steps_back(entities, pulls, reached, starts, relations, tails, edges, turned
     return parents[:number], labels[:number], found[:number], bounds[:number]
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+@compiled(fastmath={"reassoc", "contract", "nsz", "arcp"})
 def _product(one, other):
     total = np.float32(0)
     for place in range(len(one)):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.geometry.kernels.edges import NONE, Edges
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _exceeds(low: Any, high: Any) -> Any:
     return lambda low, high: low & ~high != 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _settle(states: States, entity: int, moves: Moves) -> None:
     """Identity moves within one entity, until nothing changes."""
     again = True
@@ -76,14 +77,14 @@ def _settle(states: States, entity: int, moves: Moves) -> None:
                     again = True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle_all(states: States, moves: Moves) -> None:
     """The identity moves of every entity."""
     for entity in range(len(states)):
         _settle(states, entity, moves)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def layer(
     edges: Edges, moves: Moves, states: States, active: Flags, next_active: Flags, first: int, last: int
 ) -> int:
@@ -123,7 +124,7 @@ def layer(
     return grown_rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mixed(counter: np.uint64) -> np.uint64:
     """64 random bits from a counter (SplitMix64)."""
     word = counter * np.uint64(0x9E3779B97F4A7C15)
@@ -132,7 +133,7 @@ def _mixed(counter: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sparse_word(counter: np.uint64, digits: np.uint64) -> np.uint64:
     """64 independent bits with P(1) = digits / 2^16: each binary digit halves what came so far, or fills it up."""
     word = np.uint64(0)
@@ -143,7 +144,7 @@ def _sparse_word(counter: np.uint64, digits: np.uint64) -> np.uint64:
     return word
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_with_bits(
     states: States, slots: NDArray[np.int32], digits: int, channels: int, seed: int, first: int, last: int
 ) -> None:
@@ -164,7 +165,7 @@ def fill_with_bits(
                 states[entity, slots[place], word] = drawn
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def keep_above(states: States, low: NDArray[Any], slot: int, kept: Flags) -> None:
     """Of the kept entities, keep those whose slot is nowhere below `low`."""
     for entity in range(len(kept)):
@@ -175,7 +176,7 @@ def keep_above(states: States, low: NDArray[Any], slot: int, kept: Flags) -> Non
                     break
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def keep_below(states: States, high: NDArray[Any], slot: int, kept: Flags) -> None:
     """Of the kept entities, keep those whose slot is nowhere above `high`."""
     for entity in range(len(kept)):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.joins import DONE, NO_ROOM, Triggers
 from reshuffle.reasoning.chase.kernels.keysets import place_of
 from reshuffle.reasoning.chase.kernels.pairs import ENTERED, Pairs, enter_both, key_of, row_number
@@ -46,7 +46,7 @@ class Weights(NamedTuple):
     meet: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def offer(costs: Costs, key: int, cost: int) -> bool:
     """The triple can be had for `cost`; False when there was no room to note it."""
     counters = costs.counters
@@ -71,7 +71,7 @@ def offer(costs: Costs, key: int, cost: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle(pairs: Pairs, triggers: Triggers, weights: Weights, costs: Costs, goal: int) -> int:
     """Settle triples in rising order until `goal` is: FOUND, DONE when nothing is left, or NO_ROOM."""
     counters, bits = costs.counters, pairs.entity_bits
@@ -104,7 +104,7 @@ def settle(pairs: Pairs, triggers: Triggers, weights: Weights, costs: Costs, goa
     return DONE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _settled_cost(pairs: Pairs, costs: Costs, code: int, start: int, end: int) -> int:
     """The cost of an atom, or NONE while it is not settled."""
     place = place_of(costs.keys, key_of(pairs, code, start, end))
@@ -114,7 +114,7 @@ def _settled_cost(pairs: Pairs, costs: Costs, code: int, start: int, end: int) -
     return int(costs.cost[number]) if costs.settled[number] else NONE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _offer_consequences(
     pairs: Pairs, triggers: Triggers, weights: Weights, costs: Costs, number: int
 ) -> bool:
@@ -143,7 +143,7 @@ def _offer_consequences(
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _offer_chain(
     pairs: Pairs, costs: Costs, start: int, end: int, partner: int, result: int, cost: int
 ) -> bool:
@@ -159,7 +159,7 @@ def _offer_chain(
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settled_costs(costs: Costs, keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """The costs of triples; of those that are not settled, the level reached, which they cost at least."""
     found = np.empty(len(keys), dtype=np.int64)
@@ -170,7 +170,7 @@ def settled_costs(costs: Costs, keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def distances(starts: NDArray[np.int64], neighbours: NDArray[np.int32], origin: int) -> NDArray[np.int32]:
     """Steps from `origin` to every entity over compressed rows; NONE where there is no way."""
     steps = np.full(len(starts) - 1, NONE, dtype=np.int32)

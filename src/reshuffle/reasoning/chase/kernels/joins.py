@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.pairs import (
     ENTERED,
     QUEUED,
@@ -47,7 +47,7 @@ class Triggers(NamedTuple):
     meet_others: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fixpoint(pairs: Pairs, triggers: Triggers, most: int) -> int:
     """Work off the queue: DONE, or PAUSED after `most` triples, or what has to be enlarged first."""
     counters, bits = pairs.counters, pairs.entity_bits
@@ -78,7 +78,7 @@ def fixpoint(pairs: Pairs, triggers: Triggers, most: int) -> int:
     return PAUSED
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _copies_and_meets(pairs: Pairs, triggers: Triggers, relation: int, head: int, tail: int) -> bool:
     for index in range(triggers.copy_starts[relation], triggers.copy_starts[relation + 1]):
         if not add(pairs, triggers.copy_head[index], head, tail):
@@ -92,7 +92,7 @@ def _copies_and_meets(pairs: Pairs, triggers: Triggers, relation: int, head: int
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _chains(pairs: Pairs, triggers: Triggers, code: int, start: int, end: int) -> bool:
     """For every chain of code(start, end) and partner(end, g): head(start, g)."""
     partners, results, slot_of, bits = triggers.chain_partner, triggers.chain_head, pairs.slot_of, pairs.bits
@@ -117,7 +117,7 @@ def _chains(pairs: Pairs, triggers: Triggers, code: int, start: int, end: int) -
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _extend_sparse(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
     number = row_number(pairs, partner, end)
     if number < 0:
@@ -129,7 +129,7 @@ def _extend_sparse(pairs: Pairs, start: int, end: int, partner: int, result: int
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _extend_dense(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
     slot, target = pairs.slot_of[partner >> 1], pairs.slot_of[result >> 1]
     for word in range(pairs.bits.shape[3]):
@@ -143,7 +143,7 @@ def _extend_dense(pairs: Pairs, start: int, end: int, partner: int, result: int)
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def load(pairs: Pairs, keys: NDArray[np.int64], first: int) -> int:
     """Queue given triples from number `first` on; the number of the first that found no room."""
     bits = pairs.entity_bits

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from reshuffle.compiled import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +16,7 @@ DELETED = -2
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: neighbouring keys land far apart
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(inline=True)
 def place_of(keys: NDArray[np.int64], key: int) -> int:
     """Where `key` is, or `~place` of the empty place at which its search ended."""
     mask = len(keys) - 1
@@ -27,13 +28,13 @@ def place_of(keys: NDArray[np.int64], key: int) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def has_key(keys: NDArray[np.int64], key: int) -> bool:
     """Is `key` in the set?"""
     return place_of(keys, key) >= 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def has_keys(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which of the wanted keys are in the set?"""
     found = np.empty(len(wanted), dtype=np.bool_)
@@ -42,7 +43,7 @@ def has_keys(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.b
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def put_keys(keys: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Insert keys into a set with room for them; which of them were new?"""
     added = np.empty(len(new), dtype=np.bool_)
@@ -54,7 +55,7 @@ def put_keys(keys: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.bool
     return added
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def drop_keys(keys: NDArray[np.int64], old: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Take keys out; which of them were there? Their places stay marked, so that searches pass over them."""
     dropped = np.empty(len(old), dtype=np.bool_)
@@ -66,7 +67,7 @@ def drop_keys(keys: NDArray[np.int64], old: NDArray[np.int64]) -> NDArray[np.boo
     return dropped
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rehashed(keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     """The same set in `size` places, without the deleted ones."""
     larger = np.full(size, EMPTY, dtype=np.int64)
@@ -76,7 +77,7 @@ def rehashed(keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return larger
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rehashed_map(
     keys: NDArray[np.int64], values: NDArray[np.int32], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

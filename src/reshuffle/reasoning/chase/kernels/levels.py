@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.cheapest import FOUND, NONE, Weights
 from reshuffle.reasoning.chase.kernels.joins import DONE, NO_ROOM, Triggers
 from reshuffle.reasoning.chase.kernels.pairs import lowest
@@ -41,7 +41,7 @@ class Levels(NamedTuple):
     counters: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _new_entry(levels: Levels, row: int, level: int) -> int:
     """An empty entry, or NONE without room."""
     counters = levels.counters
@@ -59,13 +59,13 @@ def _new_entry(levels: Levels, row: int, level: int) -> int:
     return int(entry)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _release(levels: Levels, entry: int) -> None:
     levels.next_of_all[entry] = levels.counters[FREE]
     levels.counters[FREE] = entry
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _offered_entry(levels: Levels, row: int, level: int) -> int:
     """The entry of a row for what it is offered at a level, or NONE without room."""
     entry = levels.offered_of[row]
@@ -81,7 +81,7 @@ def _offered_entry(levels: Levels, row: int, level: int) -> int:
     return int(entry)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def offer_pair(levels: Levels, code: int, start: int, end: int, level: int) -> bool:
     """The pair can be had at a level; False without room to note it."""
     bit = np.uint64(1) << np.uint64(end & 63)
@@ -94,7 +94,7 @@ def offer_pair(levels: Levels, code: int, start: int, end: int, level: int) -> b
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _offer_row(levels: Levels, code: int, start: int, source: int, level: int) -> bool:
     """All pairs of the entry `source` can be had for code(start, .) at a level."""
     side, relation, width = code & 1, code >> 1, levels.settled.shape[3]
@@ -112,7 +112,7 @@ def _offer_row(levels: Levels, code: int, start: int, source: int, level: int) -
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle_levels(triggers: Triggers, weights: Weights, levels: Levels, goal: NDArray[np.int64]) -> int:
     """Settle level after level until the goal (relation, head, tail) is, if there is one: FOUND, DONE or NO_ROOM."""
     counters = levels.counters
@@ -136,7 +136,7 @@ def settle_levels(triggers: Triggers, weights: Weights, levels: Levels, goal: ND
     return DONE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _settle(triggers: Triggers, levels: Levels, offered: int) -> None:
     """What a row is offered at the present level, and does not have yet, it has at this level."""
     row, height = levels.row[offered], levels.settled.shape[2]
@@ -154,7 +154,7 @@ def _settle(triggers: Triggers, levels: Levels, offered: int) -> None:
     _release(levels, offered)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _withdraw(levels: Levels, row: int, offered: int) -> None:
     """Take an entry out of what its row is offered."""
     if levels.offered_of[row] == offered:
@@ -166,7 +166,7 @@ def _withdraw(levels: Levels, row: int, offered: int) -> None:
     levels.next_of_row[entry] = levels.next_of_row[offered]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _settle_end(triggers: Triggers, levels: Levels, code: int, start: int, end: int) -> None:
     counters, bit = levels.counters, np.uint64(1) << np.uint64(end & 63)
     row = code * levels.settled.shape[2] + start
@@ -186,7 +186,7 @@ def _settle_end(triggers: Triggers, levels: Levels, code: int, start: int, end: 
     levels.words[news, end >> 6] |= bit
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _consequences(triggers: Triggers, weights: Weights, levels: Levels, news: int) -> bool:
     """Offer what follows from pairs that are settled at the present level; may be repeated after NO_ROOM."""
     row, height, level = levels.row[news], levels.settled.shape[2], levels.counters[LEVEL]
@@ -203,7 +203,7 @@ def _consequences(triggers: Triggers, weights: Weights, levels: Levels, news: in
     return _offer_chains(triggers, weights, levels, news, code, start)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _offer_chains(
     triggers: Triggers, weights: Weights, levels: Levels, news: int, code: int, start: int
 ) -> bool:
@@ -229,7 +229,7 @@ def _offer_chains(
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _offer_meet(triggers: Triggers, weights: Weights, levels: Levels, news: int, index: int) -> bool:
     start = levels.row[news] % levels.settled.shape[2]
     for word in range(levels.settled.shape[3]):

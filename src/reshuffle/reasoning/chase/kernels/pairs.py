@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.keysets import DELETED, place_of
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ class Pairs(NamedTuple):
     counters: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(inline=True)
 def key_of(pairs: Pairs, code: int, start: int, end: int) -> int:
     """The key of the triple that the atom `code(start, end)` speaks of."""
     head, tail = (end, start) if code & 1 else (start, end)
     return ((int(code) >> 1) << pairs.entity_bits | head) << pairs.entity_bits | tail
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(inline=True)
 def contains(pairs: Pairs, code: int, start: int, end: int) -> bool:
     """Does `code(start, end)` hold?"""
     slot = pairs.slot_of[code >> 1]
@@ -61,7 +61,7 @@ def contains(pairs: Pairs, code: int, start: int, end: int) -> bool:
     return place_of(pairs.known, key_of(pairs, code, start, end)) >= 0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(inline=True)
 def flip_bit(pairs: Pairs, code: int, start: int, end: int) -> None:
     """Turn one pair of a dense relation on or off, in both directions."""
     slot, side = pairs.slot_of[code >> 1], code & 1
@@ -69,7 +69,7 @@ def flip_bit(pairs: Pairs, code: int, start: int, end: int) -> None:
     pairs.bits[1 - side, slot, end, start >> 6] ^= np.uint64(1) << np.uint64(start & 63)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(inline=True)
 def add(pairs: Pairs, code: int, start: int, end: int) -> bool:
     """Make `code(start, end)` hold and queue it if it is new; False when there was no room for it."""
     counters, relation = pairs.counters, code >> 1
@@ -96,14 +96,14 @@ def add(pairs: Pairs, code: int, start: int, end: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(inline=True)
 def row_number(pairs: Pairs, code: int, start: int) -> int:
     """The sparse row of `code` at `start`, or -1."""
     place = place_of(pairs.row_keys, int(code) << pairs.entity_bits | start)
     return int(pairs.row_of[place]) if place >= 0 else -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def enter_both(pairs: Pairs, code: int, start: int, end: int) -> bool:
     """Append a sparse triple to its two rows; False when there was no room for both."""
     if not (_make_room(pairs, code, start) and _make_room(pairs, code ^ 1, end)):
@@ -113,13 +113,13 @@ def enter_both(pairs: Pairs, code: int, start: int, end: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _append(pairs: Pairs, row: int, end: int) -> None:
     pairs.pool[pairs.row_start[row] + pairs.row_size[row]] = end
     pairs.row_size[row] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _make_room(pairs: Pairs, code: int, start: int) -> bool:
     """See to it that the row exists and has a free place; a full row moves to the end of the pool."""
     counters = pairs.counters
@@ -140,7 +140,7 @@ def _make_room(pairs: Pairs, code: int, start: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _new_row(pairs: Pairs, place: int, key: int) -> bool:
     counters = pairs.counters
     row, first = counters[ROWS], counters[POOLED]
@@ -155,7 +155,7 @@ def _new_row(pairs: Pairs, place: int, key: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_out(pairs: Pairs, code: int, start: int, end: int) -> None:
     """Make `code(start, end)`, which holds and is not queued, hold no longer."""
     pairs.totals[code >> 1] -= 1
@@ -167,7 +167,7 @@ def take_out(pairs: Pairs, code: int, start: int, end: int) -> None:
     _strike(pairs, row_number(pairs, code ^ 1, end), start)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _strike(pairs: Pairs, row: int, end: int) -> None:
     place = pairs.row_start[row]
     while pairs.pool[place] != end:
@@ -184,14 +184,14 @@ _BIT_NUMBER = np.zeros(64, dtype=np.int64)
 _BIT_NUMBER[[(_DE_BRUIJN << number & 0xFFFFFFFFFFFFFFFF) >> 58 for number in range(64)]] = np.arange(64)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@compiled(inline=True)
 def lowest(word: int) -> int:
     """The number of the lowest bit of a word that is not zero."""
     bit = np.uint64(word) & (~np.uint64(word) + np.uint64(1))
     return int(_BIT_NUMBER[np.int64((bit * _SEQUENCE) >> np.uint64(58))])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def row_ends(pairs: Pairs, code: int, start: int) -> NDArray[np.int32]:
     """All g with `code(start, g)` whose consequences are drawn or, if dense, that are known at all."""
     slot = pairs.slot_of[code >> 1]
@@ -212,7 +212,7 @@ def row_ends(pairs: Pairs, code: int, start: int) -> NDArray[np.int32]:
     return ends[:size].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def listed(pairs: Pairs, relation: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Heads and tails of a sparse relation, grouped by head."""
     heads = np.empty(pairs.totals[relation], dtype=np.int32)
@@ -228,7 +228,7 @@ def listed(pairs: Pairs, relation: int) -> tuple[NDArray[np.int32], NDArray[np.i
     return heads[:size], tails[:size]  # what waits in the queue is counted but in no row yet
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_bits(pairs: Pairs, relation: int, slot: int) -> None:
     """Write a sparse relation into an empty slot: what its rows hold, and what still waits in the queue."""
     heads, tails = listed(pairs, relation)

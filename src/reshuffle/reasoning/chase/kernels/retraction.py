@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.joins import DONE, NO_ROOM, Triggers
 from reshuffle.reasoning.chase.kernels.keysets import has_key, place_of
 from reshuffle.reasoning.chase.kernels.pairs import (
@@ -56,7 +56,7 @@ class Sources(NamedTuple):
     meet_body: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def suspect(pairs: Pairs, suspects: Suspects, code: int, start: int, end: int) -> bool:
     """Suspect `code(start, end)` if it holds, is not a fact and not suspected yet; False without room."""
     if not contains(pairs, code, start, end):
@@ -81,7 +81,7 @@ def suspect(pairs: Pairs, suspects: Suspects, code: int, start: int, end: int) -
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def overdelete(pairs: Pairs, triggers: Triggers, suspects: Suspects, most: int) -> int:
     """Suspect all consequences of suspects and delete them: DONE, NO_ROOM, or TOO_MANY beyond `most`."""
     counters, bits = suspects.counters, pairs.entity_bits
@@ -98,7 +98,7 @@ def overdelete(pairs: Pairs, triggers: Triggers, suspects: Suspects, most: int) 
     return DONE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _suspect_consequences(
     pairs: Pairs, triggers: Triggers, suspects: Suspects, relation: int, head: int, tail: int
 ) -> bool:
@@ -121,7 +121,7 @@ def _suspect_consequences(
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _suspect_extensions(
     pairs: Pairs, suspects: Suspects, start: int, end: int, partner: int, result: int
 ) -> bool:
@@ -148,7 +148,7 @@ def _suspect_extensions(
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rederive(pairs: Pairs, sources: Sources, keys: NDArray[np.int64], first: int) -> int:
     """Queue the deleted triples that follow in one step from what is left; the first that found no room."""
     bits = pairs.entity_bits
@@ -160,7 +160,7 @@ def rederive(pairs: Pairs, sources: Sources, keys: NDArray[np.int64], first: int
     return len(keys)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _follows(pairs: Pairs, sources: Sources, relation: int, head: int, tail: int) -> bool:
     for index in range(sources.copy_starts[relation], sources.copy_starts[relation + 1]):
         if contains(pairs, sources.copy_body[index], head, tail):
@@ -177,7 +177,7 @@ def _follows(pairs: Pairs, sources: Sources, relation: int, head: int, tail: int
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _linked(pairs: Pairs, left: int, right: int, head: int, tail: int) -> bool:
     """Is there a g with left(head, g) and right(g, tail)?"""
     left_slot, right_slot = pairs.slot_of[left >> 1], pairs.slot_of[right >> 1]
@@ -196,7 +196,7 @@ def _linked(pairs: Pairs, left: int, right: int, head: int, tail: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _share_a_bit(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
     shared = False
     for index in range(len(one)):

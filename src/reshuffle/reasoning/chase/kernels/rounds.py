@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.pairs import lowest
 from reshuffle.reasoning.chase.kernels.rows import gather, taken
 
@@ -34,7 +34,7 @@ class Rounds(NamedTuple):
     counters: NDArray[np.int64]  # how many rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def come(rounds: Rounds, code: int, start: int, end: int) -> None:
     """A pair comes in the next round."""
     rounds.coming[code & 1, code >> 1, start, end >> 6] |= np.uint64(1) << np.uint64(end & 63)
@@ -45,7 +45,7 @@ def come(rounds: Rounds, code: int, start: int, end: int) -> None:
         rounds.counters[0] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def all_rounds(rounds: Rounds, triggers: Triggers) -> None:
     """Until nothing comes any more."""
     height = 0
@@ -59,7 +59,7 @@ def all_rounds(rounds: Rounds, triggers: Triggers) -> None:
         height += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _arrive(rounds: Rounds, row: int, height: int) -> None:
     """What was coming is new, known, and has its height."""
     code, start = row // rounds.known.shape[2], row % rounds.known.shape[2]
@@ -75,7 +75,7 @@ def _arrive(rounds: Rounds, row: int, height: int) -> None:
             word &= word - np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _join(rounds: Rounds, triggers: Triggers, row: int) -> None:
     """Let all consequences of a row's new pairs come, as in `rows.fixpoint_by_rows`."""
     code, start = row // rounds.known.shape[2], row % rounds.known.shape[2]
@@ -98,7 +98,7 @@ def _join(rounds: Rounds, triggers: Triggers, row: int) -> None:
         _let_come(rounds, triggers.chain_head[index], start, gathered)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _let_come(rounds: Rounds, code: int, start: int, ends: NDArray[np.uint64]) -> None:
     side, relation = code & 1, code >> 1
     for index in range(len(ends)):

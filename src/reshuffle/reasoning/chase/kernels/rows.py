@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.joins import DONE, PAUSED, Triggers
 from reshuffle.reasoning.chase.kernels.pairs import QUEUED, Pairs, lowest
 
@@ -31,7 +31,7 @@ class Waiting(NamedTuple):
     counters: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fixpoint_by_rows(pairs: Pairs, triggers: Triggers, waiting: Waiting, most: int) -> int:
     """Draw all consequences of the queue: DONE, or PAUSED after `most` rows. The slot of r must be r."""
     _take_queue(pairs, triggers, waiting)
@@ -56,7 +56,7 @@ def fixpoint_by_rows(pairs: Pairs, triggers: Triggers, waiting: Waiting, most: i
     return PAUSED
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _take_queue(pairs: Pairs, triggers: Triggers, waiting: Waiting) -> None:
     """The queued triples are known already; let them wait in their rows."""
     width = pairs.entity_bits
@@ -69,7 +69,7 @@ def _take_queue(pairs: Pairs, triggers: Triggers, waiting: Waiting) -> None:
     pairs.counters[QUEUED] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sets_off(triggers: Triggers, code: int) -> bool:
     """Has a new pair of this code any consequence? Copies and meets are drawn forwards only."""
     if triggers.chain_starts[code] < triggers.chain_starts[code + 1]:
@@ -80,14 +80,14 @@ def sets_off(triggers: Triggers, code: int) -> bool:
     return code & 1 == 0 and (copies or meets)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _wait(triggers: Triggers, waiting: Waiting, code: int, start: int, end: int) -> None:
     if sets_off(triggers, code):
         waiting.bits[code & 1, code >> 1, start, end >> 6] |= np.uint64(1) << np.uint64(end & 63)
         _join_ring(waiting, code * waiting.bits.shape[2] + start)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _join_ring(waiting: Waiting, row: int) -> None:
     if not waiting.in_ring[row]:
         waiting.in_ring[row] = True
@@ -96,7 +96,7 @@ def _join_ring(waiting: Waiting, row: int) -> None:
         counters[SIZE] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def taken(
     bits: NDArray[np.uint64],
     code: int,
@@ -117,7 +117,7 @@ def taken(
     return size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gather(
     bits: NDArray[np.uint64],
     side: int,
@@ -132,7 +132,7 @@ def gather(
             gathered[index] |= bits[side, relation, start, index]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _copies_and_meets(
     pairs: Pairs,
     triggers: Triggers,
@@ -152,7 +152,7 @@ def _copies_and_meets(
         _enter(pairs, triggers, waiting, triggers.meet_head[index], start, met)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _enter(
     pairs: Pairs, triggers: Triggers, waiting: Waiting, code: int, start: int, ends: NDArray[np.uint64]
 ) -> None:

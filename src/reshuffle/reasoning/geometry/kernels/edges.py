@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from reshuffle.compiled import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +32,7 @@ class Edges(NamedTuple):
     added_neighbours: NDArray[np.int32]  # added edge; ~neighbour once removed
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def both_directions(
     heads: NDArray[np.int32], relations: NDArray[np.int32], tails: NDArray[np.int32], num_entities: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -57,7 +58,7 @@ def both_directions(
     return starts, labels, neighbours
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _place(
     row: int,
     label: int,
@@ -71,7 +72,7 @@ def _place(
     labels[position], neighbours[position] = label, neighbour
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def lower_bound(labels: NDArray[np.int32], low: int, high: int, label: int) -> int:
     """The first place in `labels[low:high]`, which is sorted, that is at least `label`."""
     while low < high:
@@ -83,7 +84,7 @@ def lower_bound(labels: NDArray[np.int32], low: int, high: int, label: int) -> i
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _in_row(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     if entity + 1 >= len(edges.starts):
         return NONE
@@ -103,7 +104,7 @@ def _in_row(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     return NONE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _in_list(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     edge = edges.first_added[entity]
     while edge != NONE:
@@ -114,7 +115,7 @@ def _in_list(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     return NONE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def contains(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     """Is the edge there now?"""
     place = _in_row(edges, entity, label, neighbour)
@@ -124,7 +125,7 @@ def contains(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     return bool(place != NONE and edges.added_neighbours[place] >= 0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert(edges: Edges, entity: int, label: int, neighbour: int, used: int) -> int:
     """Add an edge: returns how many places of the lists are used now, or ALREADY. The caller made room."""
     place = _in_row(edges, entity, label, neighbour)
@@ -142,7 +143,7 @@ def insert(edges: Edges, entity: int, label: int, neighbour: int, used: int) -> 
     return used + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def discard(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     """Take an edge out; was it there?"""
     place = _in_row(edges, entity, label, neighbour)
@@ -158,20 +159,20 @@ def discard(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     return bool(was_there)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert_fact(edges: Edges, head: int, relation: int, tail: int, used: int) -> int:
     """Both directions of a fact: the places used now, or ALREADY."""
     after = insert(edges, head, 2 * relation, tail, used)
     return ALREADY if after == ALREADY else insert(edges, tail, 2 * relation + 1, head, after)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def discard_fact(edges: Edges, head: int, relation: int, tail: int) -> bool:
     """Both directions of a fact; was it there?"""
     return discard(edges, head, 2 * relation, tail) and discard(edges, tail, 2 * relation + 1, head)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rows_of_added(edges: Edges, used: int) -> NDArray[np.int32]:
     """The entity in whose list each added edge hangs."""
     rows = np.empty(used, dtype=np.int32)
@@ -183,7 +184,7 @@ def rows_of_added(edges: Edges, used: int) -> NDArray[np.int32]:
     return rows
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def neighbours_of(edges: Edges, entity: int, label: int) -> NDArray[np.int32]:
     """All neighbours over one label."""
     found = np.empty(16, dtype=np.int32)
@@ -209,7 +210,7 @@ def neighbours_of(edges: Edges, entity: int, label: int) -> NDArray[np.int32]:
     return found[:count]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def are_edges(
     edges: Edges, entities: NDArray[np.int32], label: int, neighbours: NDArray[np.int32]
 ) -> NDArray[np.bool_]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from reshuffle.compiled import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,20 +15,20 @@ EMPTY = -1
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: neighbouring keys land far apart
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def packed(relation: int, source: int, target: int, bits: int) -> int:
     """One key; `bits` is the width of an entity id."""
     return (((relation << bits) | source) << bits) | target
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _home(key: int, size: int) -> int:
     mixed = np.uint64(key) * _MIX
     # Unsigned and signed do not mix in compiled arithmetic.
     return np.int64((mixed >> np.uint64(20)) & np.uint64(size - 1))  # type: ignore[return-value]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def with_room(table: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
     """The table, or a larger copy in which `more` keys still find a place soon."""
     size = len(table)
@@ -42,7 +43,7 @@ def with_room(table: NDArray[np.int64], used: int, more: int) -> NDArray[np.int6
     return grown
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert(table: NDArray[np.int64], key: int) -> bool:
     """Put a key in; was it new? The caller keeps the table at most half full."""
     place = _home(key, len(table))
@@ -54,7 +55,7 @@ def insert(table: NDArray[np.int64], key: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def discard(table: NDArray[np.int64], key: int) -> bool:
     """Take a key out; was it in?
 
@@ -77,7 +78,7 @@ def discard(table: NDArray[np.int64], key: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def insert_pairs(
     table: NDArray[np.int64],
     relation: int,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from reshuffle.compiled import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +40,7 @@ class Marks(NamedTuple):
     hits: Column  # entity
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def grouped(keys: Column, values: Column, num_keys: int) -> tuple[NDArray[np.int64], Column]:
     """A counting sort: the values of each key, `starts[key] : starts[key + 1]`."""
     starts = np.zeros(num_keys + 1, dtype=np.int64)
@@ -55,7 +56,7 @@ def grouped(keys: Column, values: Column, num_keys: int) -> tuple[NDArray[np.int
     return starts, ordered
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def useful(sources: Column, targets: Column, answers: Column) -> NDArray[np.bool_]:
     """The nodes from which some answer can be reached."""
     starts, before = grouped(targets, sources, len(answers))
@@ -75,7 +76,7 @@ def useful(sources: Column, targets: Column, answers: Column) -> NDArray[np.bool
     return alive
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _answers_from(product: Product, clause: int, source: int, marks: Marks, tick: int) -> int:
     """Flood one clause; the entities of its goal nodes go to `hits`, with repetition; how many?"""
     starts, targets, answers = product.starts, product.targets, product.answers
@@ -99,7 +100,7 @@ def _answers_from(product: Product, clause: int, source: int, marks: Marks, tick
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
     """The distinct entities that every clause reaches go to `hits`; how many?
 
@@ -123,7 +124,7 @@ def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
     return kept
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_answers(product: Product, sources: Column, marks: Marks, tick: int) -> int:
     """How many pairs hold with these sources."""
     total, found, share = 0, 0, NONE
@@ -136,7 +137,7 @@ def count_answers(product: Product, sources: Column, marks: Marks, tick: int) ->
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pairs_of(
     product: Product, sources: Column, marks: Marks, tick: int, most: int
 ) -> tuple[Column, Column, int]:
@@ -163,14 +164,14 @@ def pairs_of(
     return heads[:filled], tails[:filled], len(sources)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _moved(column: Column, filled: int, room: int) -> Column:
     grown = np.empty(room, dtype=np.int32)
     grown[:filled] = column[:filled]
     return grown
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def components(starts: NDArray[np.int64], targets: Column) -> Column:
     """The strongly connected component of every node (Tarjan's algorithm, with a stack of its own)."""
     size = len(starts) - 1
@@ -208,7 +209,7 @@ def components(starts: NDArray[np.int64], targets: Column) -> Column:
     return component
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def shared_by(starts: NDArray[np.int64], targets: Column, answers: Column, size: int) -> Column:
     """For sources whose first steps all lead into one component: its number; otherwise NONE.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.geometry.kernels.edges import NONE, Edges, lower_bound
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Scratch(NamedTuple):
     met: NDArray[np.int64]  # entity: how many clauses of the current source it meets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
     """Visit a state, counted from the first of its automaton, of the entity whose words start at `row`."""
     place = row + (state >> 6)
@@ -56,7 +56,7 @@ def mark(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: i
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def is_marked(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
     """Was it visited at this tick?"""
     place = row + (state >> 6)
@@ -65,7 +65,7 @@ def is_marked(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, r
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def doubled(column: NDArray[np.int64]) -> NDArray[np.int64]:
     """The same values with as much room again."""
     grown = np.empty(2 * len(column), dtype=np.int64)
@@ -73,7 +73,7 @@ def doubled(column: NDArray[np.int64]) -> NDArray[np.int64]:
     return grown
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def flood(  # noqa: C901, PLR0913, PLR0917 - the inner loop, kept in one piece for speed
     edges: Edges,
     arcs: Arcs,
@@ -136,7 +136,7 @@ def flood(  # noqa: C901, PLR0913, PLR0917 - the inner loop, kept in one piece f
     return queue, filled, NONE, parents
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def search(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
@@ -164,13 +164,13 @@ class Clauses(NamedTuple):
     words: NDArray[np.int32]  # clause
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def room_for(clauses: Clauses) -> NDArray[np.int64]:
     """An empty queue in which the start nodes of any clause find place."""
     return np.empty(max(1024, clauses.sizes.max()), dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def seed(
     arcs: Arcs,
     clauses: Clauses,
@@ -190,7 +190,7 @@ def seed(
     return filled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ends_of(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
@@ -234,7 +234,7 @@ def ends_of(  # noqa: PLR0913, PLR0917
     return queue, hits, found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def trace(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
@@ -263,7 +263,7 @@ def trace(  # noqa: PLR0913, PLR0917
     return path[:length]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_answers(
     edges: Edges,
     arcs: Arcs,
@@ -282,7 +282,7 @@ def count_answers(
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pairs_of(
     edges: Edges,
     arcs: Arcs,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from reshuffle.compiled import compiled
 from reshuffle.reasoning.geometry.kernels import pairs
 from reshuffle.reasoning.geometry.kernels.edges import Edges, discard_fact, insert_fact
 from reshuffle.reasoning.geometry.kernels.search import (
@@ -54,7 +54,7 @@ class Stored(NamedTuple):
     bits: int
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _goal_entities(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
@@ -80,7 +80,7 @@ def _goal_entities(  # noqa: PLR0913, PLR0917
     return queue, found[:count]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _clauses(touches: Touches, relation: int) -> Clauses:
     start, end = touches.clause_starts[relation], touches.clause_starts[relation + 1]
     return Clauses(
@@ -88,7 +88,7 @@ def _clauses(touches: Touches, relation: int) -> Clauses:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _new_sources(  # noqa: PLR0913, PLR0917
     edges: Edges,
     backwards: Arcs,
@@ -118,7 +118,7 @@ def _new_sources(  # noqa: PLR0913, PLR0917
     return queue, reaching[:count]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _store(  # noqa: PLR0913, PLR0917
     edges: Edges,
     forwards: Arcs,
@@ -163,7 +163,7 @@ def _store(  # noqa: PLR0913, PLR0917
     return tick + 1, queue, table
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_fact(  # noqa: PLR0913, PLR0917
     edges: Edges,
     used: int,
@@ -207,7 +207,7 @@ def add_fact(  # noqa: PLR0913, PLR0917
     return used, tick + 1, table
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _take_out(  # noqa: PLR0913, PLR0917
     edges: Edges,
     forwards: Arcs,
@@ -246,7 +246,7 @@ def _take_out(  # noqa: PLR0913, PLR0917
     return tick
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def remove_fact(  # noqa: PLR0913, PLR0917
     edges: Edges,
     forwards: Arcs,
