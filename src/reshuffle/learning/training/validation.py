@@ -101,8 +101,8 @@ def ranks_within_memory(
         # Outside of the handler, whose exception still holds the tensors that did not fit.
         if scores_of is None or at_once == 1:
             raise ReshuffleError(
-                f"the GPU memory does not suffice for a look at a single validation triple: {reason}\n"
-                "  hint: lower num_channels or num_slots, or train with --device cpu"
+                f"the GPU memory does not suffice for a look at a single validation triple: {reason}",
+                hint="lower num_channels or num_slots, or train with --device cpu",
             )
         at_once //= 2
         torch.cuda.empty_cache()

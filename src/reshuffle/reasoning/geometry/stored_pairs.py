@@ -61,7 +61,8 @@ class MaterialisedPairs:
             if most_bytes is not None and needed > most_bytes:
                 raise BudgetError(
                     f"storing the answers needs more than {spelled_bytes(most_bytes)} (already "
-                    f"{spelled_bytes(needed)})\n  hint: allow more memory, or stream triples() without materialise()"
+                    f"{spelled_bytes(needed)})",
+                    hint="allow more memory, or stream triples() without materialise()",
                 )
             table = kernel.with_room(self._stored.table, used, len(heads))
             kernel.insert_pairs(table, place, heads, tails, self._bits)
