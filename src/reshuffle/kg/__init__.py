@@ -7,10 +7,11 @@ from reshuffle.kg.completion import (
     inverse_name,
     refuse_inverse_names,
 )
-from reshuffle.kg.graph import Adjacency, KnowledgeGraph, Triple
+from reshuffle.kg.graph import KnowledgeGraph, Triple
 from reshuffle.kg.io.files import written_whole
 from reshuffle.kg.io.reading import read_graph
 from reshuffle.kg.io.writing import write_graph, write_triples
+from reshuffle.kg.rows import Adjacency, Rows
 from reshuffle.kg.vocabulary import Vocabulary
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Adjacency",
     "CompletedGraph",
     "KnowledgeGraph",
+    "Rows",
     "Triple",
     "Vocabulary",
     "identity_name",

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.graph import Adjacency, KnowledgeGraph, Triple
+from reshuffle.kg.graph import KnowledgeGraph, Triple
+from reshuffle.kg.rows import Adjacency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
