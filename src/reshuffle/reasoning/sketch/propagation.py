@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg.vocabulary import GrowingVocabulary
     from reshuffle.progress import Progress
-    from reshuffle.reasoning.geometry.changing_graph import LiveGraph, Names
+    from reshuffle.reasoning.geometry.changing_graph import LiveGraph
 
 _CHUNK = 1 << 16  # rows that a thread takes at a time
 
@@ -32,7 +33,7 @@ def start_slots(constraints: OrderingConstraints, relations: Iterable[str]) -> N
     return np.array(sorted(starts), dtype=np.int32)
 
 
-def moves_of(constraints: OrderingConstraints, relations: Names) -> kernel.Moves:
+def moves_of(constraints: OrderingConstraints, relations: GrowingVocabulary) -> kernel.Moves:
     """The constraints as moves along the labels of the graph's rows."""
     free = [pair for identity in sorted(constraints.identities) for pair in _pairs(constraints, identity)]
     per_label: list[list[tuple[int, int]]] = []
