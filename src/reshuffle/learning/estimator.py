@@ -13,7 +13,7 @@ from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.kg.io.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.coerce import as_facts, as_valid

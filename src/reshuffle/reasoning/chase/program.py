@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.kg.rows import Rows, starts_in
 from reshuffle.reasoning.chase.kernels.joins import Triggers
 from reshuffle.reasoning.chase.kernels.retraction import Sources
