@@ -76,7 +76,7 @@ def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
 def _data(
     base: RuleBase, classification: Classification, graph: RuleGraph | None, checks: dict[str, Check]
 ) -> dict[str, Any]:
-    from reshuffle.rules.base import base_relation  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.inverses import base_relation  # noqa: PLC0415 - verbs import when they run
 
     bound = graph.bound if graph else None
     return {

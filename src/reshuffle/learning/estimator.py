@@ -13,7 +13,7 @@ from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.inverses import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.io.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.coerce import as_facts, as_valid
@@ -312,8 +312,7 @@ def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
     """The relations that are neither identities, nor hidden, nor inverses of others."""
     silent = constraints.identities | constraints.hidden
     shown = [relation for relation in constraints.relations if relation not in silent]
-    bases = (name[: -len(INVERSE_SUFFIX)] if name.endswith(INVERSE_SUFFIX) else name for name in shown)
-    return tuple(dict.fromkeys(bases))
+    return tuple(dict.fromkeys(map(base_relation, shown)))
 
 
 def _best_look(history: History) -> dict[str, float]:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.evaluation.baselines.types import Roles
+from reshuffle.kg.inverses import with_inverses
 from reshuffle.kg.rows import Rows
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ class EvidenceGraph:
         cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, device: torch.device
     ) -> EvidenceGraph:
         """From triples of ids [triple, (head relation tail)]."""
-        head, relation, tail = triples.reshape(-1, 3).T
-        heads, tails = np.concatenate([head, tail]), np.concatenate([tail, head])
-        relations = np.concatenate([relation, relation + num_relations])
+        heads, relations, tails = with_inverses(triples.reshape(-1, 3), num_relations).T
         keys, entry, counts = np.unique(
             tails * np.int64(2 * num_relations) + relations, return_inverse=True, return_counts=True
         )
