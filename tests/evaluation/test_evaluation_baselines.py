@@ -13,7 +13,6 @@ from evaluation_worlds import TableScorer, random_split
 from datasets import benchmark
 from reshuffle.errors import InputError
 from reshuffle.evaluation import RuleBaseline, TieBroken, TypeBaseline, evaluate
-from reshuffle.evaluation.baselines import types
 from reshuffle.kg import KnowledgeGraph, Vocabulary
 from reshuffle.rules import PathRule, Quality, RuleBase
 
@@ -148,7 +147,7 @@ def test_a_relation_without_training_facts_is_not_learned() -> None:
 def test_counting_in_blocks_counts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     train = random_split(0, entities=30, triples=200).facts
     whole = TypeBaseline.fit(train).confidences
-    monkeypatch.setattr(types, "_PAIRS_AT_ONCE", 40)
+    monkeypatch.setattr("reshuffle.kg.roles._PAIRS_AT_ONCE", 40)
     assert np.array_equal(TypeBaseline.fit(train).confidences, whole)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.evaluation.baselines.types import Roles
 from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.roles import Roles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reshuffle.evaluation.baselines.types import Roles
+from reshuffle.kg.roles import Roles
 from reshuffle.rules.rule import quoted
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.evaluation.baselines.types import Roles
 from reshuffle.kg.inverses import with_inverses
+from reshuffle.kg.roles import Roles
 from reshuffle.kg.rows import Rows
 
 if TYPE_CHECKING:
