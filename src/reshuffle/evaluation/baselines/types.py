@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.kg.roles import Roles
+from reshuffle.kg.roles import Roles, role_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,14 +48,25 @@ class TypeBaseline:
     @classmethod
     def fit(cls, graph: KnowledgeGraph) -> TypeBaseline:
         """Count on the training facts."""
-        num_relations = len(graph.relations)
-        everyone = np.arange(num_relations, dtype=np.int32)
-        counts = Roles.of(graph, everyone, num_relations).pair_counts(2 * num_relations)
+        counts = Roles.of(graph).pair_counts()
         return cls(graph.relations, (counts / np.maximum(counts.diagonal(), 1)).astype(np.float32))
+
+    @classmethod
+    def from_stored(cls, relations: Vocabulary, confidences: NDArray[np.float32]) -> TypeBaseline:
+        """The baseline of a model file; see `stored`."""
+        return cls(relations, _halves_swapped(confidences))
+
+    def stored(self) -> NDArray[np.float32]:  # role role
+        """The confidences as model files hold them: there the roles of heads come first, not those of tails."""
+        return _halves_swapped(self.confidences)
 
     def on(self, graph: KnowledgeGraph) -> TypeScorer:
         """The baseline on a graph, whose relations go by name."""
         return TypeScorer(self, graph)
+
+
+def _halves_swapped(confidences: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.roll(confidences, len(confidences) // 2, axis=(0, 1))
 
 
 @dataclass(frozen=True)
@@ -78,11 +89,13 @@ class TypeScorer:
 
     @cached_property
     def _roles(self) -> Roles:
-        return Roles.of(self.graph, self._relation_ids, len(self.type_baseline.relations))
+        return Roles.of(
+            self.graph, relations=self._relation_ids, num_relations=len(self.type_baseline.relations)
+        )
 
     @property
     def learned_relations(self) -> NDArray[np.bool_]:
-        """Those with a training fact: each has an entity in the role of its head."""
+        """Those with a training fact: each has an entity in the role of its tail."""
         held = self.type_baseline.confidences.diagonal()[: len(self.type_baseline.relations)] > 0
         return (self._relation_ids >= 0) & held[self._relation_ids]
 
@@ -106,5 +119,5 @@ class TypeScorer:
         baseline, number = self.type_baseline, int(self._relation_ids[relation])
         if number < 0:
             return np.zeros(self.graph.num_entities, dtype=np.float32)
-        role = number if side == "head" else number + len(baseline.relations)
+        role = role_of(number, side, len(baseline.relations))
         return self._roles.best(baseline.confidences[role])
