@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reshuffle.errors import InputError
-from reshuffle.kg import algebra
-from reshuffle.kg.rows import Adjacency, sorted_distinct, starts_in
+from reshuffle.kg.rows import Adjacency, starts_in
+from reshuffle.kg.triples import COLUMNS, Triple, checked_triple, fits_key, row_keys, sorted_distinct
 from reshuffle.kg.vocabulary import Vocabulary
 from reshuffle.progress import UNHEARD
 from reshuffle.text import counted
@@ -24,29 +24,7 @@ if TYPE_CHECKING:
 
     from reshuffle.progress import Notes
 
-COLUMNS = ("head", "relation", "tail")
-
-
-class Triple(NamedTuple):
-    """(e, r, f) of the paper, with names."""
-
-    head: str
-    relation: str
-    tail: str
-
-
-def checked_triple(triple: Sequence[str]) -> Sequence[str]:
-    """The triple, if it is one; raises `InputError` otherwise."""
-    try:
-        fits = len(triple) == 3 and not isinstance(triple, str)
-    except TypeError:
-        fits = False
-    if not fits:
-        raise InputError(
-            f"found {triple!r}, expected a triple of names: (head, relation, tail)",
-            hint="give an iterable of such triples; read_graph(path) reads a file",
-        )
-    return triple
+    Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 
 class KnowledgeGraph(AbstractSet[Triple]):
@@ -159,27 +137,27 @@ class KnowledgeGraph(AbstractSet[Triple]):
 
     def __and__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return algebra.selected(self, algebra.rows_in(self, other))
+            return _selected(self, _rows_in(self, other))
         return super().__and__(other)  # type: ignore[return-value]
 
     def __sub__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return algebra.selected(self, ~algebra.rows_in(self, other))
+            return _selected(self, ~_rows_in(self, other))
         return super().__sub__(other)  # type: ignore[return-value]
 
     def __or__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return algebra.union(self, other)
+            return _union(self, other)
         return super().__or__(other)  # type: ignore[return-value]
 
     def __xor__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return algebra.union(self - other, other - self)
+            return _union(self - other, other - self)
         return super().__xor__(other)  # type: ignore[return-value]
 
     def __le__(self, other: AbstractSet[Any]) -> bool:
         if isinstance(other, KnowledgeGraph):
-            return len(self) <= len(other) and bool(algebra.rows_in(self, other).all())
+            return len(self) <= len(other) and bool(_rows_in(self, other).all())
         return super().__le__(other)
 
     def __eq__(self, other: object) -> bool:
@@ -190,7 +168,7 @@ class KnowledgeGraph(AbstractSet[Triple]):
     def isdisjoint(self, other: Iterable[Any]) -> bool:
         """Do the two have no triple in common?"""
         if isinstance(other, KnowledgeGraph):
-            return not algebra.rows_in(self, other).any()
+            return not _rows_in(self, other).any()
         return super().isdisjoint(other)
 
     # --- files and tables (details in `reading`, `writing`, `tables`) --------------------------------
@@ -281,3 +259,61 @@ class KnowledgeGraph(AbstractSet[Triple]):
     def by_tail(self) -> Adjacency:
         """In-edges of every entity."""
         return Adjacency.grouped(self.tails, self.relation_ids, self.heads, num_rows=self.num_entities)
+
+
+# --- set operations by name but on arrays: one graph's ids are mapped to the other's ---------------------
+
+
+def _rows_in(graph: KnowledgeGraph, other: KnowledgeGraph) -> NDArray[np.bool_]:
+    """For each row of `graph`: is its triple in `other`?"""
+    entities = other.entities.positions_of(graph.entities)
+    relations = other.relations.positions_of(graph.relations)
+    heads, tails = entities[graph.heads], entities[graph.tails]
+    relation_ids = relations[graph.relation_ids]
+    found = (heads >= 0) & (relation_ids >= 0) & (tails >= 0)
+    found[found] = _has_rows(other, (heads[found], relation_ids[found], tails[found]))
+    return found
+
+
+def _has_rows(graph: KnowledgeGraph, columns: Columns) -> NDArray[np.bool_]:
+    if not fits_key(graph.num_entities, len(graph.relations)):
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return np.fromiter((graph.has_ids(*row) for row in rows), dtype=np.bool_, count=len(columns[0]))
+    bits = graph.num_entities.bit_length()
+    wanted = row_keys(*columns, bits=bits)
+    present = row_keys(graph.heads, graph.relation_ids, graph.tails, bits=bits)
+    # Searching in order touches memory in order, which on millions of keys outweighs the sort.
+    order = None if np.all(wanted[1:] >= wanted[:-1]) else np.argsort(wanted)
+    ordered = wanted if order is None else wanted[order]
+    places = np.searchsorted(present, ordered)
+    hits = places < len(present)
+    hits[hits] = present[places[hits]] == ordered[hits]
+    if order is None:
+        return hits
+    result = np.empty_like(hits)
+    result[order] = hits
+    return result
+
+
+def _selected(graph: KnowledgeGraph, rows: NDArray[np.bool_]) -> KnowledgeGraph:
+    """The graph of some rows, over the same vocabularies."""
+    return type(graph).from_ids(
+        graph.heads[rows],
+        graph.relation_ids[rows],
+        graph.tails[rows],
+        entities=graph.entities,
+        relations=graph.relations,
+    )
+
+
+def _union(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:
+    """All triples of both, over the names of `graph` followed by the new ones of `other`."""
+    entities, entity_ids = graph.entities.extended_by(other.entities)
+    relations, relation_ids = graph.relations.extended_by(other.relations)
+    return type(graph).from_ids(
+        np.concatenate([graph.heads, entity_ids[other.heads]]),
+        np.concatenate([graph.relation_ids, relation_ids[other.relation_ids]]),
+        np.concatenate([graph.tails, entity_ids[other.tails]]),
+        entities=entities,
+        relations=relations,
+    )

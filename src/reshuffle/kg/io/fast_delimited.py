@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from reshuffle.kg import name_kernels as kernels
 from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.kg.inverses import is_inverse
-from reshuffle.kg.io import name_kernels as kernels
 from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class _Column:
 
 
 class NameTable:
-    """Names and their ids while they are being gathered; the layout is told in `kernels.names`."""
+    """Names and their ids while they are being gathered; `name_kernels` describes the layout."""
 
     def __init__(self, expected_names: int, expected_words: int) -> None:
         slots = 1 << max(expected_names, _SMALLEST_TABLE).bit_length()

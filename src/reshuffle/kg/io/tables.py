@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.graph import COLUMNS, KnowledgeGraph
+from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.kg.io.delimited import no_triples
+from reshuffle.kg.triples import COLUMNS
 from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
