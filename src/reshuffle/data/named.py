@@ -12,7 +12,7 @@ from reshuffle.data.cards import SPLITS, card_of, file_cards
 from reshuffle.data.downloading import check_content, download
 from reshuffle.data.finding import cache_directory, find_files, not_found
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.io.reading import read_graph
+from reshuffle.kg.graph import read_graph
 from reshuffle.kg.splits import (
     InductiveBenchmark,
     TransductiveBenchmark,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from reshuffle.errors import InputError
+from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,6 +45,59 @@ def checked_triple(triple: Sequence[str]) -> Sequence[str]:
             hint="give an iterable of such triples; read_graph(path) reads a file",
         )
     return triple
+
+
+@dataclass(frozen=True)
+class TripleColumns:
+    """Triples as three columns of ids, and the names that the ids stand for."""
+
+    heads: Column
+    relation_ids: Column
+    tails: Column
+    entities: Vocabulary
+    relations: Vocabulary
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def first(self) -> Triple:
+        """The first triple by name; raises `IndexError` where there is none."""
+        return Triple(
+            self.entities[self.heads[0]], self.relations[self.relation_ids[0]], self.entities[self.tails[0]]
+        )
+
+    def distinct(self) -> TripleColumns:
+        """Each triple once, sorted by (relation, head, tail)."""
+        heads, relation_ids, tails = sorted_distinct(
+            self.heads, self.relation_ids, self.tails, len(self.entities)
+        )
+        return TripleColumns(heads, relation_ids, tails, self.entities, self.relations)
+
+
+def numbered(triples: Iterable[Sequence[str]]) -> TripleColumns:
+    """Triples of names as columns, in the order given; names are numbered in the order in which they appear."""
+    entities: dict[str, int] = {}
+    relations: dict[str, int] = {}
+    numbers = (
+        number
+        for head, relation, tail in triples
+        for number in (
+            entities.setdefault(head, len(entities)),
+            relations.setdefault(relation, len(relations)),
+            entities.setdefault(tail, len(entities)),
+        )
+    )
+    try:
+        flat = np.fromiter(numbers, dtype=np.int32)
+    except TypeError as error:  # such as a list in place of a name
+        raise InputError(f"found a name that is no text: {error}", hint="give names as str") from error
+    return TripleColumns(
+        flat[0::3],
+        flat[1::3],
+        flat[2::3],
+        Vocabulary(entities, kind="entity"),
+        Vocabulary(relations, kind="relation"),
+    )
 
 
 def sorted_distinct(
