@@ -12,7 +12,7 @@ from reshuffle.data.cards import SPLITS, card_of, file_cards
 from reshuffle.data.downloading import check_content, download
 from reshuffle.data.families import NAME, families, families_card
 from reshuffle.data.finding import cache_directory, find_files, not_found
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError, Place, UnknownNameError
 from reshuffle.kg.io.reading import read_graph
 from reshuffle.kg.splits import (
     InductiveBenchmark,
@@ -21,7 +21,6 @@ from reshuffle.kg.splits import (
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from reshuffle.data.cards import DataCard, FileCard, GraphCard
@@ -31,9 +30,24 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
 
 
-def data_cards() -> Mapping[str, DataCard]:
+def benchmark_names() -> tuple[str, ...]:
+    """The names of all benchmarks; nothing is read or generated for them but the cards."""
+    return (*file_cards(), NAME)
+
+
+def data_card(name: str) -> DataCard:
+    """The card of a benchmark; an unknown name raises with the nearest ones.
+
+    `families` is generated for its card, which counts the data itself.
+    """
+    if name not in benchmark_names():
+        raise UnknownNameError("data set", name, benchmark_names())
+    return families_card() if name == NAME else file_cards()[name]
+
+
+def data_cards() -> dict[str, DataCard]:
     """The card of every named benchmark."""
-    return {**file_cards(), NAME: families_card()}
+    return {name: data_card(name) for name in benchmark_names()}
 
 
 def inductive_names() -> list[str]:
@@ -53,8 +67,7 @@ def load_benchmark(name: str, *, progress: Progress = SILENT) -> Benchmark:
     """
     if name == NAME:
         return families().benchmark
-    card_of(name, data_cards())  # so that `families` is among the names an error suggests
-    return load_from_files(name, progress=progress)
+    return load_card(data_card(name), progress=progress)
 
 
 def load_from_files(name: str, *, progress: Progress = SILENT) -> Benchmark:
