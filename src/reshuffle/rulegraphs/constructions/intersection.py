@@ -22,8 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import BudgetError
-from reshuffle.rulegraphs.constructions.regular import Reader
-from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET, Draft
+from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET, Draft, Reader
 from reshuffle.rules.grammar import conjunctive_relations
 from reshuffle.rules.rule import IntersectionRule
 
