@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from reshuffle.rules.formats.datalog import terms
 from reshuffle.rules.formats.statement import Atom, SourceLine, Statement, relation_name
-from reshuffle.rules.formats.terms import terms
 from reshuffle.rules.rule import Quality, quoted_text
 
 if TYPE_CHECKING:

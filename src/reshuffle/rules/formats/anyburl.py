@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from reshuffle.rules.formats.datalog import terms
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, statement_of, written_columns
-from reshuffle.rules.formats.terms import terms
 from reshuffle.rules.rule import quoted_text
 
 if TYPE_CHECKING:

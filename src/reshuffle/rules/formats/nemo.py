@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from reshuffle.rules.formats import anyburl
-from reshuffle.rules.formats.terms import terms
+from reshuffle.rules.formats.datalog import terms
 from reshuffle.rules.rule import variables
 
 if TYPE_CHECKING:

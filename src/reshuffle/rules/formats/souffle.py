@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.rules.base import base_relation
-from reshuffle.rules.formats.terms import identifier, terms
+from reshuffle.rules.formats.datalog import identifier, terms
 from reshuffle.rules.rule import variables
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def lines(base: RuleBase) -> Iterator[str]:
 
 
 def written(relation: str) -> str:
-    """A relation as a Soufflé identifier; `terms.name_of` is the way back."""
+    """A relation as a Soufflé identifier; `datalog.name_of` is the way back."""
     return identifier(relation, reserved=_KEYWORDS)
 
 
