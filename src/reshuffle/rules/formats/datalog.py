@@ -1,48 +1,40 @@
-"""What the writers share: a rule's atoms with variables, and names for languages that are strict on them."""
+"""What the Datalog dialects share: clauses, and names for languages that are strict on them."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import TYPE_CHECKING
 
-from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
-from reshuffle.rules.rule import IntersectionRule
+from reshuffle.rules.base import base_relation
+from reshuffle.rules.rule import variables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator
 
-    from reshuffle.rules.rule import Rule
-
-Term = tuple[str, str, str]
+    from reshuffle.rules.base import RuleBase
 
 _ESCAPE = re.compile(r"_u([0-9a-f]+)_")
 _STRANGE = re.compile(r"[^A-Za-z0-9_]|_(?=u)")
 _LEADING = "x"  # a name may not start with an escape, since `_` starts a variable in Prolog
 
 
-def terms(rule: Rule, variables: Sequence[str]) -> Iterator[Term]:
-    """(relation, start, end) of each body atom and then of the head; inverse relations are turned around.
+def clauses(
+    base: RuleBase, written: Callable[[str], str], *, prefix: str = "", stop: str = "."
+) -> Iterator[str]:
+    """One clause `head :- body` per rule; `written` gives a relation's name in the dialect.
 
-    >>> from reshuffle.rules import PathRule
-    >>> list(terms(PathRule(("r", "s^-1"), "t"), "XYZ"))
-    [('r', 'X', 'Y'), ('s', 'Z', 'Y'), ('t', 'X', 'Z')]
+    `prefix` stands before every variable, `stop` after every clause.
     """
-    if isinstance(rule, IntersectionRule):
-        variables = (variables[0], variables[-1])
-        ends = [(variables[0], variables[1])] * len(rule.body)
-    else:
-        ends = list(itertools.pairwise(variables))
-    for relation, (start, end) in zip(rule.body, ends, strict=True):
-        yield _turned(relation, start, end)
-    yield _turned(rule.head, variables[0], variables[-1])
+    for rule in base.given:
+        names = [prefix + variable for variable in variables(len(rule.body) + 1)]
+        *body, head = (f"{written(name)}({start}, {end})" for name, start, end in rule.terms(names))
+        yield f"{head} :- {', '.join(body)}{stop}"
 
 
-def _turned(relation: str, start: str, end: str) -> Term:
-    if relation.endswith(INVERSE_SUFFIX):
-        return inverse_name(relation), end, start
-    return relation, start, end
+def declared(base: RuleBase) -> dict[str, bool]:
+    """Every relation that facts may use, and whether a rule derives it."""
+    derived = {base_relation(rule.head) for rule in base.given}
+    return {name: name in derived for name in map(base_relation, base.relations)}
 
 
 def identifier(name: str, *, reserved: Collection[str] = ()) -> str:
