@@ -21,7 +21,7 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.extraction.intersecting import captured_intersections
 from reshuffle.extraction.walking import Walks
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
 from reshuffle.rules import PathRule
 

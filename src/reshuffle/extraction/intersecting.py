@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.rules import IntersectionRule
 
 if TYPE_CHECKING:

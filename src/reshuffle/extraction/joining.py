@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.evaluation.baselines.types import Roles
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
