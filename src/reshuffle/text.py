@@ -17,8 +17,11 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns padded to equal width; numbers to the right.
+def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, align: str | None = None) -> str:
+    """The rows under their header as lines of text, columns two blanks apart.
+
+    `align` has "l" or "r" for each column; without it, columns of numbers go to the right. A last column that goes to
+    the left is not padded. A missing number (None) is shown as `-`.
 
     >>> print(table(["name", "triples"], [["family", 17615], ["WN18RR", 86835]]))
     name    triples
@@ -26,22 +29,29 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     WN18RR   86,835
     """
     cells = [list(header), *[[_cell(value) for value in row] for row in rows]]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    numeric = [
-        bool(rows) and all(isinstance(row[column], int | float) for row in rows)
-        for column in range(len(header))
-    ]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    return "\n".join(lines)
+    sides = align or _alignment(len(header), rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if sides[-1] == "l":
+        widths[-1] = 0
+    return "\n".join("  ".join(map(_justified, row, widths, sides)) for row in cells)
+
+
+def _alignment(columns: int, rows: Sequence[Sequence[object]]) -> str:
+    """For each column "r" where all values are numbers or missing, else "l"."""
+    numeric = (
+        bool(rows) and all(row[column] is None or isinstance(row[column], int | float) for row in rows)
+        for column in range(columns)
+    )
+    return "".join("r" if right else "l" for right in numeric)
+
+
+def _justified(cell: str, width: int, side: str) -> str:
+    return cell.rjust(width) if side == "r" else cell.ljust(width)
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, float):
         return f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
