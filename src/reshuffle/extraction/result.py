@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from reshuffle.extraction.types import TypeRule
+    from reshuffle.extraction.type_rules import TypeRule
     from reshuffle.kg.coerce import Triples
     from reshuffle.rules import Rule
     from reshuffle.rules.mining import Measures
@@ -39,7 +39,7 @@ class ExtractedRule:
     evidence: float | None = None
     measures: Measures | None = None
     gain: float | None = None
-    """The share of its head's facts that it explains and no rule before it, less what it gets wrong (`reading`)."""
+    """The share of its head's facts that it explains and no rule before it, less what it gets wrong (`order`)."""
     redundant: bool = False
     """Do other rules of the list entail it?"""
 
