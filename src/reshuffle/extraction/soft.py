@@ -44,7 +44,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress, Report
 
+    Body = tuple[int, ...]  # letters
     Matrix = NDArray[np.float64]
     Vector = NDArray[np.float64]
     Vectors = NDArray[np.float64]
@@ -85,6 +86,50 @@ class Graded:
 
     grades: dict[PathRule, float]
     cut: float | None = None
+
+
+State = TypeVar("State")
+
+
+class _Queue(Generic[State]):
+    """Prefixes and rules that wait, taken by falling number: a rule by its grade, a prefix by its bound.
+
+    Equal ones come shortest first, then in the order they were put in. `floor` is the least grade that still counts; it
+    rises as soon as `enough` better rules are known.
+    """
+
+    def __init__(self, floor: float, enough: int) -> None:
+        self.floor, self._enough = floor, enough
+        self.cut: float | None = None
+        self._best: list[float] = []
+        self._tie = count()
+        self._waiting: list[tuple[float, int, int, Body, int, State | None]] = []
+
+    def put_rule(self, grade: float, body: Body, head: int) -> None:
+        """A rule that was found."""
+        heapq.heappush(self._waiting, (-grade, len(body), next(self._tie), body, head, None))
+        heapq.heappush(self._best, grade)
+        if len(self._best) > self._enough:
+            self.floor = max(self.floor, heapq.heappop(self._best))
+
+    def put_prefix(self, bound: float, body: Body, state: State) -> None:
+        """A prefix that may be grown, with what it carries."""
+        heapq.heappush(self._waiting, (-bound, len(body), next(self._tie), body, -1, state))
+
+    def falling(self) -> Iterator[tuple[float, Body, int, State | None]]:
+        """Number, body, head and state of each: a rule has no state, a prefix no head (-1)."""
+        while self._waiting:
+            negative, _, _, body, head, state = heapq.heappop(self._waiting)
+            yield -negative, body, head, state
+
+    def cut_off(self, bound: float) -> None:
+        """Note a prefix that is not grown, since the budget is spent."""
+        self.cut = max(self.cut or 0.0, bound)
+
+
+def _named_rule(matrices: SoftMatrices, body: Body, head: int) -> PathRule:
+    names = matrices.relations
+    return forward(PathRule(tuple(names[letter] for letter in body), names[head]))
 
 
 class Flow(NamedTuple):
@@ -169,60 +214,48 @@ def graded_by_degree(
 
 
 class _DegreeSearch:
-    """Prefixes and rules in one queue. Floors rise as soon as enough rules are known."""
+    """The rules of all heads, by falling degree."""
 
     def __init__(self, matrices: SoftMatrices, max_length: int, floor: float, most: int) -> None:
-        self._flows, self._matrices = Flows(matrices), matrices
-        self._max_length, self._floor = max_length, max(floor, _NO_DEGREE)
+        self._flows, self._matrices, self._max_length = Flows(matrices), matrices, max_length
         self._heads = matrices.letters[matrices.constrained[matrices.letters]]
         self._shares = self._flows.shares()
-        self._best: list[float] = []
-        self._enough = 2 * most  # a rule and its reversal are one rule
-        self._tie = count()
-        self._waiting: list[tuple[float, int, int, tuple[int, ...], int, Flow | None]] = []
-        self.cut: float | None = None
+        self._queue: _Queue[Flow] = _Queue(
+            max(floor, _NO_DEGREE), 2 * most
+        )  # a rule and its reversal are one rule
+
+    @property
+    def cut(self) -> float | None:
+        """The highest degree that a rule not looked at may have; None where all were looked at."""
+        return self._queue.cut
 
     def rules(self, budget: int, report: Report) -> Iterator[tuple[PathRule, float]]:
-        """By falling degree. Once the budget is spent, what has been found so far."""
+        """The rules by falling degree. Once the budget is spent, what has been found so far."""
         self._grow((), self._flows.empty)
-        while self._waiting:
-            negative, _, _, body, head, flow = heapq.heappop(self._waiting)
+        for number, body, head, flow in self._queue.falling():
             if flow is None:
-                yield self._rule(body, head), -negative
+                yield _named_rule(self._matrices, body, head), number
             elif budget <= 0:
-                self.cut = max(self.cut or 0.0, -negative)
+                self._queue.cut_off(number)
             else:
                 budget -= 1
-                report(1, note=f"degree {-negative:.3f}")
+                report(1, note=f"degree {number:.3f}")
                 self._grow(body, flow)
 
-    def _rule(self, body: tuple[int, ...], head: int) -> PathRule:
-        names = self._matrices.relations
-        return forward(PathRule(tuple(names[letter] for letter in body), names[head]))
-
-    def _grow(self, body: tuple[int, ...], flow: Flow) -> None:
-        heads = self._matrices.values[self._heads]
+    def _grow(self, body: Body, flow: Flow) -> None:
+        heads, queue = self._matrices.values[self._heads], self._queue
         for letter in self._matrices.letters.tolist():
             grown, further = (*body, letter), self._flows.after(flow, letter)
-            reached = degrees(heads, further.arrived, self._floor)
+            reached = degrees(heads, further.arrived, queue.floor)
             for place in np.flatnonzero(reached >= 0):
                 head = int(self._heads[place])
                 if grown != (head,):
-                    self._found(float(reached[place]), grown, head)
+                    queue.put_rule(float(reached[place]), grown, head)
             if len(grown) < self._max_length:
                 highest = further.arrived.max(axis=0, initial=0.0) * (1 + _NO_DEGREE)
-                bound = degree_bounds(heads, highest, self._shares, self._floor).max(initial=-1.0)
+                bound = degree_bounds(heads, highest, self._shares, queue.floor).max(initial=-1.0)
                 if bound >= 0:
-                    self._push(float(bound), grown, -1, further)
-
-    def _found(self, degree: float, body: tuple[int, ...], head: int) -> None:
-        self._push(degree, body, head, None)
-        heapq.heappush(self._best, degree)
-        if len(self._best) > self._enough:
-            self._floor = max(self._floor, heapq.heappop(self._best))
-
-    def _push(self, number: float, body: tuple[int, ...], head: int, flow: Flow | None) -> None:
-        heapq.heappush(self._waiting, (-number, len(body), next(self._tie), body, head, flow))
+                    queue.put_prefix(float(bound), grown, further)
 
 
 def evidence(matrices: SoftMatrices, rule: PathRule) -> float:
@@ -308,50 +341,51 @@ class _Paths:
 
 
 class _EvidenceSearch:
-    """Prefixes and rules of one head in one queue. The floor rises as soon as enough rules are known."""
+    """The rules of one head, by falling evidence."""
 
     def __init__(
         self, paths: _Paths, head: int, max_length: int, floor: float, most: int, joins: Joins | None
     ) -> None:
         self._paths, self._head, self._max_length, self._joins = paths, head, max_length, joins
-        self._floor, self._most = max(floor, _NO_EVIDENCE), most
+        self._most = most
         self._letters = paths.matrices.letters.tolist()
         self._bounds = paths.bounds(head, max_length)
         self._total = float(paths.weights[head].sum()) * _ROUNDING
-        self._best: list[float] = []
-        self._tie = count()
-        self._waiting: list[tuple[float, int, int, tuple[int, ...], Vector | None]] = []
-        self.cut: float | None = None
+        self._queue: _Queue[Vector] = _Queue(max(floor, _NO_EVIDENCE), most)
+
+    @property
+    def cut(self) -> float | None:
+        """The highest evidence that a rule not looked at may have; None where all were looked at."""
+        return self._queue.cut
 
     def rules(self, budget: int) -> Iterator[tuple[PathRule, float]]:
-        """By falling evidence. Once the budget is spent, what has been found so far."""
-        names, given = self._paths.matrices.relations, 0
+        """The `most` rules by falling evidence. Once the budget is spent, what has been found so far."""
+        given, queue = 0, self._queue
         self._grow((), self._paths.start(self._head))
-        while self._waiting and given < self._most:
-            negative, _, _, body, vector = heapq.heappop(self._waiting)
+        for number, body, head, vector in queue.falling():
+            if given >= self._most:
+                break
             if vector is None:
                 given += 1
-                yield forward(PathRule(tuple(names[letter] for letter in body), names[self._head])), -negative
+                yield _named_rule(self._paths.matrices, body, head), number
             elif budget <= 0:
-                self.cut = max(self.cut or 0.0, -negative)
-            elif -negative >= self._floor:
+                queue.cut_off(number)
+            elif number >= queue.floor:
                 budget -= 1
                 self._grow(body, vector)
 
-    def _grow(self, body: tuple[int, ...], vector: Vector) -> None:
-        further = self._paths.after(vector)
+    def _grow(self, body: Body, vector: Vector) -> None:
+        further, queue = self._paths.after(vector), self._queue
         values = further @ self._paths.weights[self._head]
         can_follow, can_end = self._allowed(body)
-        for place in np.flatnonzero(can_end & (values >= self._floor)).tolist():
+        for place in np.flatnonzero(can_end & (values >= queue.floor)).tolist():
             if (*body, self._letters[place]) != (self._head,):
-                self._found(float(values[place]), (*body, self._letters[place]))
+                queue.put_rule(float(values[place]), (*body, self._letters[place]), self._head)
         bounds = self._highest(further, self._max_length - len(body) - 1)
-        for place in np.flatnonzero(can_follow & (bounds >= self._floor)).tolist():
-            self._push(float(bounds[place]), (*body, self._letters[place]), further[place])
+        for place in np.flatnonzero(can_follow & (bounds >= queue.floor)).tolist():
+            queue.put_prefix(float(bounds[place]), (*body, self._letters[place]), further[place])
 
-    def _allowed(
-        self, body: tuple[int, ...]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:  # letter, letter
+    def _allowed(self, body: Body) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:  # letter, letter
         """Which letters may come next, and which of them last."""
         if self._joins is None:
             everything = np.ones(len(self._letters), dtype=np.bool_)
@@ -368,15 +402,6 @@ class _EvidenceSearch:
         ahead = (vectors @ self._bounds[:letters_left].T).max(axis=1)
         smaller: Vector = np.minimum(ahead, self._total * vectors.max(axis=1, initial=0.0))
         return smaller
-
-    def _found(self, value: float, body: tuple[int, ...]) -> None:
-        self._push(value, body, None)
-        heapq.heappush(self._best, value)
-        if len(self._best) > self._most:
-            self._floor = max(self._floor, heapq.heappop(self._best))
-
-    def _push(self, number: float, body: tuple[int, ...], vector: Vector | None) -> None:
-        heapq.heappush(self._waiting, (-number, len(body), next(self._tie), body, vector))
 
 
 class Joins:
