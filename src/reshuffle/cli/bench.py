@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.console import common_options
 from reshuffle.errors import InputError, Place, with_hint
-from reshuffle.text import counted
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     import argparse
@@ -187,7 +187,6 @@ def _headline(result: dict[str, Any]) -> str:
 
 
 def _report(arguments: argparse.Namespace, console: Console) -> int:
-    from reshuffle.cli.console import table  # noqa: PLC0415
     from reshuffle.learning.experiments import Bench  # noqa: PLC0415
     from reshuffle.learning.results import report_rows  # noqa: PLC0415
 

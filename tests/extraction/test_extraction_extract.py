@@ -19,9 +19,9 @@ from reshuffle.data.families import families
 from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.extraction import ExtractedRules, SoftMatrices, extract_rules
-from reshuffle.extraction.measuring import measured
+from reshuffle.extraction.measure import measured
 from reshuffle.extraction.redundancy import redundant_rules
-from reshuffle.extraction.types import type_rules
+from reshuffle.extraction.type_rules import type_rules
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules

@@ -28,7 +28,7 @@ class SoftMatrices:
     """B_r for relations, inverses and identities by name; entries in [0, 1], rows that sum to at most 1.
 
     A model that answers queries of relation r from a vector of starts p_r and reads the answer by positive weights
-    w_r (see `evidence`) also has `starts` and `weights`; both or neither.
+    w_r (see `soft`) also has `starts` and `weights`; both or neither.
     """
 
     relations: tuple[str, ...]

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reshuffle.extraction import extract_rules
-from reshuffle.extraction.measuring import measured
-from reshuffle.extraction.reading import Told, reading_order, simplicity
+from reshuffle.extraction.measure import measured
+from reshuffle.extraction.order import Told, reading_order, simplicity
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, Rule, parse_rules

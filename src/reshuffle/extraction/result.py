@@ -11,19 +11,20 @@ from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.rules import IntersectionRule, RuleBase
 from reshuffle.rules.rule import Quality
-from reshuffle.text import counted
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from reshuffle.extraction.types import TypeRule
+    from reshuffle.extraction.type_rules import TypeRule
     from reshuffle.kg.coerce import Triples
     from reshuffle.rules import Rule
     from reshuffle.rules.mining import Measures
 
 _SHOWN = 20
+_SHOWN_NUMBERS = ("confidence", "support", "pca_confidence", "head_coverage", "degree", "evidence")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class ExtractedRule:
     evidence: float | None = None
     measures: Measures | None = None
     gain: float | None = None
-    """The share of its head's facts that it explains and no rule before it, less what it gets wrong (`reading`)."""
+    """The share of its head's facts that it explains and no rule before it, less what it gets wrong (`order`)."""
     redundant: bool = False
     """Do other rules of the list entail it?"""
 
@@ -156,7 +157,9 @@ class ExtractedRules(ArrowFrames):
     def table(self, most: int | None = None) -> str:
         """The first rules (20, or as many as told) with their numbers, and what else is to be said."""
         shown = _SHOWN if most is None else most
-        lines = [counted(len(self.rules), "rule"), *_table(self.rules[:shown])]
+        lines = [counted(len(self.rules), "rule")]
+        if self.rules[:shown]:
+            lines.append(_table(self.rules[:shown]))
         lines += _more(len(self.rules) - shown)
         if any(rule.redundant for rule in self.rules[:shown]):
             lines.append("* follows from other rules of the list")
@@ -183,28 +186,15 @@ def _up_to(cut: float | None) -> str:
     return "" if cut is None else f"; what is missing is graded at most {cut:.3f}"
 
 
-def _table(rules: tuple[ExtractedRule, ...]) -> list[str]:
+def _table(rules: tuple[ExtractedRule, ...]) -> str:
     """The numbers that are known, then the rule."""
-    columns = [
-        name
-        for name in ("confidence", "support", "pca_confidence", "head_coverage", "degree", "evidence")
-        if any(rule.row()[name] is not None for rule in rules)
+    rows = [rule.row() for rule in rules]
+    columns = [name for name in _SHOWN_NUMBERS if any(row[name] is not None for row in rows)]
+    header = [name.replace("_confidence", "").replace("_", " ") for name in columns]
+    cells = [
+        [*(row[name] for name in columns), f"{row['rule']}{' *' if row['redundant'] else ''}"] for row in rows
     ]
-    cells = [[name.replace("_confidence", "").replace("_", " ") for name in columns]]
-    cells += [[_cell(rule.row()[name]) for name in columns] for rule in rules]
-    texts = ["rule", *(f"{rule.rule}{' *' if rule.redundant else ''}" for rule in rules)]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
-    return [
-        "  ".join([*(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), text])
-        for line, text in zip(cells, texts, strict=True)
-        if rules
-    ]
-
-
-def _cell(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+    return table([*header, "rule"], cells)
 
 
 def _schema(pa: Any) -> Any:

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError
-from reshuffle.extraction.capturing import captured_rules
-from reshuffle.extraction.degrees import graded_by_degree
-from reshuffle.extraction.evidence import graded_by_evidence
-from reshuffle.extraction.extracted import ExtractedRule, ExtractedRules
-from reshuffle.extraction.joining import Joins
-from reshuffle.extraction.matrices import Hardenable, HasSoftMatrices, SoftMatrices
-from reshuffle.extraction.measuring import measured
-from reshuffle.extraction.reading import reading_order
+from reshuffle.extraction.hard import captured_rules
+from reshuffle.extraction.measure import measured
+from reshuffle.extraction.order import reading_order
 from reshuffle.extraction.redundancy import goes_nowhere, redundant_rules
-from reshuffle.extraction.types import type_rules
+from reshuffle.extraction.result import ExtractedRule, ExtractedRules
+from reshuffle.extraction.soft import Joins, graded_by_degree, graded_by_evidence
+from reshuffle.extraction.soft_matrices import Hardenable, HasSoftMatrices, SoftMatrices
+from reshuffle.extraction.type_rules import type_rules
 from reshuffle.kg import refuse_inverse_names
 from reshuffle.kg.coerce import as_graph
 from reshuffle.progress import SILENT
@@ -49,10 +47,10 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
 
     Hard constraints (compiled, or a model's `harden()`) capture a rule or not; a soft model does so to a degree, or,
     if it has starts and weights, gives each path some evidence. With a graph `on`, the rules are measured there and
-    come in the order that a person should read them in (`reading`): first what explains most of its head's facts that
+    come in the order that a person should read them in (`order`): first what explains most of its head's facts that
     no rule before explains, then the rest by falling confidence. Those below `min_confidence` are left out; `types`
     adds the rules about single entities.
-    Where a model gives evidence, rules that the graph rules out (`joining`) are not looked at, and not missed either.
+    Where a model gives evidence, rules that the graph rules out (`soft.Joins`) are not looked at: they have no support.
     Rules that go forth and back around their own head (`r ; s ; s^-1 -> r`) tell nothing and are never listed.
     No more than `most` rules are kept, and in soft matrices no more than `budget` prefixes of bodies are grown (1,000,
     or where there is evidence 100 per relation); the result says whether anything was left out for that.

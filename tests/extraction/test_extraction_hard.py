@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError
-from reshuffle.extraction.capturing import captured_rules, forward
-from reshuffle.extraction.intersecting import captured_intersections, least
+from reshuffle.extraction.hard import captured_intersections, captured_rules, forward, least
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
 from reshuffle.rules.classes import classify

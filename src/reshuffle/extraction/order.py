@@ -8,7 +8,7 @@ each time the one with the largest *gain*:
 A graph is never complete, so wrong predictions do not rule a rule out; but what is right less often than 2 times in 3
 gains nothing. Among equal gains the simpler rule comes first (`simplicity`). Heads are then merged: a gain counts as a
 share of the facts of its head, so that small relations are not read last. Gains of a head never rise, so the rules
-of each head stay in the order they were taken in. A fact never explains itself, as in `measuring`.
+of each head stay in the order they were taken in. A fact never explains itself, as in `measure`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reshuffle.extraction.measuring import FoundFacts
+from reshuffle.extraction.measure import FoundFacts
 from reshuffle.kg import inverse_name
 from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
