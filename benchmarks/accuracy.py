@@ -9,10 +9,10 @@ from statistics import mean
 from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks import baselines, choosing, untuned
+from benchmarks.experiments import VARIANTS
 from benchmarks.pages import rewrite, spread, text_table
 from benchmarks.reproduction import RESULTS, ROOT
 
-from reshuffle.learning.experiments import VARIANTS
 from reshuffle.learning.settings import read_toml
 
 if TYPE_CHECKING:

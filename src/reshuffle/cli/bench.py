@@ -22,8 +22,9 @@ from reshuffle.text import counted
 if TYPE_CHECKING:
     import argparse
 
+    from benchmarks.experiments import Bench, Cell
+
     from reshuffle.cli.console import Console
-    from reshuffle.learning.experiments import Bench, Cell
 
 HELP = "run and report the paper's experiments and the timings"
 
@@ -95,8 +96,9 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
     end = None if arguments.minutes is None else monotonic() + 60 * arguments.minutes
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
 
+    from benchmarks.experiments import Bench, Cell  # noqa: PLC0415
+
     from reshuffle.data.load import inductive_names  # noqa: PLC0415
-    from reshuffle.learning.experiments import Bench, Cell  # noqa: PLC0415
 
     bench = Bench(arguments.settings, arguments.results)
     cells = [
@@ -140,8 +142,9 @@ def _tell(states: dict[Cell, str], console: Console) -> None:
 def _here(
     cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
 ) -> tuple[str, int]:
+    from benchmarks.experiments import run_cell  # noqa: PLC0415
+
     from reshuffle.learning.devices import chosen_device  # noqa: PLC0415
-    from reshuffle.learning.experiments import run_cell  # noqa: PLC0415
 
     result = run_cell(
         cell,
@@ -187,9 +190,10 @@ def _headline(result: dict[str, Any]) -> str:
 
 
 def _report(arguments: argparse.Namespace, console: Console) -> int:
+    from benchmarks.cells import report_rows  # noqa: PLC0415
+    from benchmarks.experiments import Bench  # noqa: PLC0415
+
     from reshuffle.cli.console import table  # noqa: PLC0415
-    from reshuffle.learning.experiments import Bench  # noqa: PLC0415
-    from reshuffle.learning.results import report_rows  # noqa: PLC0415
 
     if not arguments.results.is_dir():
         raise InputError(

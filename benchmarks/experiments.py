@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from benchmarks.cells import check_same_settings, read_result
+from benchmarks.machine import processor_name
 
 from reshuffle import __version__
 from reshuffle.data.load import load_benchmark
@@ -26,8 +28,6 @@ from reshuffle.kg.io.files import written_whole
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.hardware import processor_name
-from reshuffle.learning.results import check_same_settings, read_result
 from reshuffle.learning.settings import Settings, read_settings
 from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.training.trainer import Trainer, TrainingData

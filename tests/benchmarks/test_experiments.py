@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 from benchmarks import accuracy, reproduction
+from benchmarks.cells import report_rows
+from benchmarks.experiments import VARIANTS, Bench, Cell, run_cell
 from benchmarks.pages import page_with
 from benchmarks.speed.measure import hardware
 from safetensors import safe_open
@@ -23,8 +25,6 @@ from tests.datasets import benchmark
 from reshuffle import __version__
 from reshuffle.data.load import inductive_names
 from reshuffle.errors import InputError
-from reshuffle.learning.experiments import VARIANTS, Bench, Cell, run_cell
-from reshuffle.learning.results import report_rows
 from reshuffle.learning.settings import Settings, read_settings, read_toml
 
 if TYPE_CHECKING:

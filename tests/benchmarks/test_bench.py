@@ -8,10 +8,10 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from benchmarks import experiments
 
 from reshuffle.cli.main import main
 from reshuffle.kg.io.files import written_whole
-from reshuffle.learning import experiments
 
 TINY = "num_slots = 3\nnum_channels = 3\nnum_layers = 1\nnum_negatives = 2\nmax_epochs = 2\nlook_every = 1\n"
 
