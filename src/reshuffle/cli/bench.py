@@ -102,7 +102,7 @@ def _bench(arguments: argparse.Namespace) -> Bench:
     from benchmarks.experiments import Bench  # noqa: PLC0415 - verbs import when they run
 
     here = root / "benchmarks"
-    return Bench(arguments.settings or here / "paper", arguments.results or here / "results" / "paper")
+    return Bench(arguments.settings or here, arguments.results or here / "results" / "paper")
 
 
 def _first_with(file: str, folders: Iterable[Path]) -> Path | None:
