@@ -8,10 +8,10 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from benchmarks import experiments
 
 from reshuffle.cli.main import main
 from reshuffle.kg.io.files import written_whole
-from reshuffle.learning import experiments
 
 TINY = "num_slots = 3\nnum_channels = 3\nnum_layers = 1\nnum_negatives = 2\nmax_epochs = 2\nlook_every = 1\n"
 
@@ -242,3 +242,34 @@ def test_a_result_that_is_being_written_is_not_reported(
         aside.write_text('{"dataset": "fam')
         assert report(folders, capsys) == []
         aside.write_text("{}")
+
+
+@pytest.mark.parametrize("arguments", [["paper", "--dataset", "families"], ["report"]])
+def test_without_a_checkout_there_are_no_experiments(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("reshuffle.cli.bench.__file__", str(tmp_path / "a/b/c/d/bench.py"))
+    assert main(["bench", *arguments]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "the experiments are not part of the installed package\n"
+        "  hint: run this from a checkout of the project\n",
+    )
+
+
+def test_timings_run_in_the_checkout_around_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[list[str], object]] = []
+
+    def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        seen.append((command[1:], options["cwd"]))
+        return subprocess.CompletedProcess(command, 3)
+
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root / "docs" / "how-to")
+    monkeypatch.setattr("reshuffle.cli.bench.subprocess.run", run)
+    assert main(["bench", "speed", "rules"]) == 3
+    assert seen == [(["-m", "benchmarks.speed", "rules"], root)]

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from benchmarks.cells import check_same_settings, read_result
+from benchmarks.machine import processor_name
+from benchmarks.paper import cell_settings
 
 from reshuffle import __version__
 from reshuffle.data.load import load_benchmark
@@ -26,9 +29,6 @@ from reshuffle.kg.io.files import written_whole
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.hardware import processor_name
-from reshuffle.learning.results import check_same_settings, read_result
-from reshuffle.learning.settings import Settings, read_settings
 from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.training.trainer import Trainer, TrainingData
 from reshuffle.model.answering import ModelAnswers
@@ -41,32 +41,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.learning.settings import Settings
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.progress import Progress
 
 PROTOCOLS = ("sampled-50", "sampled-50-official-code", "full")
-VARIANTS = {
-    "paper": ("default", "no-loop", "squared", "official-code", "paper-text"),
-    "best": (
-        "default",
-        "no-hiding",
-        "no-weights",
-        "no-unary",
-        "no-proximity",
-        "no-paths",
-        "no-negative",
-        "facts-against",
-        "no-evidence",
-        "no-constraints",
-        "equal-prior",
-        "eight-epochs",
-        "margin-loss",
-        "three-layers",
-        "sixteen-slots",
-        "random-channels",
-    ),
-}
-"""By recipe; those of `best` leave an ingredient out or replace it."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +71,9 @@ class Bench:
     results: Path
 
     def settings_of(self, cell: Cell) -> Settings:
-        """The settings of a cell: the paper's differ by data set, the best recipe's do not."""
-        owner = cell.dataset if cell.recipe == "paper" else cell.recipe
-        path = self.settings / f"{owner}.{cell.variant}.toml"
-        if not path.exists():
-            raise InputError(
-                "there are no settings for this cell",
-                place=Place(str(path)),
-                hint=f"the variants of recipe '{cell.recipe}' are {', '.join(VARIANTS[cell.recipe])}; "
-                "run from a checkout, or name the folder with --settings",
-            )
-        return read_settings(path).changed(seed=cell.seed)
+        """The settings of a cell, with its seed."""
+        found = cell_settings(cell.dataset, cell.recipe, cell.variant, folder=self.settings)
+        return found.changed(seed=cell.seed)
 
     def result_path(self, cell: Cell) -> Path:
         """Where the finished cell lies."""

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 from benchmarks import accuracy, reproduction
+from benchmarks.cells import report_rows
+from benchmarks.experiments import Bench, Cell, run_cell
 from benchmarks.pages import page_with
+from benchmarks.paper import DATASETS, FOLDER, VARIANTS, cell_settings, reported, settings_file
 from benchmarks.speed.measure import hardware
 from safetensors import safe_open
 from tests.datasets import benchmark
@@ -23,8 +26,6 @@ from tests.datasets import benchmark
 from reshuffle import __version__
 from reshuffle.data.load import inductive_names
 from reshuffle.errors import InputError
-from reshuffle.learning.experiments import VARIANTS, Bench, Cell, run_cell
-from reshuffle.learning.results import report_rows
 from reshuffle.learning.settings import Settings, read_settings, read_toml
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from reshuffle.progress import Report
 
-BENCH = Bench(reproduction.SETTINGS, reproduction.RESULTS)
+BENCH = Bench(FOLDER, reproduction.RESULTS)
 TINY = "num_slots = 3\nnum_channels = 3\nnum_layers = 1\nnum_negatives = 2\nmax_epochs = 4\nlook_every = 2\n"
 
 # The paper's tables, as printed. tab:hyperparas: layers, l, k, margin, learning rate.
@@ -87,22 +88,45 @@ def test_settings_are_those_of_the_papers_table() -> None:
 
 
 def hyperparameters(dataset: str, variant: str) -> tuple[float, ...]:
-    settings = read_settings(BENCH.settings / f"{dataset}.{variant}.toml")
+    settings = cell_settings(dataset, "paper", variant)
     shape, training = settings.architecture, settings.training
     return (
         shape.num_layers, shape.num_slots, shape.num_channels, training.margin, training.learning_rate
     )  # fmt: skip
 
 
-def test_every_settings_file_is_of_a_known_variant() -> None:
-    owners = {"paper": inductive_names(), "best": ["best"]}
-    known = {
-        f"{owner}.{variant}.toml"
-        for recipe in VARIANTS
-        for owner in owners[recipe]
-        for variant in VARIANTS[recipe]
-    }
-    assert {path.name for path in BENCH.settings.glob("*.toml")} == known
+def test_the_table_of_settings_has_the_known_data_sets_and_variants() -> None:
+    assert set(DATASETS) == set(inductive_names())
+    assert VARIANTS["paper"] == ("default", "no-loop", "squared", "official-code", "paper-text")
+    assert set(VARIANTS["best"]) == {
+        "default", "no-hiding", "no-weights", "no-unary", "no-proximity", "no-paths", "no-negative", "facts-against",
+        "no-evidence", "no-constraints", "equal-prior", "eight-epochs", "margin-loss", "three-layers", "sixteen-slots",
+        "random-channels",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", VARIANTS)
+def test_the_settings_of_a_cell_can_be_printed_as_a_file(recipe: str, tmp_path: Path) -> None:
+    for dataset in DATASETS:
+        for variant in VARIANTS[recipe]:
+            file = tmp_path / "cell.toml"
+            file.write_text(settings_file(dataset, recipe, variant), encoding="utf-8")
+            assert read_settings(file) == cell_settings(dataset, recipe, variant)
+            assert read_toml(file).get("paper") == (reported(dataset, variant) if recipe == "paper" else None)
+
+
+def test_settings_may_be_a_table_of_ones_own(tmp_path: Path) -> None:
+    table = tmp_path / "paper.toml"
+    table.write_text("[paper.settings]\nnum_slots = 3\n[paper.variants.mine]\nmargin = 2.0\n")
+    assert cell_settings("families", variant="mine", folder=tmp_path) == Settings().changed(
+        num_slots=3, margin=2.0
+    )
+    assert cell_settings("families", variant="mine", folder=table).training.margin == 2.0
+    with pytest.raises(InputError, match=r"paper.toml: there are no settings for this cell"):
+        cell_settings("families", folder=tmp_path)
+    table.write_text("[paper.settings]\nnum_slot = 3\n[paper.variants.default]\n")
+    with pytest.raises(InputError, match=r"paper.toml: unknown setting 'num_slot'; did you mean 'num_slots'"):
+        cell_settings("families", folder=tmp_path)
 
 
 def test_an_unknown_cell_is_refused(tmp_path: Path) -> None:
@@ -303,5 +327,5 @@ def test_the_papers_numbers_stand_in_the_settings() -> None:
         if variant not in ("no-loop", "squared"):  # of which the paper has no seeds
             for dataset, *seeds in zip(HYPERPARAMETERS, *SEEDS, strict=True):
                 wanted[dataset]["seeds"] = seeds
-        found = {d: read_toml(BENCH.settings / f"{d}.{variant}.toml")["paper"] for d in inductive_names()}
+        found = {d: reported(d, variant) for d in inductive_names()}
         assert found == wanted
