@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from reshuffle.progress import Report
 
@@ -72,33 +72,3 @@ class Console:
                 bar.update(done)
 
             yield report
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns padded to equal width; numbers to the right.
-
-    >>> print(table(["name", "triples"], [["family", 17615], ["WN18RR", 86835]]))
-    name    triples
-    family   17,615
-    WN18RR   86,835
-    """
-    cells = [list(header), *[[_cell(value) for value in row] for row in rows]]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    numeric = [
-        bool(rows) and all(isinstance(row[column], int | float) for row in rows)
-        for column in range(len(header))
-    ]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    return "\n".join(lines)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)

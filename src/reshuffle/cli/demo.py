@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.errors import MissingPackageError
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     import argparse
@@ -172,8 +173,6 @@ def _learning(demo: Families, model: Reshuffle) -> Chapter:
 
 
 def _learning_text(demo: Families, reports: list[Report]) -> str:
-    from reshuffle.cli.console import table  # noqa: PLC0415
-
     train, test = demo.benchmark.train.facts, demo.benchmark.test.facts
     rows = [
         [report.protocol.name, ranked.name, *(ranked.metrics[metric] for metric in METRICS)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.infer import add_reasoning_options, is_model, reasoners_of
+from reshuffle.cli.inputs import add_reasoning_options, is_model, reasoners_of
 from reshuffle.errors import InputError, Place, ReshuffleError
 
 if TYPE_CHECKING:

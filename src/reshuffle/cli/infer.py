@@ -11,6 +11,7 @@ from collections import Counter
 from heapq import merge
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.inputs import add_reasoning_options, is_model, reasoners_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reshuffle.cli.console import Console
-    from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.answers import Count
-    from reshuffle.rules import RuleBase
 
 HELP = "the triples that follow"
 
@@ -38,27 +37,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sketch.add_argument("--seed", type=int, default=0, metavar="S", help="of the random channels (default 0)")
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
     parser.add_argument("-o", "--output", metavar="OUT", help=".tsv, .csv, .nt, .ttl or .parquet, also .gz")
-
-
-def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that reasons accepts."""
-    parser.add_argument(
-        "rules", metavar="RULES", help="a rule file, compiled constraints, or a model directory"
-    )
-    parser.add_argument(
-        "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
-    )
-    parser.add_argument(
-        "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
-    )
-    parser.add_argument(
-        "--engine", default="auto", metavar="auto|chase", help="chase: any rules, no geometry"
-    )
-    parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
-    parser.add_argument(
-        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
-    )
-    parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -130,58 +108,6 @@ def _check_output(arguments: argparse.Namespace) -> None:
 
     if arguments.output:
         (check_writable if arguments.count else check_triples_writable)(arguments.output)
-
-
-def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reasoner]:
-    """One from a rule file, from compiled constraints, or from a model; another one of a model's injected rules."""
-    from reshuffle.cli.check import rules_of  # noqa: PLC0415
-    from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
-    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
-
-    sources: Sequence[OrderingConstraints | RuleBase]
-    if is_model(arguments.rules):
-        sources = _hardened(arguments.rules, console)
-    elif _is_file(arguments.rules) and is_compiled(arguments.rules):
-        sources = [OrderingConstraints.load(arguments.rules)]
-    else:
-        sources = [rules_of(arguments, console)]
-    return [
-        Reasoner(
-            source,
-            bound=arguments.bound,
-            engine=arguments.engine,
-            memory=arguments.memory,
-            node_budget=arguments.node_budget,
-        )
-        for source in sources
-    ]
-
-
-def is_model(path: str) -> bool:
-    """Is it a directory, as models are?"""
-    from pathlib import Path  # noqa: PLC0415
-
-    return Path(path).is_dir()
-
-
-def _hardened(directory: str, console: Console) -> list[OrderingConstraints]:
-    """What was learned, and what was injected beside it."""
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-
-    model = Reshuffle.load(directory, device="cpu")
-    told = f"{directory}: reasoning with the hard constraints nearest to what was learned"
-    block = model.model.injected
-    if block is None:
-        console.message(told)
-        return [model.harden()]
-    console.message(f"{told}, and with {counted(len(block.constraints.rules or ()), 'injected rule')}")
-    return [model.harden(), block.constraints]
-
-
-def _is_file(path: str) -> bool:
-    from pathlib import Path  # noqa: PLC0415
-
-    return Path(path).is_file()
 
 
 def _answers(

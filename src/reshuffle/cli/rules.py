@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.extraction import ExtractedRules
-    from reshuffle.extraction.extracting import Model
+    from reshuffle.extraction.extract import Model
 
 HELP = "the rules a model has captured"
 FORMATS = ("text", "anyburl", "amie", "datalog", "json")

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.console import table
-from reshuffle.cli.train import add_settings_options, facts_of, given_settings, settings_of
+from reshuffle.cli.inputs import add_settings_options, facts_of, given_settings, settings_of
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     import argparse

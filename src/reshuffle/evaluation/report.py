@@ -12,7 +12,7 @@ from reshuffle.evaluation.metrics import bootstrap_interval, per_query
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.kg.frames import ArrowFrames
-from reshuffle.text import counted
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,7 +145,7 @@ class Report(ArrowFrames):
             f"{self.protocol.name}: {self.protocol.description}",
             f"{self.queries:,} triples, both sides, {self.protocol.ties} ranks, {drawn}, {self.seconds:.1f} s",
             "",
-            *_table(self.rows()),
+            _table(self.rows()),
         ]
         lines += [
             f"left out: {counted(count, 'triple')} ({reason})" for reason, count in self.skipped.items()
@@ -161,21 +161,10 @@ def _numbers(ranked: Ranked) -> dict[str, Any]:
     }
 
 
-def _table(rows: list[dict[str, Any]]) -> list[str]:
-    """Columns of equal width: names to the left, numbers to the right."""
+def _table(rows: list[dict[str, Any]]) -> str:
+    """Scorer and side to the left, the metrics to the right."""
     columns = [column for column in rows[0] if column not in {"protocol", "queries"}]
-    cells = [columns, *([_cell(column, row[column]) for column in columns] for row in rows)]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
-    return ["  ".join(_justified(line, widths)).rstrip() for line in cells]
-
-
-def _justified(line: list[str], widths: list[int]) -> list[str]:
-    names = 2  # scorer and side
-    left = [cell.ljust(width) for cell, width in zip(line[:names], widths[:names], strict=True)]
-    return left + [cell.rjust(width) for cell, width in zip(line[names:], widths[names:], strict=True)]
-
-
-def _cell(column: str, value: object) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:.1f}" if column == "mean_rank" else f"{value:.3f}"
+    cells = [
+        [f"{row[column]:.1f}" if column == "mean_rank" else row[column] for column in columns] for row in rows
+    ]
+    return table(columns, cells, align="ll" + "r" * (len(columns) - 2))

@@ -26,6 +26,7 @@ from reshuffle.evaluation.unknown import answerable
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.progress import SILENT
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -97,18 +98,12 @@ class Fidelity(ArrowFrames):
         return pa.Table.from_pylist(self.rows())
 
     def __str__(self) -> str:
-        width = max(len(name) for name in ("scorer", *self.reports))
-        lines = [f"{'scorer':{width}}  hits@10    mrr"]
-        lines += [
-            f"{name:{width}}  {report['hits@10']:7.3f}  {report['mrr']:5.3f}"
-            for name, report in self.reports.items()
-        ]
-        pairs = [f"{pair.first} and {pair.second}" for pair in self.agreements]
-        width = max(len("agreement"), *map(len, pairs))
-        lines += ["", f"{'agreement':{width}}  top 1  top 10"]
-        lines += [
-            f"{name:{width}}  {pair.top1:5.3f}  {pair.top10:6.3f}"
-            for name, pair in zip(pairs, self.agreements, strict=True)
+        scorers = [[name, report["hits@10"], report["mrr"]] for name, report in self.reports.items()]
+        pairs = [[f"{pair.first} and {pair.second}", pair.top1, pair.top10] for pair in self.agreements]
+        lines = [
+            table(["scorer", "hits@10", "mrr"], scorers),
+            "",
+            table(["agreement", "top 1", "top 10"], pairs),
         ]
         lines += [f"left out: {self.skipped:,} triples that not all can answer"] if self.skipped else []
         return "\n".join(lines)

@@ -13,7 +13,7 @@ from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.kg.io.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.coerce import as_facts, as_valid
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reshuffle.constraints import OrderingConstraints
-    from reshuffle.extraction.matrices import SoftMatrices
+    from reshuffle.extraction.soft_matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.kg.splits import GraphSplit
