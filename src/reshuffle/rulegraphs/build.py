@@ -51,5 +51,5 @@ def build(base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAUL
 def constraints_for(
     base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAULT_NODE_BUDGET
 ) -> OrderingConstraints:
-    """The ordering constraints of a rule base: built, then compiled."""
+    """The ordering constraints of a rule base: those of the rule graph that `build` gives."""
     return compiled(build(base, bound=bound, node_budget=node_budget))

@@ -59,7 +59,7 @@ def reduced(num_nodes: int, edges: Edges, roots: Roots) -> tuple[int, Edges, Roo
 
 
 def _trimmed(edges: Edges, roots: Roots) -> Edges:
-    """Only edges on a path from the source to the target of some root edge."""
+    """The edges that lie on a path from the source to the target of some root edge."""
     pairs = {pair for clauses in roots.values() for pair in clauses}
     forward: dict[int, list[int]] = {}
     backward: dict[int, list[int]] = {}
@@ -150,7 +150,7 @@ def _movable_ends(edges: Edges, roots: Roots, leads_to: Mapping[int, int]) -> se
 
 
 def _without_free_exits(edges: Edges, roots: Roots) -> Edges:
-    """Step 4, one node after the other, since each changes what the next one finds."""
+    """The edges after step 4, one node after the other, since each changes what the next one finds."""
     fixed = {node for clauses in roots.values() for pair in clauses for node in pair}
     kept = dict.fromkeys(edges)
     incoming: dict[int, dict[tuple[int, str], None]] = {}

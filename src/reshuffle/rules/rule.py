@@ -1,4 +1,4 @@
-"""The kinds of rules, as data.
+"""The kinds of rules, as data, and how their atoms are written.
 
 A closed path rule `r1(X1,X2) & ... & rp(Xp,Xp+1) -> r(X1,Xp+1)` is the word r1;...;rp and the head r. A
 hierarchy rule is a path of one atom. An atom that runs backwards uses the inverse relation `r^-1`.
@@ -26,14 +26,14 @@ _PSEUDOCOUNT = 5  # PyClause's default: rules with few predictions are believed 
 
 @dataclass(frozen=True)
 class Quality:
-    """What a miner said of a rule: how many predictions its body makes, how many are true, and the share."""
+    """How good a miner found a rule: the predictions of its body, how many of them are true, and the confidence."""
 
     predictions: int | None = None
     support: int | None = None
     confidence: float | None = None
 
     def recomputed(self) -> Quality:
-        """With PyClause's confidence, support / (predictions + 5), where both counts are known.
+        """The same counts with PyClause's confidence, support / (predictions + 5), where both counts are known.
 
         >>> Quality(predictions=15, support=10, confidence=0.66).recomputed().confidence
         0.5
@@ -176,7 +176,7 @@ def _atom(relation: str, start: str, end: str) -> str:
 
 
 def variables(count: int) -> list[str]:
-    """X, Y, Z, then Z1, Z2, ...
+    """The first variable names: X, Y, Z, then Z1, Z2, ...
 
     >>> variables(5)
     ['X', 'Y', 'Z', 'Z1', 'Z2']

@@ -90,7 +90,7 @@ def clauses_of(relation: str, closed: RuleBase, *, most: int = DEFAULT_NODE_BUDG
 
 
 def _extensions(clause: Clause, closed: RuleBase) -> list[Clause]:
-    """What steps 2 and 3 turn a clause into; nothing when it is finished."""
+    """The clauses that steps 2 and 3 make of a clause; none when it is finished."""
     for head in clause:
         for rule in closed.by_head.get(head, ()):
             if isinstance(rule, IntersectionRule):

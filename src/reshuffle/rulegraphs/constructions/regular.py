@@ -88,7 +88,7 @@ class Draft:
 
 
 class Reader:
-    """Writes `after(context, symbol)` into a draft, each when it is first needed."""
+    """Writes the nodes and edges of `after(context, symbol)` into a draft when they are first needed."""
 
     def __init__(self, base: RuleBase, draft: Draft) -> None:
         """`base` must be closed under reversal; its path rules must be regular."""
@@ -127,12 +127,12 @@ class Reader:
         return next((context for context in contexts if not self.draft.returns_to(context)), None)
 
     def read(self, context: int, word: Sequence[str], end: int) -> None:
-        """A path that reads `word` from `context` and ends in `end`."""
+        """Add a path that reads `word` from `context` and ends in `end`."""
         self._later(context, word, end)
         self._finish()
 
     def _later(self, context: int, word: Sequence[str], end: int) -> None:
-        """Rules may nest deeper than Python recurses, so what they ask for waits in line."""
+        """Remember a path to be added: rules may nest deeper than Python recurses."""
         self._waiting.append((context, word, end))
 
     def _finish(self) -> None:
@@ -187,7 +187,7 @@ def regular_graph(base: RuleBase, *, node_budget: int = DEFAULT_NODE_BUDGET) -> 
 
 
 def _drafted(closed: RuleBase, *, node_budget: int, reuse: bool) -> Draft:
-    """Roots for all relations, those that others are made of last.
+    """A draft with a root edge for every relation; relations that others are made of come last.
 
     With `reuse`, a relation that has been read from a context to which nothing leads back is decided by that
     edge: its words are exactly those of the relation, so it needs no edge of its own from n_0. Such an edge

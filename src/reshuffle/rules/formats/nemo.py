@@ -36,7 +36,7 @@ def _decoded(atom: Atom, line: SourceLine) -> Atom:
 
 
 def lines(base: RuleBase) -> Iterator[str]:
-    """One Datalog rule per rule."""
+    """A Datalog clause for every rule."""
     return clauses(base, written, prefix="?", stop=" .")
 
 

@@ -28,7 +28,7 @@ _BUILT_IN = {
 
 
 def lines(base: RuleBase) -> Iterator[str]:
-    """Directives for every relation, then the clauses."""
+    """Directives for every relation, then a clause for every rule."""
     for relation, is_derived in declared(base).items():
         name = written(relation)
         yield f":- discontiguous {name}/2." + ("" if name == relation else f"  % {relation!r}")
