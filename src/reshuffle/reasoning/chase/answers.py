@@ -10,6 +10,7 @@ import numpy as np
 from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
+from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.vocabulary import GrowingVocabulary
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
@@ -19,7 +20,6 @@ from reshuffle.reasoning.chase.search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
-from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

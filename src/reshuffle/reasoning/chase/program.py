@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from reshuffle.kg.inverses import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.kg.rows import Rows, starts_in
 from reshuffle.reasoning.chase.kernels.joins import Triggers
 from reshuffle.reasoning.chase.kernels.retraction import Sources
-from reshuffle.rules.base import RuleBase, base_relation
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.rules import Rule
+    from reshuffle.rules.base import RuleBase
 
 Row: TypeAlias = tuple[int, ...]
 
@@ -62,7 +62,7 @@ class Program:
         """The atom code of a relation or of its inverse."""
         if relation in self._fresh:
             return self._fresh[relation]
-        return self.codes[base_relation(relation)] + relation.endswith(INVERSE_SUFFIX)
+        return self.codes[base_relation(relation)] + is_inverse(relation)
 
     def is_fresh(self, relation: int) -> bool:
         """Does the relation stand for a prefix of a body?"""

@@ -14,6 +14,7 @@ import numpy as np
 from reshuffle.errors import UnknownNameError, near_names
 from reshuffle.kg import Triple, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
+from reshuffle.kg.inverses import base_relation
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.all_pairs import Sweep
@@ -28,7 +29,6 @@ from reshuffle.reasoning.geometry.workspace import Workspace, budget, workspace_
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
-from reshuffle.rules.base import base_relation
 from reshuffle.text import counted
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.reasoning.geometry.automaton import SlotGraph
 from reshuffle.reasoning.geometry.derivations import Derivation, Grammar, Path
 from reshuffle.reasoning.geometry.kernels import search as kernel
-from reshuffle.reasoning.geometry.machine import alphabet_of, assemble, fact_label, is_inverse
+from reshuffle.reasoning.geometry.machine import alphabet_of, assemble, fact_label
 from reshuffle.reasoning.proofs import Proof, atom_triple
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
-from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

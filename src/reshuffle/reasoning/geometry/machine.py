@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from reshuffle.errors import BudgetError
-from reshuffle.kg import inverse_name
+from reshuffle.kg.inverses import base_relation, is_inverse, label_of
 from reshuffle.kg.rows import starts_in, starts_of
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.automaton import Automaton, SlotGraph
@@ -86,22 +86,13 @@ def assemble(constraints: OrderingConstraints, ids: Numbering, *, progress: Prog
 def alphabet_of(constraints: OrderingConstraints, ids: Numbering) -> frozenset[str]:
     """The relations of the constraints, and inverses, that facts can be walked by."""
     present = set(ids)
-    return frozenset(
-        relation
-        for relation in constraints.relations
-        if (inverse_name(relation) if is_inverse(relation) else relation) in present
-    )
+    return frozenset(relation for relation in constraints.relations if base_relation(relation) in present)
 
 
 def answerable(constraints: OrderingConstraints) -> list[str]:
     """The user's own relations: no inverse, identity or fresh one."""
     silent = constraints.identities | constraints.hidden
     return [r for r in constraints.relations if r not in silent and not is_inverse(r)]
-
-
-def is_inverse(relation: str) -> bool:
-    """Is the name one of `r^-1`?"""
-    return len(inverse_name(relation)) < len(relation)
 
 
 def compiled(
@@ -143,7 +134,7 @@ def compiled(
 
 def fact_label(relation: str, ids: Numbering) -> int:
     """Relation r of the facts is label 2r walked forwards, and 2r + 1 walked backwards, as `r^-1`."""
-    return 2 * ids.id(inverse_name(relation)) + 1 if is_inverse(relation) else 2 * ids.id(relation)
+    return label_of(ids.id(base_relation(relation)), backwards=is_inverse(relation))
 
 
 def _as_arrays(

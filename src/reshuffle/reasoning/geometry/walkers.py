@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reshuffle.kg import inverse_name
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.kg.rows import starts_of
 from reshuffle.reasoning.geometry.kernels import product as kernel
 from reshuffle.reasoning.geometry.kernels import search
-from reshuffle.reasoning.geometry.machine import fact_label, is_inverse
+from reshuffle.reasoning.geometry.machine import fact_label
 from reshuffle.reasoning.geometry.workspace import Ticks, Workspace, workspace_bytes
 
 if TYPE_CHECKING:
