@@ -99,7 +99,7 @@ def _answers(graph: Any, task: str) -> Any:
 
 def product_search(graph: Any, task: str) -> int:
     """The product without dead ends, written out, and a search from every entity."""
-    from reshuffle.reasoning.geometry.walkers import ProductWalker
+    from reshuffle.reasoning.geometry.all_pairs import ProductWalker
 
     answers, relation = _answers(graph, task)
     machine = answers._machine
@@ -109,7 +109,7 @@ def product_search(graph: Any, task: str) -> int:
 
 def graph_search(graph: Any, task: str) -> int:
     """A search from every entity through the graph's own rows."""
-    from reshuffle.reasoning.geometry.walkers import GraphWalker
+    from reshuffle.reasoning.geometry.all_pairs import GraphWalker
 
     answers, relation = _answers(graph, task)
     walker = GraphWalker(answers.live, answers._machine, relation)

@@ -12,10 +12,11 @@ from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_name
 from reshuffle.kg.coerce import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
-from reshuffle.reasoning.chase.names import KeySet, Names
+from reshuffle.reasoning.chase.names import Names
 from reshuffle.reasoning.chase.program import Program
-from reshuffle.reasoning.chase.search import ProofSearch
+from reshuffle.reasoning.chase.proof_search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
+from reshuffle.reasoning.keysets import KeySet
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules.base import base_relation

@@ -16,15 +16,14 @@ from reshuffle.kg import Triple, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.answers import Answers, Count
-from reshuffle.reasoning.geometry.all_pairs import Sweep
-from reshuffle.reasoning.geometry.automaton import SlotGraph
+from reshuffle.reasoning.geometry.all_pairs import Sweep, sorted_triples
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-from reshuffle.reasoning.geometry.explaining import Explainer
 from reshuffle.reasoning.geometry.kernels import search as kernel
-from reshuffle.reasoning.geometry.machine import alphabet_of, answerable, assemble
-from reshuffle.reasoning.geometry.sorted_output import sorted_triples
+from reshuffle.reasoning.geometry.kernels.search import Workspace, workspace_bytes
+from reshuffle.reasoning.geometry.proof_search import Explainer
+from reshuffle.reasoning.geometry.relation_automata import SlotGraph, alphabet_of, answerable, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
-from reshuffle.reasoning.geometry.workspace import Workspace, budget, workspace_bytes
+from reshuffle.reasoning.memory import budget
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Notes, Progress
-    from reshuffle.reasoning.geometry.walkers import Pairs
+    from reshuffle.reasoning.geometry.all_pairs import Pairs
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation

@@ -9,7 +9,7 @@ import numpy as np
 from reshuffle.errors import BudgetError
 from reshuffle.reasoning.geometry.kernels import pairs as kernel
 from reshuffle.reasoning.geometry.kernels.updates import Stored, Touches, add_fact, remove_fact
-from reshuffle.reasoning.geometry.workspace import spelled_bytes
+from reshuffle.reasoning.memory import spelled_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-    from reshuffle.reasoning.geometry.machine import Machine
-    from reshuffle.reasoning.geometry.workspace import Workspace
+    from reshuffle.reasoning.geometry.kernels.search import Workspace
+    from reshuffle.reasoning.geometry.relation_automata import Machine
 
 _SMALLEST = 1024
 _BLOCK = 1 << 20

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.reasoning.geometry.automaton import SlotGraph
 from reshuffle.reasoning.geometry.kernels import search as kernel
-from reshuffle.reasoning.geometry.machine import alphabet_of, compiled
-from reshuffle.reasoning.geometry.workspace import Workspace
+from reshuffle.reasoning.geometry.kernels.search import Workspace
+from reshuffle.reasoning.geometry.relation_automata import SlotGraph, alphabet_of, compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,8 +13,8 @@ import numpy as np
 
 from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.joins import DONE, NO_ROOM, Triggers
-from reshuffle.reasoning.chase.kernels.keysets import place_of
 from reshuffle.reasoning.chase.kernels.pairs import ENTERED, Pairs, enter_both, key_of, row_number
+from reshuffle.reasoning.keysets import place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

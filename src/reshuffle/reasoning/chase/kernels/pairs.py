@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.reasoning.chase.kernels.keysets import DELETED, place_of
+from reshuffle.reasoning.keysets import DELETED, place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,6 @@ import numpy as np
 
 from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.joins import DONE, NO_ROOM, Triggers
-from reshuffle.reasoning.chase.kernels.keysets import has_key, place_of
 from reshuffle.reasoning.chase.kernels.pairs import (
     SPARSE,
     Pairs,
@@ -24,6 +23,7 @@ from reshuffle.reasoning.chase.kernels.pairs import (
     row_number,
     take_out,
 )
+from reshuffle.reasoning.keysets import has_key, place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,6 +7,7 @@ costs what it reaches and no more.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ STATE_BITS = 20
 STATE_MASK = (1 << STATE_BITS) - 1
 CLAUSE_BITS = 16
 ANYWHERE = -1  # a search without a wanted entity
+_LAST_TICK = 2**30  # stamps are 32-bit; one call never uses as many ticks again
+_BYTES_PER_WORD, _BYTES_PER_ENTITY = 12, 8
 
 
 class Arcs(NamedTuple):
@@ -39,6 +42,53 @@ class Scratch(NamedTuple):
     stamps: NDArray[np.int32]  # entity x words
     masks: NDArray[np.uint64]  # entity x words
     met: NDArray[np.int64]  # entity: how many clauses of the current source it meets
+
+
+class Ticks(ABC):
+    """Hands out numbers that no earlier search used, so that marks never need clearing."""
+
+    def __init__(self) -> None:
+        self.tick = 1
+
+    def ticks(self, count: int) -> int:
+        """The first of `count` unused ticks."""
+        if self.tick + count > _LAST_TICK:
+            self.forget()
+            self.tick = 1
+        first = self.tick
+        self.tick += count
+        return first
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Clear what ticks were written into; in place, since a caller may already hold it."""
+
+
+class Workspace(Ticks):
+    """Scratch arrays for one thread. Pages that no search touches cost nothing."""
+
+    def __init__(self, num_entities: int, words: int) -> None:
+        super().__init__()
+        self.num_entities, self.words = num_entities, words
+        self.scratch = Scratch(
+            np.zeros(num_entities * words, dtype=np.int32),
+            np.zeros(num_entities * words, dtype=np.uint64),
+            np.zeros(num_entities, dtype=np.int64),
+        )
+
+    def forget(self) -> None:
+        """Clear the stamps."""
+        self.scratch.stamps.fill(0)
+        self.scratch.met.fill(0)
+
+    def fits(self, num_entities: int, words: int) -> bool:
+        """Is there room for a graph and automata of this size?"""
+        return num_entities <= self.num_entities and words <= self.words
+
+
+def workspace_bytes(num_entities: int, words: int) -> int:
+    """What one workspace takes at most."""
+    return num_entities * (words * _BYTES_PER_WORD + _BYTES_PER_ENTITY)
 
 
 @compiled

@@ -89,3 +89,39 @@ def rehashed_map(
             place = ~place_of(larger, keys[index])
             larger[place], moved[place] = keys[index], values[index]
     return larger, moved
+
+
+class KeySet:
+    """A growing set of triple keys."""
+
+    def __init__(self, keys: NDArray[np.int64]) -> None:
+        self.places = np.full(_size_for(len(keys)), EMPTY, dtype=np.int64)
+        self._filled = 0  # deleted places included
+        self.add(keys)
+
+    def add(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the keys that were not there yet."""
+        if 3 * (self._filled + len(keys)) > 2 * len(self.places):
+            self.places = rehashed(self.places, _size_for(self._filled + len(keys)))
+            self._filled = int(np.count_nonzero(self.places >= 0))
+        new: NDArray[np.int64] = keys[put_keys(self.places, keys)]
+        self._filled += len(new)
+        return new
+
+    def discard(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the keys that were there."""
+        old: NDArray[np.int64] = keys[drop_keys(self.places, keys)]
+        return old
+
+    def without(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the keys that are not in the set."""
+        rest: NDArray[np.int64] = keys[~has_keys(self.places, keys)]
+        return rest
+
+    def keys(self) -> NDArray[np.int64]:
+        """All keys, in no particular order."""
+        return self.places[self.places >= 0]
+
+
+def _size_for(count: int) -> int:
+    return 1 << max(6, (2 * count).bit_length())

@@ -7,8 +7,8 @@ import itertools
 from hypothesis import assume, given
 
 from reshuffle.errors import BudgetError, NotExpressibleError
-from reshuffle.reasoning.geometry import automaton as module
-from reshuffle.reasoning.geometry.automaton import Automaton, SlotGraph
+from reshuffle.reasoning.geometry import relation_automata as module
+from reshuffle.reasoning.geometry.relation_automata import Automaton, SlotGraph
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, RuleBase
 from reshuffle.rules.entailment import entailed_words

@@ -1,68 +1,15 @@
-"""The memory that searches write on, and how much of it a user allows."""
+"""How much memory a user allows, and how it is shared out."""
 
 from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-
 from reshuffle.errors import BudgetError, InputError
-from reshuffle.reasoning.geometry.kernels.search import Scratch
 
-_LAST_TICK = 2**30  # stamps are 32-bit; one call never uses as many ticks again
-_BYTES_PER_WORD, _BYTES_PER_ENTITY = 12, 8
 _BYTES_PER_PAIR = 32  # ids, names' references and the sorted copy, while a block is handed out
 _FEWEST_PAIRS, _MOST_PAIRS = 1024, 1 << 20
-
-
-class Ticks(ABC):
-    """Hands out numbers that no earlier search used, so that marks never need clearing."""
-
-    def __init__(self) -> None:
-        self.tick = 1
-
-    def ticks(self, count: int) -> int:
-        """The first of `count` unused ticks."""
-        if self.tick + count > _LAST_TICK:
-            self.forget()
-            self.tick = 1
-        first = self.tick
-        self.tick += count
-        return first
-
-    @abstractmethod
-    def forget(self) -> None:
-        """Clear what ticks were written into; in place, since a caller may already hold it."""
-
-
-class Workspace(Ticks):
-    """Scratch arrays for one thread. Pages that no search touches cost nothing."""
-
-    def __init__(self, num_entities: int, words: int) -> None:
-        super().__init__()
-        self.num_entities, self.words = num_entities, words
-        self.scratch = Scratch(
-            np.zeros(num_entities * words, dtype=np.int32),
-            np.zeros(num_entities * words, dtype=np.uint64),
-            np.zeros(num_entities, dtype=np.int64),
-        )
-
-    def forget(self) -> None:
-        """Clear the stamps."""
-        self.scratch.stamps.fill(0)
-        self.scratch.met.fill(0)
-
-    def fits(self, num_entities: int, words: int) -> bool:
-        """Is there room for a graph and automata of this size?"""
-        return num_entities <= self.num_entities and words <= self.words
-
-
-def workspace_bytes(num_entities: int, words: int) -> int:
-    """What one workspace takes at most."""
-    return num_entities * (words * _BYTES_PER_WORD + _BYTES_PER_ENTITY)
 
 
 @dataclass(frozen=True)
