@@ -8,7 +8,7 @@ from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.kg.coerce import as_graph
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.reasoning.memory import parsed_bytes
+from reshuffle.reasoning.resources import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules.coerce import as_rules
 from reshuffle.text import counted

@@ -15,7 +15,6 @@ block shrinks and grows with the number of answers it gives.
 from __future__ import annotations
 
 import math
-import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -35,7 +34,7 @@ from reshuffle.reasoning.geometry.kernels import product as kernel
 from reshuffle.reasoning.geometry.kernels import search
 from reshuffle.reasoning.geometry.kernels.search import Ticks, Workspace, workspace_bytes
 from reshuffle.reasoning.geometry.relation_automata import fact_label, is_inverse
-from reshuffle.reasoning.memory import budget
+from reshuffle.reasoning.resources import budget, usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -167,13 +166,6 @@ def _submitting(threads: int) -> Iterator[Callable[..., Callable[[], Any]]]:
         yield lambda function, *arguments: pool.submit(function, *arguments).result
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _next_chunk(chunk: int, seconds: float) -> int:

@@ -23,7 +23,7 @@ from reshuffle.reasoning.geometry.kernels.search import Workspace, workspace_byt
 from reshuffle.reasoning.geometry.proof_search import Explainer
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, alphabet_of, answerable, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
-from reshuffle.reasoning.memory import budget
+from reshuffle.reasoning.resources import budget
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase

@@ -9,7 +9,7 @@ import numpy as np
 from reshuffle.errors import BudgetError
 from reshuffle.reasoning.geometry.kernels import pairs as kernel
 from reshuffle.reasoning.geometry.kernels.updates import Stored, Touches, add_fact, remove_fact
-from reshuffle.reasoning.memory import spelled_bytes
+from reshuffle.reasoning.resources import spelled_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

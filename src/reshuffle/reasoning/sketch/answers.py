@@ -18,7 +18,7 @@ from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.answers import GeometryAnswers
 from reshuffle.reasoning.geometry.relation_automata import answerable
-from reshuffle.reasoning.memory import spelled_bytes
+from reshuffle.reasoning.resources import spelled_bytes
 from reshuffle.reasoning.sketch import kernels as kernel
 from reshuffle.reasoning.sketch.channels import (
     channels_for_mean,

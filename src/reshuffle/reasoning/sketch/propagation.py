@@ -10,7 +10,7 @@ import numpy as np
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.kg import inverse_name
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.geometry.all_pairs import usable_cores
+from reshuffle.reasoning.resources import usable_cores
 from reshuffle.reasoning.sketch import kernels as kernel
 
 if TYPE_CHECKING:

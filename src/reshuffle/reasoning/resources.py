@@ -1,8 +1,9 @@
-"""How much memory a user allows, and how it is shared out."""
+"""The memory that a user allows and the cores that there are, shared out among searches."""
 
 from __future__ import annotations
 
 import math
+import os
 import re
 from dataclasses import dataclass
 
@@ -37,6 +38,13 @@ def budget(memory: int | None, *, per_thread: int, cores: int) -> Budget:
     return Budget(
         threads, min(_MOST_PAIRS, max(_FEWEST_PAIRS, left // (4 * threads * _BYTES_PER_PAIR))), left / 2
     )
+
+
+def usable_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def parsed_bytes(text: str) -> int:
