@@ -103,7 +103,8 @@ def product_search(graph: Any, task: str) -> int:
 
     answers, relation = _answers(graph, task)
     machine = answers._machine
-    walker = ProductWalker(graph, [machine.automata[place] for place in machine.clauses_of[relation]])
+    automata = [machine.automata[place] for place in machine.clauses_of[relation]]
+    walker = ProductWalker(graph, automata, answers.live.labels)
     return walker.count(walker.marks(), walker.sources)
 
 

@@ -9,23 +9,28 @@ from dataclasses import dataclass
 
 from reshuffle.errors import BudgetError, InputError
 
+_BYTES_PER_WORD, _BYTES_PER_ENTITY = 12, 8  # of `Scratch`, which each thread has for itself
 _BYTES_PER_PAIR = 32  # ids, names' references and the sorted copy, while a block is handed out
 _FEWEST_PAIRS, _MOST_PAIRS = 1024, 1 << 20
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How many threads may work, how many pairs one block may hold, and what is left besides."""
+    """How many threads may work, how many pairs one block may hold, and the bytes that are left besides."""
 
     threads: int
     pairs: int
     bytes_left: float
 
 
-def budget(memory: int | None, *, per_thread: int, cores: int) -> Budget:
-    """Share the allowed bytes out; raises `BudgetError` with what is needed when one thread does not fit."""
+def budget(memory: int | None, *, num_entities: int, words: int, cores: int) -> Budget:
+    """Share the allowed bytes out among threads that search with so many mask words per entity.
+
+    Raises `BudgetError` with the bytes that are needed where not even one thread fits.
+    """
     if memory is None:
         return Budget(cores, _MOST_PAIRS, math.inf)
+    per_thread = num_entities * (words * _BYTES_PER_WORD + _BYTES_PER_ENTITY)
     needed = per_thread + _FEWEST_PAIRS * _BYTES_PER_PAIR
     if memory < needed:
         raise BudgetError(
@@ -41,14 +46,14 @@ def budget(memory: int | None, *, per_thread: int, cores: int) -> Budget:
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def parsed_bytes(text: str) -> int:
-    """A size as people write it.
+    """The number of bytes of a size as people write it.
 
     >>> parsed_bytes("500MB"), parsed_bytes("8G"), parsed_bytes("1048576")
     (500000000, 8000000000, 1048576)
@@ -63,7 +68,7 @@ def parsed_bytes(text: str) -> int:
 
 
 def spelled_bytes(count: int) -> str:
-    """A size for people.
+    """A number of bytes as people read it.
 
     >>> spelled_bytes(512), spelled_bytes(25_600_000_000)
     ('512 B', '25.6 GB')

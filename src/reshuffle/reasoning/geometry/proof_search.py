@@ -1,7 +1,5 @@
 """Proofs: a shortest path of facts, read by the user's rules; intersections put several together.
 
-From a path of facts to a derivation tree in the user's own rules.
-
 The path spells a word that a relation's language holds, so some rule splits it into words of its body's
 languages, and so on down to single facts. Languages are asked, never guessed: a split whose parts are words of
 their languages cannot fail further down, so the search has no dead ends. Splits with a short last part come
@@ -20,20 +18,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.reasoning.geometry.kernels import search as kernel
-from reshuffle.reasoning.geometry.relation_automata import (
-    SlotGraph,
-    alphabet_of,
-    assemble,
-    fact_label,
-    is_inverse,
-)
-from reshuffle.reasoning.proofs import Proof, atom_triple
+from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
+from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
 from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -44,39 +36,25 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.geometry.relation_automata import Automaton, Machine
 
 _MOST_NODES = 200_000  # of the product that looking for further paths may visit
+_START = frozenset({0})  # where every automaton starts
 
 
-class Explainer:
+class ProofSearch:
     """Finds derivations over the graph as it is now."""
 
     def __init__(
         self, constraints: OrderingConstraints, live: LiveGraph, machine: Machine, workspace: Workspace
     ) -> None:
-        self._live, self._workspace = live, workspace
-        rules = constraints.rules if constraints.rules is not None else RuleBase(())
-        self._rules = rules
+        self._live, self._workspace, self._machine = live, workspace, machine
         self._has_rules = constraints.rules is not None
-        self._machine = machine
-        words = constraints
-        if rules.intersection_rules:
+        self._rules = RuleBase(()) if constraints.rules is None else constraints.rules
+        path_constraints = constraints
+        if self._rules.intersection_rules:
             # What follows by paths alone has automata of its own.
-            words = constraints_for(RuleBase(rules.path_rules))
-            self._machine = assemble(words, live.relations)
-        self._mixed = _depend_on_intersections(rules)
-        self._slots = SlotGraph(words, alphabet_of(words, live.relations))
-        self._words = words
-        self._languages: dict[str, Automaton | None] = {}
-        self._grammar = Grammar(rules, self._language)
-
-    def _language(self, relation: str) -> Automaton | None:
-        """The words of a relation or an inverse; None where it has only its facts."""
-        if relation not in self._languages:
-            automaton = None
-            if relation in self._words.relation_ids:
-                ((start, leave),) = self._words.decisive_slots(relation)
-                automaton = self._slots.automaton(start, leave)
-            self._languages[relation] = automaton
-        return self._languages[relation]
+            path_constraints = constraints_for(RuleBase(self._rules.path_rules))
+            self._machine = assemble(path_constraints, live.labels)
+        self._mixed = _depend_on_intersections(self._rules)
+        self._readings = _Readings(self._rules, path_constraints, live.labels)
 
     def proofs(self, goal: Triple, *, most: int) -> list[Proof]:
         """Up to `most` derivations, smallest first."""
@@ -94,7 +72,7 @@ class Explainer:
         """A fact needs no derivation; otherwise the derivations of shortest paths."""
         found: dict[Proof, None] = {}
         for path in self._paths(goal, several=most > 1):
-            for proof in Derivation(self._grammar, path).proofs(goal.relation):
+            for proof in Derivation(self._readings, path).proofs(goal.relation):
                 found[proof] = None
                 if len(found) >= most:
                     return list(found)
@@ -102,8 +80,7 @@ class Explainer:
 
     def _paths(self, goal: Triple, *, several: bool) -> Iterator[Path]:
         """Paths of facts that make the goal follow, shortest first; without `several` just one."""
-        ids = self._live.find(goal)
-        if ids is not None and self._live.contains(*ids):
+        if self._is_fact(goal):
             yield Path((goal.relation,), (goal.head, goal.tail))
             if not several:
                 return
@@ -117,16 +94,19 @@ class Explainer:
             if path is not None:
                 yield path
 
+    def _is_fact(self, goal: Triple) -> bool:
+        id_of = self._live.entities.id
+        return self._live.is_fact(id_of(goal.head), goal.relation, id_of(goal.tail))
+
     def _shortest(self, goal: Triple, *, clause: int) -> Path | None:
-        clauses = self._machine.clauses(goal.relation)
-        nodes = kernel.trace(
+        """A shortest path of facts that spells a word of this clause of the relation, or None."""
+        nodes = kernel.shortest_path(
             self._live.edges,
             self._machine.forwards,
-            clauses,
+            self._machine.clauses[goal.relation],
             clause,
             self._workspace.scratch,
             self._workspace.ticks(1),
-            kernel.room_for(clauses),
             self._live.entities.id(goal.head),
             self._live.entities.id(goal.tail),
         )[::-1]
@@ -151,15 +131,14 @@ class Explainer:
                     label
                     for source, label, target in automaton.arcs
                     if (source, target) == (states[place], states[place + 1])
-                    and self._live.has_edge(before, fact_label(label, self._live.relations), after)
+                    and self._live.has_edge(before, self._live.labels[label], after)
                 )
             )
         return Path(tuple(labels), tuple(self._live.entities.names(entities.astype(np.int32))))
 
     def _supports(self, goal: Triple) -> list[Proof]:
         """Constraints without rules: for each slot the path of facts by which its value arrives."""
-        ids = self._live.find(goal)
-        if ids is not None and self._live.contains(*ids):
+        if self._is_fact(goal):
             return [Proof(goal)]
         found: dict[Proof, None] = {}
         for clause in range(len(self._machine.clauses_of.get(goal.relation, ()))):
@@ -199,8 +178,7 @@ class Explainer:
             len(rule.body) > 1 or base_relation(rule.body[0]) not in self._mixed
         ):
             return None  # seen by the paths already
-        ends = (goal.tail, goal.head) if is_inverse(rule.head) else (goal.head, goal.tail)
-        return [atom_triple(relation, *ends) for relation in rule.body]
+        return [atom_triple(relation, *oriented(rule.head, goal)) for relation in rule.body]
 
     def _best(self, goal: Triple, below: frozenset[Triple]) -> Proof | None:
         if goal.relation in self._mixed:
@@ -240,7 +218,7 @@ def _walks(live: LiveGraph, automaton: Automaton, goal: Triple) -> Iterator[Path
         for source, label, target in automaton.arcs:
             if source != state:
                 continue
-            for neighbour in live.labelled(entity, fact_label(label, live.relations)):
+            for neighbour in live.neighbours(entity, live.labels[label]).tolist():
                 if (neighbour, target) in left:
                     total = len(labels) + 1 + left[neighbour, target]
                     longer = (*labels, label), (*entities, neighbour)
@@ -256,7 +234,7 @@ def _distances(live: LiveGraph, automaton: Automaton, tail: int) -> dict[tuple[i
         for source, label, target in automaton.arcs:
             if target != state:
                 continue
-            for neighbour in live.labelled(entity, fact_label(label, live.relations) ^ 1):
+            for neighbour in live.neighbours(entity, live.labels[label] ^ 1).tolist():
                 if (neighbour, source) not in found:
                     found[neighbour, source] = found[entity, state] + 1
                     open_.append((neighbour, source))
@@ -284,30 +262,51 @@ class Step:
     turned: bool
 
 
-class Grammar:
-    """The path rules by head, inverse heads included, with the language of every relation."""
+@dataclass(frozen=True)
+class Language:
+    """The words of a relation or an inverse, ready to be read from either end."""
 
-    def __init__(self, rules: RuleBase, language: Callable[[str], Automaton | None]) -> None:
-        """`language` gives the words of a relation or inverse; None where only its own facts are."""
-        self.language = language
-        self._steps: dict[str, list[Step]] = {}
+    accepting: frozenset[int]
+    onward: Mapping[tuple[int, str], list[int]]  # the states that follow a state over a relation
+    back: Mapping[tuple[int, str], list[int]]  # the states that precede it
+    longest: float  # length of the longest word; may be infinite
+
+
+class _Readings:
+    """How a word of relations can be read: the path rules by head, and the language of every relation."""
+
+    def __init__(self, rules: RuleBase, constraints: OrderingConstraints, labels: Mapping[str, int]) -> None:
+        self._constraints = constraints
+        self._slots = SlotGraph(constraints, labels)
+        self._languages: dict[str, Language | None] = {}
+        self.steps: dict[str, list[Step]] = {}  # the rules that conclude a relation or an inverse
         for rule in rules.path_rules:
-            self._steps.setdefault(rule.head, []).append(Step(rule, rule.body, turned=False))
+            self.steps.setdefault(rule.head, []).append(Step(rule, rule.body, turned=False))
             if rules.uses_inverses:
                 turned = rule.reversed()
-                self._steps.setdefault(turned.head, []).append(Step(rule, turned.body, turned=True))
-        self._longest: dict[str, float] = {}
+                self.steps.setdefault(turned.head, []).append(Step(rule, turned.body, turned=True))
 
-    def steps(self, relation: str) -> Sequence[Step]:
-        """The rules that conclude a relation."""
-        return self._steps.get(relation, ())
+    def language(self, relation: str) -> Language | None:
+        """The words of a relation or an inverse; None where there are only its own facts."""
+        if relation not in self._languages:
+            known = relation in self._constraints.relation_ids
+            self._languages[relation] = self._language(relation) if known else None
+        return self._languages[relation]
+
+    def _language(self, relation: str) -> Language:
+        ((start, leave),) = self._constraints.decisive_slots(relation)
+        automaton = self._slots.automaton(start, leave)
+        onward: dict[tuple[int, str], list[int]] = {}
+        back: dict[tuple[int, str], list[int]] = {}
+        for source, label, target in automaton.arcs:
+            onward.setdefault((source, label), []).append(target)
+            back.setdefault((target, label), []).append(source)
+        return Language(automaton.accepting, onward, back, _longest_word(automaton))
 
     def longest(self, relation: str) -> float:
         """The length of the longest word of a relation."""
-        if relation not in self._longest:
-            automaton = self.language(relation)
-            self._longest[relation] = 1 if automaton is None else _longest_word(automaton)
-        return self._longest[relation]
+        language = self.language(relation)
+        return 1 if language is None else language.longest
 
 
 def _longest_word(automaton: Automaton) -> float:
@@ -339,12 +338,17 @@ class _Run:
     states: frozenset[int]
     accepted: list[bool] = field(default_factory=lambda: [False])
 
+    def read(self, label: str, steps: Mapping[tuple[int, str], list[int]], ends: frozenset[int]) -> None:
+        """Read one label more; the word so far is accepted where a state of `ends` is reached."""
+        self.states = frozenset(target for state in self.states for target in steps.get((state, label), ()))
+        self.accepted.append(not self.states.isdisjoint(ends))
+
 
 class Derivation:
     """Parses one path."""
 
-    def __init__(self, grammar: Grammar, path: Path) -> None:
-        self._grammar, self._path = grammar, path
+    def __init__(self, readings: _Readings, path: Path) -> None:
+        self._readings, self._path = readings, path
         self._onward: dict[tuple[str, int], _Run] = {}
         self._back: dict[tuple[str, int], _Run] = {}
         self._done: dict[Goal, Proof] = {}
@@ -369,7 +373,7 @@ class Derivation:
             here, chain = open_.popleft()
             if end - start == 1 and self._path.labels[start] == here:
                 yield chain, None
-            for step in self._grammar.steps(here):
+            for step in self._readings.steps.get(here, ()):
                 if len(step.body) == 1:
                     below = step.body[0]
                     if below not in seen and self._spells(below, start, end):
@@ -381,7 +385,7 @@ class Derivation:
 
     def _splits(self, body: tuple[str, ...], start: int, end: int) -> Iterator[list[Goal]]:
         """Ways to cut start:end into words of the body's relations, short last parts first."""
-        longest = [self._grammar.longest(relation) for relation in body]
+        longest = [self._readings.longest(relation) for relation in body]
         pending: list[tuple[int, list[Goal]]] = [(end, [])]
         while pending:
             stop, parts = pending.pop()
@@ -409,26 +413,22 @@ class Derivation:
 
     def _spells(self, relation: str, start: int, end: int) -> bool:
         """Is the word between two places one of the relation's? Reads on from `start`, once for all ends."""
-        automaton = self._grammar.language(relation)
-        if automaton is None:
+        language = self._readings.language(relation)
+        if language is None:
             return end - start == 1 and self._path.labels[start] == relation
-        run = self._onward.setdefault((relation, start), _Run(frozenset({0})))
+        run = self._onward.setdefault((relation, start), _Run(_START))
         while len(run.accepted) <= end - start:
-            label = self._path.labels[start + len(run.accepted) - 1]
-            run.states = _after(automaton.steps, run.states, label)
-            run.accepted.append(not run.states.isdisjoint(automaton.accepting))
+            run.read(self._path.labels[start + len(run.accepted) - 1], language.onward, language.accepting)
         return run.accepted[end - start]
 
     def _spells_back(self, relation: str, start: int, end: int) -> bool:
         """The same question; reads backwards from `end`, once for all starts."""
-        automaton = self._grammar.language(relation)
-        if automaton is None:
+        language = self._readings.language(relation)
+        if language is None:
             return end - start == 1 and self._path.labels[start] == relation
-        run = self._back.setdefault((relation, end), _Run(automaton.accepting))
+        run = self._back.setdefault((relation, end), _Run(language.accepting))
         while len(run.accepted) <= end - start:
-            label = self._path.labels[end - len(run.accepted)]
-            run.states = _after(automaton.steps_back, run.states, label)
-            run.accepted.append(0 in run.states)
+            run.read(self._path.labels[end - len(run.accepted)], language.back, _START)
         return run.accepted[end - start]
 
     # --- building the tree --------------------------------------------------------------------------
@@ -472,9 +472,3 @@ class Derivation:
 
     def _ends(self, start: int, end: int) -> tuple[str, str]:
         return self._path.entities[start], self._path.entities[end]
-
-
-def _after(
-    steps: Mapping[tuple[int, str], tuple[int, ...]], states: frozenset[int], label: str
-) -> frozenset[int]:
-    return frozenset(target for state in states for target in steps.get((state, label), ()))

@@ -1,30 +1,31 @@
-"""From ordering constraints to a small automaton over the relations that facts use.
+"""From ordering constraints to one small automaton per relation, and to the arrays that kernels run.
 
 The constraints are a graph on the slots: `sources[s, i] = j` is an s-edge from slot j to slot i. The words
 that lead from a relation's start slot to its exit slot, with identity relations read as nothing, are the
 paths of facts that make the relation follow. Any automaton of the same language gives the same answers, so
-the reasoner runs the smallest deterministic one (theory notes, section 1).
+the reasoner runs the smallest deterministic one (theory notes, section 1). `rulegraphs.automata` has automata
+of its own, with free moves and made from the grammar, so that its checks share no code with what they check.
 
-
-The automata of all relations, as arrays that the kernels run."""
+A *label* is the number of a relation or an inverse in the rows of the graph: 2r for relation r walked
+forwards, 2r + 1 for r walked backwards. Only relations that facts use have one.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import BudgetError
-from reshuffle.kg import inverse_name
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels.search import STATE_MASK, Arcs, Clauses
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -48,26 +49,11 @@ class Automaton:
     arcs: tuple[Arc, ...]
     accepting: frozenset[int]
 
-    @cached_property
-    def steps(self) -> dict[tuple[int, str], tuple[int, ...]]:
-        """The states that follow a state over a relation."""
-        return _grouped(((source, label), target) for source, label, target in self.arcs)
-
-    @cached_property
-    def steps_back(self) -> dict[tuple[int, str], tuple[int, ...]]:
-        """The states that precede a state over a relation."""
-        return _grouped(((target, label), source) for source, label, target in self.arcs)
-
-    @property
-    def labels(self) -> frozenset[str]:
-        """The relations and inverses that occur."""
-        return frozenset(label for _, label, _ in self.arcs)
-
     def accepts(self, word: Iterable[str]) -> bool:
         """Is the word in the language?"""
         current = frozenset({0})
         for label in word:
-            current = frozenset(t for state in current for t in self.steps.get((state, label), ()))
+            current = frozenset(t for s, read, t in self.arcs if read == label and s in current)
         return not current.isdisjoint(self.accepting)
 
     def is_edge(self, relation: str) -> bool:
@@ -75,19 +61,10 @@ class Automaton:
         return self.arcs == ((0, relation, 1),) and self.accepting == {1}
 
 
-def _grouped(
-    pairs: Iterable[tuple[tuple[int, str], int]],
-) -> dict[tuple[int, str], tuple[int, ...]]:
-    found: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for key, value in pairs:
-        found[key].append(value)
-    return {key: tuple(values) for key, values in found.items()}
-
-
 class SlotGraph:
     """The constraints as a labelled graph on slots, with the identity relations eliminated.
 
-    Only `alphabet` (relations that the facts use) can ever be walked, so other labels are left out.
+    Only the relations and inverses of `alphabet`, which the facts use, can ever be walked; others are left out.
     """
 
     def __init__(self, constraints: OrderingConstraints, alphabet: Collection[str]) -> None:
@@ -125,9 +102,11 @@ class SlotGraph:
         return trimmed if deterministic is None else _minimised(_trimmed(deterministic))
 
     def without_identities(self, start: int, leave: int) -> Automaton:
-        """The words from `start` to `leave` on the slots themselves, not reduced; `start` changes names with 0."""
+        """The automaton of the words from `start` to `leave` on the slots themselves, not reduced.
+
+        Slots `start` and 0 swap their numbers, since an automaton starts in state 0.
+        """
         accepting = {slot for slot in range(self.num_slots) if leave in self._free[slot]}
-        # Swapping names makes `start` state 0.
         renamed = {slot: slot for slot in range(self.num_slots)} | {start: 0, 0: start}
         moved = tuple(
             sorted((renamed[source], relation, renamed[target]) for source, relation, target in self._arcs)
@@ -238,54 +217,29 @@ def _numbered(start: int, arcs: set[Arc], accepting: set[int]) -> Automaton:
     return Automaton(len(order), named, frozenset(order[state] for state in accepting))
 
 
-class Numbering(Protocol):
-    """The relations of the facts, and their numbers."""
-
-    def __iter__(self) -> Iterator[str]: ...
-
-    def id(self, name: str) -> int:
-        """The number of a relation."""
-        ...
-
-
 @dataclass(frozen=True)
 class Machine:
     """Automata side by side, forwards and reversed. A relation holds where all of its clauses accept."""
 
     automata: tuple[Automaton, ...]
     clauses_of: Mapping[str, tuple[int, ...]]  # relation to automata; only relations that rules can derive
+    clauses: Mapping[str, Clauses]  # the same as the kernels need it
     forwards: Arcs
     backwards: Arcs
-    first: tuple[int, ...] = field(repr=False)  # automaton to its first state
-
-    def clauses(self, relation: str) -> Clauses:
-        """What the kernels need to know of one relation."""
-        places = self.clauses_of[relation]
-        return Clauses(
-            np.array([self.first[place] for place in places], dtype=np.int32),
-            np.array([self.automata[place].num_states for place in places], dtype=np.int32),
-            np.array([self.words(place) for place in places], dtype=np.int32),
-        )
-
-    def words(self, place: int) -> int:
-        """Mask words per entity for one automaton."""
-        return (self.automata[place].num_states + 63) // 64
-
-    @property
-    def most_words(self) -> int:
-        """Mask words per entity that suffice for each automaton."""
-        return max((self.words(place) for place in range(len(self.automata))), default=1)
+    first: tuple[int, ...]  # automaton to its first state
+    words: tuple[int, ...]  # automaton to the mask words per entity that its states need
+    most_words: int  # mask words per entity that suffice for each automaton
 
 
-def assemble(constraints: OrderingConstraints, ids: Numbering, *, progress: Progress = SILENT) -> Machine:
-    """The automata for facts that use the relations which `ids` numbers."""
-    alphabet = alphabet_of(constraints, ids)
-    slots = SlotGraph(constraints, alphabet)
+def assemble(
+    constraints: OrderingConstraints, labels: Mapping[str, int], *, progress: Progress = SILENT
+) -> Machine:
+    """The automata of all relations that rules can derive from facts with these labels."""
+    slots = SlotGraph(constraints, labels)
     places: dict[Automaton, int] = {}
     clauses_of: dict[str, tuple[int, ...]] = {}
-    relations = answerable(constraints)
-    with progress("preparing", total=len(relations), unit="relations") as report:
-        for relation in relations:
+    with progress("preparing", total=len(constraints.answerable), unit="relations") as report:
+        for relation in constraints.answerable:
             clauses = {
                 slots.automaton(start, leave): None for start, leave in constraints.decisive_slots(relation)
             }
@@ -295,51 +249,27 @@ def assemble(constraints: OrderingConstraints, ids: Numbering, *, progress: Prog
             if possible and not all(clause.is_edge(relation) for clause in clauses):
                 clauses_of[relation] = tuple(places.setdefault(clause, len(places)) for clause in clauses)
             report(1)
-    return compiled(tuple(places), clauses_of, ids)
+    return machine_of(tuple(places), clauses_of, labels)
 
 
-def alphabet_of(constraints: OrderingConstraints, ids: Numbering) -> frozenset[str]:
-    """The relations of the constraints, and inverses, that facts can be walked by."""
-    present = set(ids)
-    return frozenset(
-        relation
-        for relation in constraints.relations
-        if (inverse_name(relation) if is_inverse(relation) else relation) in present
-    )
-
-
-def answerable(constraints: OrderingConstraints) -> list[str]:
-    """The user's own relations: no inverse, identity or fresh one."""
-    silent = constraints.identities | constraints.hidden
-    return [r for r in constraints.relations if r not in silent and not is_inverse(r)]
-
-
-def is_inverse(relation: str) -> bool:
-    """Is the name one of `r^-1`?"""
-    return len(inverse_name(relation)) < len(relation)
-
-
-def compiled(
-    automata: tuple[Automaton, ...], clauses_of: dict[str, tuple[int, ...]], ids: Numbering
+def machine_of(
+    automata: tuple[Automaton, ...], clauses_of: Mapping[str, tuple[int, ...]], labels: Mapping[str, int]
 ) -> Machine:
-    """The automata as arrays, one after the other."""
+    """The automata as arrays, their states numbered one automaton after the other."""
     sizes = [automaton.num_states for automaton in automata]
-    first = np.cumsum([0, *sizes])
-    if first[-1] > STATE_MASK:
+    *starts, num_states = (int(offset) for offset in np.cumsum([0, *sizes]))
+    if num_states > STATE_MASK:
         raise BudgetError(
-            f"the automata of these rules need {first[-1]:,} states; at most {STATE_MASK:,} fit"
+            f"the automata of these rules need {num_states:,} states; at most {STATE_MASK:,} fit"
         )
-    names = {relation for automaton in automata for _, relation, _ in automaton.arcs}
-    labels = {relation: fact_label(relation, ids) for relation in names}
     arcs = np.array(
         [
             (offset + source, labels[relation], offset + target)
-            for offset, automaton in zip(first.tolist(), automata, strict=False)
+            for offset, automaton in zip(starts, automata, strict=True)
             for source, relation, target in automaton.arcs
         ],
         dtype=np.int32,
     ).reshape(-1, 3)
-    starts = [int(offset) for offset in first[:-1]]
     accepting = [
         offset + state
         for offset, automaton in zip(starts, automata, strict=True)
@@ -347,18 +277,22 @@ def compiled(
     ]
     # Walking an arc backwards walks its facts the other way: the lowest bit of a label is the direction.
     turned = np.stack([arcs[:, 2], arcs[:, 1] ^ 1, arcs[:, 0]], axis=1)
+    words = [(size + 63) // 64 for size in sizes]
     return Machine(
         automata,
         clauses_of,
-        _as_arrays(arcs, int(first[-1]), seeds=starts, goals=accepting),
-        _as_arrays(turned, int(first[-1]), seeds=accepting, goals=starts),
+        {
+            relation: Clauses(
+                *(np.array([column[p] for p in places], np.int32) for column in (starts, sizes, words))
+            )
+            for relation, places in clauses_of.items()
+        },
+        _as_arrays(arcs, num_states, seeds=starts, goals=accepting),
+        _as_arrays(turned, num_states, seeds=accepting, goals=starts),
         tuple(starts),
+        tuple(words),
+        max(words, default=1),
     )
-
-
-def fact_label(relation: str, ids: Numbering) -> int:
-    """Relation r of the facts is label 2r walked forwards, and 2r + 1 walked backwards, as `r^-1`."""
-    return 2 * ids.id(inverse_name(relation)) + 1 if is_inverse(relation) else 2 * ids.id(relation)
 
 
 def _as_arrays(

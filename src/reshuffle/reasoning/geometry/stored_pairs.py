@@ -72,7 +72,7 @@ class MaterialisedPairs:
         """How many pairs of a relation hold."""
         return int(self._stored.counts[self._relations[relation]])
 
-    def pairs(self, relation: str) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    def blocks(self, relation: str) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """The pairs of a relation, in blocks, in no order."""
         place = self._relations[relation]
         mask = (1 << self._bits) - 1
@@ -83,8 +83,8 @@ class MaterialisedPairs:
                 yield ((keys >> self._bits) & mask).astype(np.int32), (keys & mask).astype(np.int32)
 
     def add(self, live: LiveGraph, workspace: Workspace, fact: tuple[int, int, int]) -> bool:
-        """A new fact and what follows from it; was it new?"""
-        if live.contains(*fact):
+        """Add a fact and the pairs that follow from it; returns whether it was new."""
+        if live.has_edge(fact[0], 2 * fact[1], fact[2]):
             return False
         live.make_room()
         tick = workspace.ticks(1)
@@ -105,8 +105,8 @@ class MaterialisedPairs:
         return True
 
     def remove(self, live: LiveGraph, workspace: Workspace, fact: tuple[int, int, int]) -> bool:
-        """A fact less, and what followed only from it; was it there?"""
-        if not live.contains(*fact):
+        """Take out a fact and the pairs that followed only from it; returns whether it was there."""
+        if not live.has_edge(fact[0], 2 * fact[1], fact[2]):
             return False
         tick = workspace.ticks(1)
         workspace.tick = remove_fact(
@@ -132,11 +132,11 @@ def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touc
             for state in range(first, first + machine.automata[clause].num_states):
                 for arc in range(machine.forwards.starts[state], machine.forwards.starts[state + 1]):
                     label, target = machine.forwards.labels[arc], machine.forwards.targets[arc]
-                    rows.append((label, place, first, machine.words(clause), state, target))
+                    rows.append((label, place, first, machine.words[clause], state, target))
     table = np.array(sorted(rows), dtype=np.int32).reshape(-1, 6)
     starts = np.searchsorted(table[:, 0], np.arange(2 * num_relations + 1)).astype(np.int32)
     _, owners, firsts, words, sources, targets = (np.ascontiguousarray(column) for column in table.T)
-    clauses = [machine.clauses(relation) for relation in relations]
+    clauses = [machine.clauses[relation] for relation in relations]
     none = np.zeros(0, dtype=np.int32)
     return Touches(
         starts,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.kg import inverse_name
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.resources import usable_cores
@@ -34,7 +33,7 @@ def start_slots(constraints: OrderingConstraints, relations: Iterable[str]) -> N
 def moves_of(constraints: OrderingConstraints, relations: Names) -> kernel.Moves:
     """The constraints as moves along the labels of the graph's rows."""
     free = [pair for identity in sorted(constraints.identities) for pair in _pairs(constraints, identity)]
-    per_label: list[list[tuple[int, int]]] = []
+    per_label: list[tuple[tuple[int, int], ...]] = []
     for relation in relations:
         # In the row of f, label 2r is an edge (f, r, e): e sends as r^-1 does; 2r + 1 is an edge (e, r, f).
         per_label += [_pairs(constraints, inverse_name(relation)), _pairs(constraints, relation)]
@@ -45,12 +44,11 @@ def moves_of(constraints: OrderingConstraints, relations: Names) -> kernel.Moves
     return kernel.Moves(starts, *(np.ascontiguousarray(column) for column in columns))
 
 
-def _pairs(constraints: OrderingConstraints, relation: str) -> list[tuple[int, int]]:
-    """(source, slot) of every constrained slot; nothing for relations that facts cannot have."""
+def _pairs(constraints: OrderingConstraints, relation: str) -> tuple[tuple[int, int], ...]:
+    """The (source, slot) of every constrained slot; nothing for relations that facts cannot have."""
     if relation in constraints.hidden or relation not in constraints.relation_ids:
-        return []
-    row = constraints.source_of(relation)
-    return [(int(row[slot]), int(slot)) for slot in np.flatnonzero(row != UNCONSTRAINED)]
+        return ()
+    return constraints.constrained_slots(relation)
 
 
 def random_states(

@@ -23,7 +23,6 @@ STATE_MASK = (1 << STATE_BITS) - 1
 CLAUSE_BITS = 16
 ANYWHERE = -1  # a search without a wanted entity
 _LAST_TICK = 2**30  # stamps are 32-bit; one call never uses as many ticks again
-_BYTES_PER_WORD, _BYTES_PER_ENTITY = 12, 8
 
 
 class Arcs(NamedTuple):
@@ -84,11 +83,6 @@ class Workspace(Ticks):
     def fits(self, num_entities: int, words: int) -> bool:
         """Is there room for a graph and automata of this size?"""
         return num_entities <= self.num_entities and words <= self.words
-
-
-def workspace_bytes(num_entities: int, words: int) -> int:
-    """What one workspace takes at most."""
-    return num_entities * (words * _BYTES_PER_WORD + _BYTES_PER_ENTITY)
 
 
 @compiled
@@ -285,18 +279,18 @@ def ends_of(  # noqa: PLR0913, PLR0917
 
 
 @compiled
-def trace(  # noqa: PLR0913, PLR0917
+def shortest_path(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
     clauses: Clauses,
     clause: int,
     scratch: Scratch,
     tick: int,
-    queue: NDArray[np.int64],
     entity: int,
     wanted: int,
 ) -> NDArray[np.int64]:
-    """The nodes of a shortest path to `wanted`, last one first; empty without one."""
+    """The nodes of a shortest path of one clause from `entity` to `wanted`, last one first; empty without one."""
+    queue = room_for(clauses)
     parents = np.empty(len(queue), dtype=np.int64)
     filled = seed(arcs, clauses, clause, scratch, tick, queue, entity)
     parents[:filled] = NONE
