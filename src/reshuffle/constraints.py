@@ -17,7 +17,7 @@ import numpy as np
 
 from reshuffle.errors import InputError, Place, ReshuffleError, UnknownNameError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.kg.io.files import written_whole
 from reshuffle.rules import PathRule, parse_rules
 from reshuffle.text import counted
@@ -67,9 +67,7 @@ class OrderingConstraints:
         derived = {
             "num_slots": int(self.sources.shape[1]),
             "relation_ids": {relation: position for position, relation in enumerate(self.relations)},
-            "answerable": tuple(
-                r for r in self.relations if r not in internal and not r.endswith(INVERSE_SUFFIX)
-            ),
+            "answerable": tuple(r for r in self.relations if r not in internal and not is_inverse(r)),
             "exactness": "exact" if self.bound is None else f"exact within {counted(self.bound, 'step')}",
         }
         for name, value in derived.items():  # plain values, since every engine asks for them again and again

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.console import common_options
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError, Place, with_hint
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -227,7 +227,9 @@ def _report(arguments: argparse.Namespace, console: Console) -> int:
 
 def _speed(arguments: argparse.Namespace, console: Console) -> int:
     if not Path("benchmarks/speed").is_dir():
-        console.error("there is no benchmarks/speed here\n  hint: run this from a checkout of the project")
+        console.error(
+            with_hint("there is no benchmarks/speed here", "run this from a checkout of the project")
+        )
         return 2
     command = [sys.executable, "-m", "benchmarks.speed", *([arguments.name] if arguments.name else [])]
     return subprocess.run(command, check=False).returncode

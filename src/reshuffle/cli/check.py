@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.errors import with_hint
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
 def _data(
     base: RuleBase, classification: Classification, graph: RuleGraph | None, checks: dict[str, Check]
 ) -> dict[str, Any]:
-    from reshuffle.rules.base import base_relation  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.inverses import base_relation  # noqa: PLC0415 - verbs import when they run
 
     bound = graph.bound if graph else None
     return {
@@ -96,10 +97,12 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
         f"class: {data['class']}" + (f" ({data['reason']})" if data["reason"] else ""),
     ]
     if graph is None:
-        lines += [
-            "no exact geometry exists for this class",
-            "  hint: --bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
-        ]
+        lines.append(
+            with_hint(
+                "no exact geometry exists for this class",
+                "--bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
+            )
+        )
         return "\n".join(lines)
     exact = "exact" if data["faithful"] else f"exact for what follows in {counted(data['bound'], 'step')}"
     lines.append(

@@ -21,7 +21,7 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.extraction.intersecting import captured_intersections
 from reshuffle.extraction.walking import Walks
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.rules import PathRule
 
@@ -100,7 +100,7 @@ def captured_rules(
 
 def forward(rule: PathRule) -> PathRule:
     """The rule itself, or the same rule about the relation where its head is an inverse."""
-    return rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
+    return rule.reversed() if is_inverse(rule.head) else rule
 
 
 def check_length(max_length: int) -> None:

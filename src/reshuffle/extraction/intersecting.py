@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.rules import IntersectionRule
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def captured_intersections(
         for names in sorted(sets, key=sorted):
             if len(names) >= 2 and head not in names:
                 rule = IntersectionRule(tuple(names), head)
-                yield _in_order(rule.reversed() if head.endswith(INVERSE_SUFFIX) else rule, constraints)
+                yield _in_order(rule.reversed() if is_inverse(head) else rule, constraints)
 
 
 def _in_order(rule: IntersectionRule, constraints: OrderingConstraints) -> IntersectionRule:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.evaluation.baselines.types import Roles
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class Joins:
 
 def _roles(name: str, graph: KnowledgeGraph) -> tuple[int, int]:
     """Those of the heads and of the tails of a relation or inverse, as `Roles` numbers them."""
-    count, base = len(graph.relations), name.removesuffix(INVERSE_SUFFIX)
+    count, base = len(graph.relations), base_relation(name)
     if base not in graph.relations:
         return 2 * count, 2 * count
     number = int(graph.relations.ids([base])[0])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, did_you_mean, near_names
 from reshuffle.kg.coerce import as_graph
+from reshuffle.kg.inverses import base_relation
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.resources import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
-from reshuffle.rules.base import base_relation
 from reshuffle.rules.coerce import as_rules
 
 if TYPE_CHECKING:

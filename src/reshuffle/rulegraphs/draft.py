@@ -36,9 +36,9 @@ class Draft:
         self.num_nodes += 1
         if self.num_nodes > self.node_budget:
             raise BudgetError(
-                f"the rule graph needs more than the {self.node_budget:,} nodes it was allowed\n"
-                "  hint: allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
-                "engine='chase' (--engine chase)"
+                f"the rule graph needs more than the {self.node_budget:,} nodes it was allowed",
+                hint="allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
+                "engine='chase' (--engine chase)",
             )
         return self.num_nodes - 1
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class RuleBase:
     @property
     def uses_inverses(self) -> bool:
         """Does any atom run backwards?"""
-        return any(relation.endswith(INVERSE_SUFFIX) for relation in self.relations)
+        return any(is_inverse(relation) for relation in self.relations)
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -155,8 +155,3 @@ class RuleBase:
         taken = {base_relation(relation) for relation in self.relations}
         numbered = (f"{FRESH_PREFIX}{number}" for number in itertools.count(1))
         return (name for name in numbered if name not in taken)
-
-
-def base_relation(relation: str) -> str:
-    """The relation that facts use: `r` for `r` and for `r^-1`."""
-    return inverse_name(relation) if relation.endswith(INVERSE_SUFFIX) else relation

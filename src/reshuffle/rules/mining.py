@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.kg import CompletedGraph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.rules.base import RuleBase
 from reshuffle.rules.mining_kernels import Rows, composed, supports
@@ -151,7 +151,7 @@ def measure(
     counting = _Counting(graph, most_joined)
     by_body: dict[tuple[str, ...], list[PathRule]] = {}
     for rule in dict.fromkeys(rules):
-        read = rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
+        read = rule.reversed() if is_inverse(rule.head) else rule
         by_body.setdefault(read.body, []).append(rule)
     measures: dict[PathRule, Measures] = {}
     with progress("measuring rules", total=len(by_body), unit="bodies") as report:
@@ -220,7 +220,7 @@ class _Counting:
         support, known = supports(pairs, out.starts, out.relations, out.neighbours, len(self._sizes))
         found = {}
         for rule in rules:
-            head = places.get(rule.head.removesuffix(INVERSE_SUFFIX))
+            head = places.get(base_relation(rule.head))
             counts = (0, 0, 0) if head is None else (support[head], known[head], self._sizes[head])
             right, from_known, size = (int(count) for count in counts)
             found[rule] = Measures(right, len(pairs.ends), from_known, size)

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from reshuffle.kg.inverses import base_relation
 from reshuffle.reasoning.geometry.kernels import search as kernel
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
-from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,6 +12,7 @@ forwards, 2r + 1 for r walked backwards. Only relations that facts use have one.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -257,7 +258,7 @@ def machine_of(
 ) -> Machine:
     """The automata as arrays, their states numbered one automaton after the other."""
     sizes = [automaton.num_states for automaton in automata]
-    *starts, num_states = (int(offset) for offset in np.cumsum([0, *sizes]))
+    *starts, num_states = itertools.accumulate(sizes, initial=0)
     if num_states > STATE_MASK:
         raise BudgetError(
             f"the automata of these rules need {num_states:,} states; at most {STATE_MASK:,} fit"

@@ -193,7 +193,7 @@ def bounded_graph(base: RuleBase, *, bound: int, node_budget: int = DEFAULT_NODE
         nodes = reader.nodes_without_sharing()
         raise BudgetError(
             f"bound={bound} unfolds into {f'up to {nodes:,}' if nodes else 'too many'} nodes, and {node_budget:,} are "
-            "allowed\n"
-            "  hint: a smaller bound, a larger node_budget= (--node-budget), or engine='chase' (--engine chase)"
+            "allowed",
+            hint="a smaller bound, a larger node_budget= (--node-budget), or engine='chase' (--engine chase)",
         ) from error
     return draft.finished(base, bound=bound)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.rules.formats.statement import SKIP_HINT
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, is_variable
 
@@ -34,7 +34,7 @@ def meaning(statement: Statement) -> Rule | Disjointness:
         return _disjointness(statement)
     _check_head_variables(statement, statement.head)
     rule = _intersection(statement, statement.head) or _path(statement, statement.head)
-    return rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
+    return rule.reversed() if is_inverse(rule.head) else rule
 
 
 def _check_arguments(statement: Statement, atom: Atom) -> None:
@@ -66,7 +66,7 @@ def _disjointness(statement: Statement) -> Disjointness:
             hint="write r1(X, Y) & r2(X, Y) -> false",
         )
     pair = first.relation, others[0].between(first.start)
-    if first.relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(first.relation):
         pair = inverse_name(pair[0]), inverse_name(pair[1])
     return Disjointness(*pair)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.base import base_relation
+from reshuffle.kg.inverses import base_relation
 from reshuffle.rules.formats.terms import identifier, terms
 from reshuffle.rules.rule import variables
 

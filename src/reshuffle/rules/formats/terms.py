@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def terms(rule: Rule, variables: Sequence[str]) -> Iterator[Term]:
 
 
 def _turned(relation: str, start: str, end: str) -> Term:
-    if relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(relation):
         return inverse_name(relation), end, start
     return relation, start, end
 
