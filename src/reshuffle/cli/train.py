@@ -147,14 +147,15 @@ def given_settings(arguments: argparse.Namespace) -> list[str]:
 def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
     """A file of triples where there is one of that name, else a benchmark's training graph."""
     from reshuffle.cli.named_data import no_such_data  # noqa: PLC0415
-    from reshuffle.data.load import data_cards, load_benchmark  # noqa: PLC0415
+    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
     from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
 
-    if name not in data_cards() and (Path(name).exists() or Path(name).suffix or name == "-"):
+    names = benchmark_names()
+    if name not in names and (Path(name).exists() or Path(name).suffix or name == "-"):
         return read_graph(name, progress=console.progress, notes=console.message)
-    if name not in data_cards():
-        raise no_such_data(name, data_cards())
+    if name not in names:
+        raise no_such_data(name, names)
     bench = load_benchmark(name, progress=console.progress)
     return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from reshuffle.errors import BudgetError
 from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
 from reshuffle.rules.base import RuleBase
-from reshuffle.rules.classes import conjunctive_relations
-from reshuffle.rules.grammar import PathGrammar
+from reshuffle.rules.grammar import PathGrammar, conjunctive_relations
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:

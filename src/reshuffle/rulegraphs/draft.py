@@ -12,6 +12,7 @@ from reshuffle.errors import BudgetError
 from reshuffle.kg import identity_name
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rulegraphs.reduction import FREE, reduced
+from reshuffle.rules.grammar import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,15 +56,7 @@ class Draft:
 
     def returns_to(self, node: int) -> bool:
         """Does some path lead from `node` back to it?"""
-        seen, waiting = set[int](), [node]
-        while waiting:
-            for target in self._targets.get(waiting.pop(), ()):
-                if target == node:
-                    return True
-                if target not in seen:
-                    seen.add(target)
-                    waiting.append(target)
-        return False
+        return node in reachable(self._targets.get(node, ()), self._targets)
 
     def finished(self, rules: RuleBase, *, bound: int | None = None) -> RuleGraph:
         """The smallest graph with the same root languages that the reductions reach, R2 included."""

@@ -14,7 +14,7 @@ from reshuffle.kg import inverse_name
 
 _PLAIN = re.compile(r"[^\W\d][\w.:-]*(\^-1)?\Z")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-_VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
+VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
 
 _PSEUDOCOUNT = 5  # PyClause's default: rules with few predictions are believed less
 
@@ -44,7 +44,7 @@ def quoted(relation: str) -> str:
     >>> quoted("bornIn"), quoted("/film/film/genre"), quoted("X")
     ('bornIn', '"/film/film/genre"', '"X"')
     """
-    if _PLAIN.match(relation) and not _VARIABLE.match(relation) and relation != "false":
+    if _PLAIN.match(relation) and not VARIABLE.match(relation) and relation != "false":
         return relation
     if relation.endswith("^-1"):
         return quoted_text(inverse_name(relation)) + "^-1"
@@ -54,15 +54,6 @@ def quoted(relation: str) -> str:
 def quoted_text(name: str) -> str:
     r"""`name` in double quotes, with `\`, `"` and what would end a line or column escaped."""
     return f'"{name.translate(_ESCAPES)}"'
-
-
-def is_variable(argument: str) -> bool:
-    """One upper-case letter with optional digits, or `?name`.
-
-    >>> is_variable("X"), is_variable("Z12"), is_variable("?who"), is_variable("London")
-    (True, True, True, False)
-    """
-    return _VARIABLE.match(argument) is not None
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from reshuffle.cli.console import Console
+from reshuffle.cli.train import facts_of
+from reshuffle.data import file_cards
 from reshuffle.data.families import RULES, families
-from reshuffle.data.load import data_cards, load_benchmark
+from reshuffle.data.load import benchmark_names, data_cards, load_benchmark
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
 from reshuffle.rules.entailment import closure
 from reshuffle.rules.mining import measure
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SEEDS = range(5)
 
@@ -125,3 +133,20 @@ def test_families_is_a_named_benchmark_with_a_true_card() -> None:
 def test_suggestions_know_embedded_and_file_based_names() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'families' or 'family'"):
         load_benchmark("familie")
+
+
+def test_no_family_is_generated_to_tell_a_file_from_a_benchmark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("generated")
+
+    monkeypatch.setattr("reshuffle.data.load.families", fail)
+    monkeypatch.setattr("reshuffle.data.load.families_card", fail)
+    facts = tmp_path / "my.tsv"
+    facts.write_text("a\tr\tb\n", encoding="utf-8")
+    assert set(facts_of(str(facts), Console(verbosity=-1))) == {("a", "r", "b")}
+    with pytest.raises(UnknownNameError, match="did you mean 'families'"):
+        load_benchmark("famlies")
+    assert "families" in benchmark_names()
+    assert [*benchmark_names()] == [*file_cards(), "families"]

@@ -15,7 +15,7 @@ import pytest
 from datasets import REQUIRE_VARIABLE, benchmark, data_folder
 from reshuffle.data import DataCard, DataNotFoundError, FileCard, GraphCard, file_cards, load_from_files
 from reshuffle.data.finding import data_directories
-from reshuffle.data.named import load_card
+from reshuffle.data.load import load_card
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.splits import InductiveBenchmark, TransductiveBenchmark
