@@ -24,6 +24,7 @@ from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import BudgetError
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels.search import STATE_MASK, Arcs, Clauses
+from reshuffle.rules.grammar import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -81,7 +82,7 @@ class SlotGraph:
                     free[source].add(slot)
                 elif relation not in silent and relation in alphabet:
                     self._moves[source][relation].add(slot)
-        self._free = {slot: _reachable(slot, free) for slot in range(self.num_slots)}
+        self._free = {slot: reachable([slot], free) for slot in range(self.num_slots)}
 
     @cached_property
     def _arcs(self) -> set[Arc]:
@@ -115,16 +116,6 @@ class SlotGraph:
         return Automaton(self.num_slots, moved, frozenset(renamed[slot] for slot in accepting))
 
 
-def _reachable(start: int, following: Mapping[int, Iterable[int]]) -> set[int]:
-    found, open_ = {start}, [start]
-    while open_:
-        for target in following.get(open_.pop(), ()):
-            if target not in found:
-                found.add(target)
-                open_.append(target)
-    return found
-
-
 def _unrolled(automaton: Automaton, longest: int) -> Automaton:
     """The words of at most `longest` relations: m-step derivability is m + 1 labelled steps."""
     size = automaton.num_states
@@ -144,10 +135,7 @@ def _trimmed(automaton: Automaton) -> Automaton:
     for source, _, target in automaton.arcs:
         onward[source].add(target)
         back[target].add(source)
-    useful: set[int] = set()
-    for state in automaton.accepting:
-        useful |= _reachable(state, back) if state not in useful else set()
-    kept = sorted((_reachable(0, onward) & useful) | {0})
+    kept = sorted((reachable([0], onward) & reachable(automaton.accepting, back)) | {0})
     number = {state: position for position, state in enumerate(kept)}
     arcs = tuple(
         (number[s], label, number[t]) for s, label, t in automaton.arcs if s in number and t in number
