@@ -1,4 +1,9 @@
-"""Sets of 64-bit keys by open addressing: a power of two of places, filled to at most two thirds."""
+"""Sets of 64-bit keys by open addressing; both engines keep their triples in them.
+
+A set is an array of a power of two of places. Every key, which is at least 0, lies at the first place that was
+free from its home on, and between its home and its place no place is EMPTY. The callers keep sets at most two
+thirds full, so that a search looks at a few places on average.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +17,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EMPTY = -1
-DELETED = -2
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: neighbouring keys land far apart
 
 
 @compiled(inline=True)
+def _home(key: int, mask: int) -> int:
+    """The place at which the search for a key starts (Fibonacci hashing).
+
+    Invariant: the same for the same key and size. Cost: one multiplication.
+    """
+    return int(np.int64((np.uint64(key) * _SPREAD) >> np.uint64(32))) & mask
+
+
+@compiled(inline=True)
 def place_of(keys: NDArray[np.int64], key: int) -> int:
-    """Where `key` is, or `~place` of the empty place at which its search ended."""
+    """Where `key` is, or `~place` of the empty place at which its search ended.
+
+    Invariant: nothing is written; some place is empty, so the search ends.
+    Cost: the places from the key's home to the next empty one, a few on average.
+    """
     mask = len(keys) - 1
-    place = int(np.int64((np.uint64(key) * _SPREAD) >> np.uint64(32))) & mask
+    place = _home(key, mask)
     while keys[place] != key:
         if keys[place] == EMPTY:
             return ~place
@@ -30,13 +47,19 @@ def place_of(keys: NDArray[np.int64], key: int) -> int:
 
 @compiled
 def has_key(keys: NDArray[np.int64], key: int) -> bool:
-    """Is `key` in the set?"""
+    """Is `key` in the set?
+
+    Invariant: nothing is written. Cost: one search.
+    """
     return place_of(keys, key) >= 0
 
 
 @compiled
 def has_keys(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the wanted keys are in the set?"""
+    """Which of the wanted keys are in the set?
+
+    Invariant: nothing is written. Cost: one search per key.
+    """
     found = np.empty(len(wanted), dtype=np.bool_)
     for index in range(len(wanted)):
         found[index] = place_of(keys, wanted[index]) >= 0
@@ -44,32 +67,68 @@ def has_keys(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.b
 
 
 @compiled
-def put_keys(keys: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Insert keys into a set with room for them; which of them were new?"""
+def insert(keys: NDArray[np.int64], key: int) -> bool:
+    """Put a key into a set with room for it; returns whether it was new.
+
+    Invariant: the key lies at the end of its search, so later searches find it. Cost: one search.
+    """
+    place = place_of(keys, key)
+    if place < 0:
+        keys[~place] = key
+    return place < 0
+
+
+@compiled
+def discard(keys: NDArray[np.int64], key: int) -> bool:
+    """Take a key out; returns whether it was in the set.
+
+    Invariant: later keys of the run move up into the gap where they may, so no search ends too early.
+    Cost: one search, and the rest of the run of filled places.
+    """
+    gap, mask = place_of(keys, key), len(keys) - 1
+    if gap < 0:
+        return False
+    place = (gap + 1) & mask
+    while keys[place] != EMPTY:
+        steps_from_home = (place - _home(keys[place], mask)) & mask
+        if steps_from_home >= (place - gap) & mask:
+            keys[gap] = keys[place]
+            gap = place
+        place = (place + 1) & mask
+    keys[gap] = EMPTY
+    return True
+
+
+@compiled
+def insert_keys(keys: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Insert keys into a set with room for them; which of them were new?
+
+    Invariant: as `insert`. Cost: one search per key.
+    """
     added = np.empty(len(new), dtype=np.bool_)
     for index in range(len(new)):
-        place = place_of(keys, new[index])
-        added[index] = place < 0
-        if place < 0:
-            keys[~place] = new[index]
+        added[index] = insert(keys, new[index])
     return added
 
 
 @compiled
-def drop_keys(keys: NDArray[np.int64], old: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Take keys out; which of them were there? Their places stay marked, so that searches pass over them."""
+def discard_keys(keys: NDArray[np.int64], old: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Take keys out; which of them were in the set?
+
+    Invariant: as `discard`. Cost: one search and one run per key.
+    """
     dropped = np.empty(len(old), dtype=np.bool_)
     for index in range(len(old)):
-        place = place_of(keys, old[index])
-        dropped[index] = place >= 0
-        if place >= 0:
-            keys[place] = DELETED
+        dropped[index] = discard(keys, old[index])
     return dropped
 
 
 @compiled
 def rehashed(keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """The same set in `size` places, without the deleted ones."""
+    """The same set in `size` places.
+
+    Invariant: the old array stays as it is. Cost: one search per key, and both arrays at once.
+    """
     larger = np.full(size, EMPTY, dtype=np.int64)
     for key in keys:
         if key >= 0:
@@ -81,7 +140,10 @@ def rehashed(keys: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 def rehashed_map(
     keys: NDArray[np.int64], values: NDArray[np.int32], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The same for keys with values beside them."""
+    """The same keys in `size` places, with the value of each at the same place of a second array.
+
+    Invariant: the old arrays stay as they are. Cost: one search per key, and old and new arrays at once.
+    """
     larger = np.full(size, EMPTY, dtype=np.int64)
     moved = np.empty(size, dtype=np.int32)
     for index in range(len(keys)):
@@ -92,25 +154,25 @@ def rehashed_map(
 
 
 class KeySet:
-    """A growing set of triple keys."""
+    """A set of keys that grows by itself."""
 
     def __init__(self, keys: NDArray[np.int64]) -> None:
         self.places = np.full(_size_for(len(keys)), EMPTY, dtype=np.int64)
-        self._filled = 0  # deleted places included
+        self._size = 0
         self.add(keys)
 
     def add(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the keys that were not there yet."""
-        if 3 * (self._filled + len(keys)) > 2 * len(self.places):
-            self.places = rehashed(self.places, _size_for(self._filled + len(keys)))
-            self._filled = int(np.count_nonzero(self.places >= 0))
-        new: NDArray[np.int64] = keys[put_keys(self.places, keys)]
-        self._filled += len(new)
+        """Add keys; returns those that were not there yet."""
+        if 3 * (self._size + len(keys)) > 2 * len(self.places):
+            self.places = rehashed(self.places, _size_for(self._size + len(keys)))
+        new: NDArray[np.int64] = keys[insert_keys(self.places, keys)]
+        self._size += len(new)
         return new
 
     def discard(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the keys that were there."""
-        old: NDArray[np.int64] = keys[drop_keys(self.places, keys)]
+        """Take keys out; returns those that were there."""
+        old: NDArray[np.int64] = keys[discard_keys(self.places, keys)]
+        self._size -= len(old)
         return old
 
     def without(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:

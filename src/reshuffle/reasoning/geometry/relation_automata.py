@@ -135,7 +135,8 @@ def _trimmed(automaton: Automaton) -> Automaton:
     for source, _, target in automaton.arcs:
         onward[source].add(target)
         back[target].add(source)
-    kept = sorted((reachable([0], onward) & reachable(automaton.accepting, back)) | {0})
+    useful = reachable(automaton.accepting, back)
+    kept = sorted((reachable([0], onward) & useful) | {0})
     number = {state: position for position, state in enumerate(kept)}
     arcs = tuple(
         (number[s], label, number[t]) for s, label, t in automaton.arcs if s in number and t in number

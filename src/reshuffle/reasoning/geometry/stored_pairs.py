@@ -8,8 +8,9 @@ import numpy as np
 
 from reshuffle.errors import BudgetError
 from reshuffle.kg.rows import starts_in, starts_of
-from reshuffle.reasoning.geometry.kernels import pairs as kernel
-from reshuffle.reasoning.geometry.kernels.updates import Stored, Touches, add_fact, remove_fact
+from reshuffle.reasoning import keysets
+from reshuffle.reasoning.geometry.kernels import updates as kernel
+from reshuffle.reasoning.geometry.kernels.updates import Stored, Touches
 from reshuffle.reasoning.resources import spelled_bytes
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-    from reshuffle.reasoning.geometry.kernels.search import Workspace
+    from reshuffle.reasoning.geometry.kernels.search import Arcs, Scratch, Workspace
     from reshuffle.reasoning.geometry.relation_automata import Machine
 
 _SMALLEST = 1024
@@ -36,7 +37,7 @@ class MaterialisedPairs:
         # Twice the entities of now: ids of later ones fit as well.
         self._bits = max(int(num_entities).bit_length() + 1, 4)
         self._stored = Stored(
-            np.full(_SMALLEST, kernel.EMPTY, dtype=np.int64),
+            np.full(_SMALLEST, keysets.EMPTY, dtype=np.int64),
             np.zeros(max(len(self._relations), 1), dtype=np.int64),
             self._bits,
         )
@@ -89,18 +90,7 @@ class MaterialisedPairs:
         if live.has_edge(fact[0], 2 * fact[1], fact[2]):
             return False
         live.make_room()
-        tick = workspace.ticks(1)
-        used, workspace.tick, table = add_fact(
-            live.edges,
-            live.used,
-            self._machine.forwards,
-            self._machine.backwards,
-            self._touches,
-            workspace.scratch,
-            tick,
-            self._stored,
-            *fact,
-        )
+        used, workspace.tick, table = kernel.add_fact(live.edges, live.used, *self._memory(workspace), fact)
         if table is not self._stored.table:
             self._stored = self._stored._replace(table=table)
         live.note_insertion(fact[1], used)
@@ -110,19 +100,15 @@ class MaterialisedPairs:
         """Take out a fact and the pairs that followed only from it; returns whether it was there."""
         if not live.has_edge(fact[0], 2 * fact[1], fact[2]):
             return False
-        tick = workspace.ticks(1)
-        workspace.tick = remove_fact(
-            live.edges,
-            self._machine.forwards,
-            self._machine.backwards,
-            self._touches,
-            workspace.scratch,
-            tick,
-            self._stored,
-            fact,
-        )
+        workspace.tick = kernel.remove_fact(live.edges, *self._memory(workspace), fact)
         live.note_removal(fact[1])
         return True
+
+    def _memory(self, workspace: Workspace) -> tuple[Arcs, Arcs, Touches, Scratch, int, Stored]:
+        """The arrays that an update reads and writes, in the order in which the kernels take them."""
+        machine = self._machine
+        tick = workspace.ticks(1)
+        return machine.forwards, machine.backwards, self._touches, workspace.scratch, tick, self._stored
 
 
 def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touches:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.reasoning.keysets import DELETED, place_of
+from reshuffle.reasoning.keysets import discard, place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,7 +162,8 @@ def take_out(pairs: Pairs, code: int, start: int, end: int) -> None:
     if pairs.slot_of[code >> 1] != SPARSE:
         flip_bit(pairs, code, start, end)
         return
-    pairs.known[place_of(pairs.known, key_of(pairs, code, start, end))] = DELETED
+    discard(pairs.known, key_of(pairs, code, start, end))
+    pairs.counters[FILLED] -= 1
     _strike(pairs, row_number(pairs, code, start), end)
     _strike(pairs, row_number(pairs, code ^ 1, end), start)
 

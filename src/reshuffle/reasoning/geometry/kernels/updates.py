@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.reasoning.geometry.kernels import pairs
+from reshuffle.reasoning import keysets
 from reshuffle.reasoning.geometry.kernels.edges import Edges, discard_fact, insert_fact
 from reshuffle.reasoning.geometry.kernels.search import (
     STATE_BITS,
@@ -52,6 +52,30 @@ class Stored(NamedTuple):
     table: NDArray[np.int64]
     counts: NDArray[np.int64]  # stored relation
     bits: int
+
+
+@compiled
+def _packed(relation: int, source: int, target: int, bits: int) -> int:
+    """The key of a pair of a relation; `bits` is the width of an entity id."""
+    return (((relation << bits) | source) << bits) | target
+
+
+@compiled
+def with_room(table: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
+    """The table, or a larger copy of it, that is at most half full once `more` keys are added."""
+    size = len(table)
+    while 2 * (used + more) > size:
+        size *= 2
+    return table if size == len(table) else keysets.rehashed(table, size)
+
+
+@compiled
+def insert_pairs(
+    table: NDArray[np.int64], relation: int, heads: NDArray[np.int32], tails: NDArray[np.int32], bits: int
+) -> None:
+    """Put many pairs of one relation into a table with room for them."""
+    for place in range(len(heads)):
+        keysets.insert(table, _packed(relation, heads[place], tails[place], bits))
 
 
 @compiled
@@ -141,9 +165,9 @@ def _store(  # noqa: PLR0913, PLR0917
         for source in sources:
             queue, hits, found = ends_of(edges, forwards, clauses, scratch, tick + 1, queue, source, hits)
             tick += len(clauses.first)
-            table = pairs.with_room(table, counts.sum(), found)
+            table = with_room(table, counts.sum(), found)
             for target in hits[:found]:
-                counts[relation] += pairs.insert(table, pairs.packed(relation, source, target, bits))
+                counts[relation] += keysets.insert(table, _packed(relation, source, target, bits))
         return tick, queue, table
     queue, targets = _goal_entities(
         edges,
@@ -156,10 +180,10 @@ def _store(  # noqa: PLR0913, PLR0917
         v,
         touches.targets[touch],
     )
-    table = pairs.with_room(table, counts.sum(), len(sources) * len(targets))
+    table = with_room(table, counts.sum(), len(sources) * len(targets))
     for source in sources:
         for target in targets:
-            counts[relation] += pairs.insert(table, pairs.packed(relation, source, target, bits))
+            counts[relation] += keysets.insert(table, _packed(relation, source, target, bits))
     return tick + 1, queue, table
 
 
@@ -173,14 +197,13 @@ def add_fact(  # noqa: PLR0913, PLR0917
     scratch: Scratch,
     tick: int,
     stored: Stored,
-    head: int,
-    relation: int,
-    tail: int,
+    fact: tuple[int, int, int],
 ) -> tuple[int, int, NDArray[np.int64]]:
     """Insert the fact and the pairs that follow from it; the places used, the next free tick, the table.
 
     The caller has seen that the fact is new, and made room for it.
     """
+    head, relation, tail = fact
     queue = np.empty(64, dtype=np.int64)
     start, end = touches.starts[2 * relation], touches.starts[2 * relation + 2]
     middle = touches.starts[2 * relation + 1]
@@ -195,7 +218,7 @@ def add_fact(  # noqa: PLR0913, PLR0917
         sources[filled : filled + len(new)] = new
         filled += len(new)
         ends[touch - start + 1] = filled
-    used = insert_fact(edges, head, relation, tail, used)
+    used = insert_fact(edges, *fact, used)
     table = stored.table
     for touch in range(start, end):
         new = sources[ends[touch - start] : ends[touch - start + 1]]
@@ -241,8 +264,8 @@ def _take_out(  # noqa: PLR0913, PLR0917
         queue, _ = _goal_entities(edges, forwards, first, words, scratch, tick, queue, source, first)
         for target in targets:
             if scratch.met[target] != -tick:
-                key = pairs.packed(relation, source, target, stored.bits)
-                stored.counts[relation] -= pairs.discard(stored.table, key)
+                key = _packed(relation, source, target, stored.bits)
+                stored.counts[relation] -= keysets.discard(stored.table, key)
     return tick
 
 
