@@ -56,13 +56,19 @@ class Stored(NamedTuple):
 
 @compiled
 def _packed(relation: int, source: int, target: int, bits: int) -> int:
-    """The key of a pair of a relation; `bits` is the width of an entity id."""
+    """The key of a pair of a relation; `bits` is the width of an entity id.
+
+    Invariant: different pairs have different keys while ids fit into `bits`. Cost: constant.
+    """
     return (((relation << bits) | source) << bits) | target
 
 
 @compiled
 def with_room(table: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
-    """The table, or a larger copy of it, that is at most half full once `more` keys are added."""
+    """The table, or a larger copy of it, that is at most half full once `more` keys are added.
+
+    Invariant: the keys are the same. Cost: none, or one search per key where the table grows.
+    """
     size = len(table)
     while 2 * (used + more) > size:
         size *= 2
@@ -73,7 +79,10 @@ def with_room(table: NDArray[np.int64], used: int, more: int) -> NDArray[np.int6
 def insert_pairs(
     table: NDArray[np.int64], relation: int, heads: NDArray[np.int32], tails: NDArray[np.int32], bits: int
 ) -> None:
-    """Put many pairs of one relation into a table with room for them."""
+    """Put many pairs of one relation into a table with room for them.
+
+    Invariant: the table is a set, so a pair is in it once. Cost: one search per pair.
+    """
     for place in range(len(heads)):
         keysets.insert(table, _packed(relation, heads[place], tails[place], bits))
 
@@ -90,7 +99,10 @@ def _goal_entities(  # noqa: PLR0913, PLR0917
     entity: int,
     state: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct entities of goal nodes; each has `met` = -tick afterwards."""
+    """The distinct entities of goal nodes; each has `met` = -tick afterwards.
+
+    Cost: one search from the node.
+    """
     queue, filled = search(edges, arcs, first, words, scratch, tick, queue, entity, state)
     goals, met = arcs.goals, scratch.met
     found = np.empty(filled, dtype=np.int64)
@@ -106,6 +118,10 @@ def _goal_entities(  # noqa: PLR0913, PLR0917
 
 @compiled
 def _clauses(touches: Touches, relation: int) -> Clauses:
+    """The clauses of one stored relation.
+
+    Invariant: views, not copies. Cost: constant.
+    """
     start, end = touches.clause_starts[relation], touches.clause_starts[relation + 1]
     return Clauses(
         touches.clause_first[start:end], touches.clause_sizes[start:end], touches.clause_words[start:end]
@@ -124,7 +140,10 @@ def _new_sources(  # noqa: PLR0913, PLR0917
     u: int,
     v: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The sources that reach (u, x) but do not yet reach (v, y)."""
+    """The sources that reach (u, x) but do not yet reach (v, y).
+
+    Invariant: the fact is not in the graph yet. Cost: two searches against the arcs.
+    """
     first, words = touches.first[touch], touches.words[touch]
     queue, reaching = _goal_entities(
         edges, backwards, first, words, scratch, tick + 1, queue, u, touches.sources[touch]
@@ -156,7 +175,11 @@ def _store(  # noqa: PLR0913, PLR0917
     stored: Stored,
     table: NDArray[np.int64],
 ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-    """Put in what the new edge gives these sources."""
+    """Add the pairs that the new edge gives these sources; returns the next tick, the queue and the table.
+
+    Invariant: `counts` is the number of keys of each relation.
+    Cost: with one clause one search and sources x targets insertions; with several, one search per source.
+    """
     relation = touches.relations[touch]
     clauses = _clauses(touches, relation)
     counts, bits = stored.counts, stored.bits
@@ -202,6 +225,9 @@ def add_fact(  # noqa: PLR0913, PLR0917
     """Insert the fact and the pairs that follow from it; the places used, the next free tick, the table.
 
     The caller has seen that the fact is new, and made room for it.
+
+    Invariant: sources are found before the edge is in, targets after it.
+    Cost: searches near the fact, and the new pairs.
     """
     head, relation, tail = fact
     queue = np.empty(64, dtype=np.int64)
@@ -243,7 +269,11 @@ def _take_out(  # noqa: PLR0913, PLR0917
     backwards_over_it: bool,
     stored: Stored,
 ) -> int:
-    """Remove the pairs that needed the edge (u, x) -> (v, y) of a fact that is gone; the last tick."""
+    """Remove the pairs that needed the edge (u, x) -> (v, y) of a fact that is gone; the last tick.
+
+    Invariant: the fact is out of the graph before and after.
+    Cost: one search where there is a way round; otherwise one per source that reached (u, x).
+    """
     head, _, tail = fact
     u, v = (tail, head) if backwards_over_it else (head, tail)
     queue = np.empty(64, dtype=np.int64)
@@ -284,6 +314,8 @@ def remove_fact(  # noqa: PLR0913, PLR0917
 
     Where (u, x) still reaches (v, y), every path finds a way round. Otherwise a pair that is lost has a source
     that reached (u, x) and a target that was reached from (v, y): only these sources are searched again.
+
+    Cost: one `_take_out` for every arc that carries the relation.
     """
     discard_fact(edges, *fact)
     label = 2 * fact[1]
