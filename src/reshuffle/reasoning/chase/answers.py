@@ -14,10 +14,10 @@ from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.vocabulary import GrowingVocabulary
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
-from reshuffle.reasoning.chase.names import KeySet
 from reshuffle.reasoning.chase.program import Program
-from reshuffle.reasoning.chase.search import ProofSearch
+from reshuffle.reasoning.chase.proof_search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
+from reshuffle.reasoning.keysets import KeySet
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 

@@ -17,8 +17,7 @@ from reshuffle.kg.coerce import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.answers import GeometryAnswers
-from reshuffle.reasoning.geometry.machine import answerable
-from reshuffle.reasoning.geometry.workspace import spelled_bytes
+from reshuffle.reasoning.resources import spelled_bytes
 from reshuffle.reasoning.sketch import kernels as kernel
 from reshuffle.reasoning.sketch.channels import (
     channels_for_mean,
@@ -66,7 +65,7 @@ class SketchedAnswers(Answers):
         self.constraints = constraints
         self._seed, self._progress = seed, progress
         self._memory = _MEMORY if memory is None else memory
-        self._relations = [r for r in answerable(constraints) if constraints.decisive_slots(r)]
+        self._relations = [r for r in constraints.answerable if constraints.decisive_slots(r)]
         self._starts = start_slots(constraints, self._relations)
         self._sample = sample_of(self._exact, self._relations, self._starts, size=_SAMPLE, seed=seed)
         self._choose(channels, epsilon)

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.kg.rows import starts_of
-from reshuffle.reasoning.chase.bounds import UNREACHABLE, Bounds
-from reshuffle.reasoning.chase.cheapest import CheapestSizes, Heights, LevelSizes
+from reshuffle.reasoning.chase.proof_sizes import UNREACHABLE, Bounds, CheapestSizes, Heights, LevelSizes
 from reshuffle.reasoning.proofs import Proof
 
 if TYPE_CHECKING:
