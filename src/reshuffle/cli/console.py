@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -32,11 +32,8 @@ class Console:
 
     json: bool = False
     verbosity: int = 0
-
-    @property
-    def out(self) -> TextIO:
-        """Where results go."""
-        return sys.stdout
+    out: TextIO = field(default_factory=lambda: sys.stdout, repr=False)
+    """Where results go."""
 
     def result(self, text: str, data: Any) -> None:
         """The answer: `text` for people, or `data` as one JSON document under `--json`."""

@@ -63,8 +63,16 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
 
 
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """What every verb that trains accepts: the facts, and the settings."""
+    parser.add_argument(
+        "facts", metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
+    )
+    add_settings_options(parser)
+
+
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that trains accepts."""
+    """A recipe, a file of settings, single settings, and the device."""
     parser.add_argument(
         "--recipe",
         choices=["best", "paper"],
@@ -81,6 +89,7 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
         "max_epochs=100, seed=2; may be repeated; a wrong name lists near ones",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    parser.set_defaults(usage_error=parser.error)
 
 
 def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
@@ -102,7 +111,7 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
     sources: Sequence[OrderingConstraints | RuleBase]
     if is_model(arguments.rules):
         sources = _hardened(arguments.rules, console)
-    elif _is_file(arguments.rules) and is_compiled(arguments.rules):
+    elif Path(arguments.rules).is_file() and is_compiled(arguments.rules):
         sources = [OrderingConstraints.load(arguments.rules)]
     else:
         sources = [rules_of(arguments, console)]
@@ -135,10 +144,6 @@ def _hardened(directory: str, console: Console) -> list[OrderingConstraints]:
         return [model.harden()]
     console.message(f"{told}, and with {counted(len(block.constraints.rules or ()), 'injected rule')}")
     return [model.harden(), block.constraints]
-
-
-def _is_file(path: str) -> bool:
-    return Path(path).is_file()
 
 
 def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Settings:
