@@ -86,7 +86,7 @@ class Task:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Fit, rank, report."""
     from reshuffle.evaluation import TypeBaseline, evaluate, protocol_of  # noqa: PLC0415 - verbs import late
-    from reshuffle.evaluation.unknown import unseen_facts  # noqa: PLC0415
+    from reshuffle.evaluation.queries import unseen_facts  # noqa: PLC0415
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
 
     _check_usage(arguments)

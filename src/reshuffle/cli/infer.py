@@ -145,7 +145,7 @@ def _sketch(
 
 def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console: Console) -> None:
     """Facts of relations that the model has not learned, of which nothing follows."""
-    from reshuffle.evaluation.unknown import passed_over  # noqa: PLC0415
+    from reshuffle.evaluation.queries import passed_over  # noqa: PLC0415
 
     known: dict[str, int] = {}
     for reasoner in reasoners:

@@ -12,11 +12,11 @@ of these benchmarks, knowing what kind of thing an entity is answers most questi
 """
 
 from reshuffle.evaluation.baselines import RuleBaseline, RuleScorer, TieBroken, TypeBaseline, TypeScorer
-from reshuffle.evaluation.evaluating import evaluate
 from reshuffle.evaluation.metrics import Metrics, bootstrap_interval
 from reshuffle.evaluation.negatives import Negatives, Sampling
 from reshuffle.evaluation.protocols import PROTOCOLS, RankingProtocol, protocol_of
 from reshuffle.evaluation.queries import with_isolated
+from reshuffle.evaluation.ranking import evaluate
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.report import Ranked, Report
 from reshuffle.evaluation.scorer import Scorer, Side

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError
-from reshuffle.evaluation.evaluating import evaluate
 from reshuffle.evaluation.protocols import protocol_of
-from reshuffle.evaluation.queries import known_answers, same_ids
+from reshuffle.evaluation.queries import answerable, known_answers, same_ids
+from reshuffle.evaluation.ranking import evaluate
 from reshuffle.evaluation.scorer import SIDES
-from reshuffle.evaluation.unknown import answerable
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.progress import SILENT
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.evaluation import RankingProtocol, Report, Scorer, Side
-    from reshuffle.evaluation.queries import Known, KnownAnswers, Queries
-    from reshuffle.evaluation.unknown import UnknownPolicy
+    from reshuffle.evaluation.queries import Known, KnownAnswers, Queries, UnknownPolicy
     from reshuffle.progress import Progress
 
 TOPS = (1, 10)
