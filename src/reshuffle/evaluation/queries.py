@@ -54,6 +54,12 @@ class Queries:
         """The ends that are asked for."""
         return self.tails if side == "tail" else self.heads
 
+    def as_graph(self, target: KnowledgeGraph) -> KnowledgeGraph:
+        """The queries as a graph with the names of `target`, whose ids they have."""
+        return KnowledgeGraph.from_ids(
+            self.heads, self.relations, self.tails, entities=target.entities, relations=target.relations
+        )
+
 
 @dataclass(frozen=True)
 class KnownAnswers:
@@ -132,13 +138,11 @@ def _inside(graph: KnowledgeGraph, target: KnowledgeGraph) -> Columns:
 
 
 def _merged(parts: Sequence[Columns], target: KnowledgeGraph) -> KnownAnswers:
-    heads, relations, tails = (
+    columns = (
         np.concatenate([np.zeros(0, dtype=np.int32), *(part[column] for part in parts)])
         for column in range(3)
     )
-    return KnownAnswers(
-        KnowledgeGraph.from_ids(heads, relations, tails, entities=target.entities, relations=target.relations)
-    )
+    return KnownAnswers(Queries(*columns).as_graph(target))
 
 
 def with_isolated(graph: KnowledgeGraph, names: Iterable[str]) -> KnowledgeGraph:

@@ -16,7 +16,6 @@ from reshuffle.evaluation.queries import answerable, known_answers, same_ids
 from reshuffle.evaluation.ranks import Ranks, refuse_nan
 from reshuffle.evaluation.report import Ranked, Report
 from reshuffle.evaluation.scorer import SIDES, KnowsTypes
-from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.progress import SILENT
@@ -92,17 +91,9 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
         seconds=time.perf_counter() - started,
         negatives=candidates,
         skipped=asked.skipped,
-        queries_among_facts=_among_facts(asked.queries, asked.scorer.graph),
+        queries_among_facts=len(asked.queries.as_graph(asked.scorer.graph) & asked.scorer.graph),
         rules=mined,
     )
-
-
-def _among_facts(queries: Queries, graph: KnowledgeGraph) -> int:
-    """How many queries the scorer sees the answer of."""
-    asked = KnowledgeGraph.from_ids(
-        queries.heads, queries.relations, queries.tails, entities=graph.entities, relations=graph.relations
-    )
-    return len(asked & graph)
 
 
 def _check_scorer(scorer: object) -> None:

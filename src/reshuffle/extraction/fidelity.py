@@ -151,14 +151,8 @@ def _common(
     able: dict[str, Scorer] = {}
     for name, scorer in scorers.items():
         one = answerable(scorer, queries, unknown)
-        able[name], graph = one.scorer, one.scorer.graph
-        queries = KnowledgeGraph.from_ids(
-            one.queries.heads,
-            one.queries.relations,
-            one.queries.tails,
-            entities=graph.entities,
-            relations=graph.relations,
-        )
+        able[name] = one.scorer
+        queries = one.queries.as_graph(one.scorer.graph)
     return queries, able
 
 
