@@ -11,12 +11,10 @@ import numpy as np
 from reshuffle.evaluation.metrics import bootstrap_interval, per_query
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.scorer import SIDES
-from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.frames import RowFrames
 from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from reshuffle.evaluation.metrics import Metrics
     from reshuffle.evaluation.negatives import Negatives
     from reshuffle.evaluation.protocols import RankingProtocol
@@ -62,7 +60,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Report(ArrowFrames):
+class Report(RowFrames):
     """The result of `evaluate`; prints as a table.
 
     `baseline` is the type baseline on the same candidates, and `rules` mined rules where they were given. `skipped`
@@ -132,12 +130,6 @@ class Report(ArrowFrames):
             "type_baseline": None if self.baseline is None else _numbers(self.baseline),
             "mined_rules": None if self.rules is None else _numbers(self.rules),
         }
-
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        return pa.Table.from_pylist(self.rows())
 
     def __str__(self) -> str:
         drawn = "candidates from a file" if self.seed is None else f"seed {self.seed}"

@@ -23,14 +23,13 @@ from reshuffle.evaluation.queries import answerable, known_answers, same_ids
 from reshuffle.evaluation.ranking import evaluate
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.frames import RowFrames
 from reshuffle.progress import SILENT
 from reshuffle.text import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from reshuffle.evaluation import RankingProtocol, Report, Scorer, Side
@@ -52,7 +51,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Fidelity(ArrowFrames):
+class Fidelity(RowFrames):
     """Each scorer's report, and how far each pair agrees. Prints as two tables."""
 
     reports: dict[str, Report]
@@ -88,12 +87,6 @@ class Fidelity(ArrowFrames):
             "agreements": self.rows(),
             "skipped": self.skipped,
         }
-
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        return pa.Table.from_pylist(self.rows())
 
     def __str__(self) -> str:
         scorers = [[name, report["hits@10"], report["mrr"]] for name, report in self.reports.items()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.evaluation.baselines.rules import RuleBaseline, RuleScorer
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.frames import RowFrames
 from reshuffle.rules import IntersectionRule, RuleBase
 from reshuffle.rules.rule import Quality
 from reshuffle.text import counted, table
@@ -80,7 +80,7 @@ class ExtractedRule:
 
 
 @dataclass(frozen=True)
-class ExtractedRules(ArrowFrames):
+class ExtractedRules(RowFrames):
     """Rules in order: as to be read where they were measured, else by degree or evidence. Prints as a table.
 
     `types` are rules about roles, where they were asked for. `unconstrained` are relations that the model says nothing
@@ -145,11 +145,21 @@ class ExtractedRules(ArrowFrames):
             "cut": self.cut,
         }
 
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
+    def schema(self) -> pa.Schema:
+        """The columns with their types, so that an empty table and a column of nothing have them too."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to load
 
-        return pa.Table.from_pylist(self.rows(), schema=_schema(pa))
+        numbers = ("confidence", "standard_confidence", "pca_confidence", "head_coverage", "gain")
+        return pa.schema(
+            [
+                *((name, pa.string()) for name in ("rule", "kind", "head")),
+                ("body", pa.list_(pa.string())),
+                *((name, pa.float64()) for name in ("degree", "evidence")),
+                *((name, pa.int64()) for name in ("support", "predictions")),
+                *((name, pa.float64()) for name in numbers),
+                ("redundant", pa.bool_()),
+            ]
+        )
 
     def __str__(self) -> str:
         return self.table()
@@ -195,18 +205,3 @@ def _table(rules: tuple[ExtractedRule, ...]) -> str:
         [*(row[name] for name in columns), f"{row['rule']}{' *' if row['redundant'] else ''}"] for row in rows
     ]
     return table([*header, "rule"], cells)
-
-
-def _schema(pa: Any) -> Any:
-    """With types of its own, so that an empty table and a column of nothing have them too."""
-    numbers = ("confidence", "standard_confidence", "pca_confidence", "head_coverage", "gain")
-    return pa.schema(
-        [
-            *((name, pa.string()) for name in ("rule", "kind", "head")),
-            ("body", pa.list_(pa.string())),
-            *((name, pa.float64()) for name in ("degree", "evidence")),
-            *((name, pa.int64()) for name in ("support", "predictions")),
-            *((name, pa.float64()) for name in numbers),
-            ("redundant", pa.bool_()),
-        ]
-    )
