@@ -64,11 +64,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 @dataclass
 class Together:
-    """What follows by any of some reasoners; a model has two where rules were injected into it."""
+    """The answers of several reasoners as one; a model with injected rules has two."""
 
     each: Sequence[Answers]
     derived: int | None = None
-    """How many triples follow; known after they have been gone through."""
+    """How many triples follow; None until all of them have been counted or read."""
 
     @property
     def exactness(self) -> str:
@@ -103,7 +103,7 @@ class Together:
 
 
 def _check_output(arguments: argparse.Namespace) -> None:
-    """Before the work, which would be lost."""
+    """Refuse an output file that cannot be written, before any work is done."""
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.kg.io.writing import check_triples_writable  # noqa: PLC0415
 
@@ -144,7 +144,7 @@ def _sketch(
 
 
 def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console: Console) -> None:
-    """Facts of relations that the model has not learned, of which nothing follows."""
+    """Tell which facts are passed over, since the model has not learned their relations."""
     from reshuffle.evaluation.queries import passed_over  # noqa: PLC0415
 
     known: dict[str, int] = {}
@@ -156,7 +156,7 @@ def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console
 
 
 def _report_violations(answers: Answers, console: Console) -> None:
-    """Pairs that a constraint forbids, with both proofs: a few, or with -v all."""
+    """Warn of pairs that a disjointness constraint forbids, with both proofs: of a few, or with -v of all."""
     found = list(islice(answers.violations(), None if console.verbosity > 0 else _MOST_VIOLATIONS + 1))
     if not found:
         return
@@ -168,7 +168,7 @@ def _report_violations(answers: Answers, console: Console) -> None:
 
 
 def _put_counts(answers: Together, path: str | None, console: Console) -> None:
-    """Lines or one JSON object, on stdout or in the file."""
+    """Print the counts, or write them to the file: as lines, or as one JSON object."""
     from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
 
     counts = sorted(answers.counts().items())
@@ -187,7 +187,7 @@ def _put_counts(answers: Together, path: str | None, console: Console) -> None:
 
 
 def _print_triples(answers: Together, console: Console) -> None:
-    """Lines, or one JSON array; streamed either way."""
+    """Print the triples as they come: as lines, or as one JSON array."""
     triples = answers.sorted_triples()
     if not console.json:
         console.out.writelines(f"{head}\t{relation}\t{tail}\n" for head, relation, tail in triples)

@@ -82,7 +82,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 
 def _reasons(arguments: argparse.Namespace) -> int:
-    """How many for each link."""
+    """How many reasons to print for each link."""
     if arguments.reasons is not None:
         return int(arguments.reasons)
     return 0 if arguments.all or arguments.output else 1
@@ -112,7 +112,7 @@ def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
 
 
 def _text(found: Predictions, most: int) -> str:
-    """The table, and under it the reasons of each link."""
+    """The table, followed by the reasons for each link."""
     lines = [str(found)]
     for place, row in enumerate(found if most else (), start=1):
         proofs = row.proofs(most)  # a rule that somebody wrote comes before what was learned

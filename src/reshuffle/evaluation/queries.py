@@ -63,12 +63,12 @@ class Queries:
 
 @dataclass(frozen=True)
 class KnownAnswers:
-    """What counts as true, and must not be ranked as a wrong candidate."""
+    """The triples that count as true, and so are filtered out of the wrong candidates."""
 
     graph: KnowledgeGraph
 
     def of(self, anchor: int, relation: int, answer: int, side: Side) -> NDArray[np.int32]:
-        """Every known answer of a query in order, the one that is asked for included."""
+        """All known answers of a query by id, the one that is asked for included."""
         rows = self.graph.by_head if side == "tail" else self.graph.by_tail
         known = rows.of(anchor, relation)
         place = int(np.searchsorted(known, answer))
@@ -77,7 +77,7 @@ class KnownAnswers:
         return np.insert(known, place, answer)
 
     def typed(self, relation: int, side: Side) -> NDArray[np.int32]:
-        """The entities that have the relation on that side, in order."""
+        """The entities that have the relation on that side, by id."""
         heads, tails = self.graph.edges(relation)
         return np.unique(tails if side == "tail" else heads)
 
@@ -121,7 +121,7 @@ def ids_in(graph: KnowledgeGraph, target: KnowledgeGraph) -> Columns:
 def same_ids(
     one: KnowledgeGraph, other: KnowledgeGraph, *, relations: NDArray[np.integer] | None = None
 ) -> bool:
-    """Have entities and relations of one graph, all or these, the same ids in the other?
+    """Do the entities and relations (all, or the given ones) of one graph have the same ids in the other?
 
     A model's graph names all relations of the model behind those of the facts.
     """
@@ -131,7 +131,7 @@ def same_ids(
 
 
 def _inside(graph: KnowledgeGraph, target: KnowledgeGraph) -> Columns:
-    """A triple about an entity that is no candidate filters nothing, so it may be left out."""
+    """The triples of `graph` by the ids of `target`; those with other names filter nothing and are left out."""
     columns = ids_in(graph, target)
     heads, relations, tails = (column[np.minimum.reduce(columns) >= 0] for column in columns)
     return heads, relations, tails
@@ -160,7 +160,7 @@ def with_isolated(graph: KnowledgeGraph, names: Iterable[str]) -> KnowledgeGraph
 
 @dataclass(frozen=True)
 class Answerable:
-    """The queries that are ranked, the scorer that ranks them, and what was left out."""
+    """The queries to rank, the scorer that ranks them, and how many were skipped, by reason."""
 
     scorer: Scorer
     queries: Queries
@@ -190,7 +190,7 @@ def answerable(scorer: Scorer, queries: KnowledgeGraph, policy: UnknownPolicy) -
 
 
 def unseen_facts(scorer: Scorer) -> str | None:
-    """Names and counts the facts of the scorer's graph that tell it nothing, or None where there are none.
+    """A sentence on the facts of the scorer's graph that it passes over; None where there are none.
 
     Queries of such relations are refused; facts are passed over, and whoever shows results should say so.
     """
@@ -200,7 +200,7 @@ def unseen_facts(scorer: Scorer) -> str | None:
 
 
 def passed_over(graph: KnowledgeGraph, learned: Container[str]) -> str | None:
-    """Names and counts the facts of other relations than the learned ones, or None where there are none."""
+    """A sentence with the number and the relations of facts that were not learned; None where there are none."""
     of_each = np.bincount(graph.relation_ids, minlength=len(graph.relations)).tolist()
     counted_facts = zip(graph.relations, of_each, strict=True)
     counts = Counter({name: facts for name, facts in counted_facts if facts and name not in learned})
@@ -260,7 +260,7 @@ def _missing_entities(queries: KnowledgeGraph, rows: Queries) -> InputError:
 
 
 def _queries(count: int, total: int, verb: str) -> str:
-    """How many of them do something."""
+    """The beginning of a sentence: how many of the queries do something."""
     return f"{_part(count, total, 'query', 'queries')} {verb}{'s' if count == 1 else ''}"
 
 

@@ -97,7 +97,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
 
 
 def _check_scorer(scorer: object) -> None:
-    """A model or rules that were not put on a graph, or answers that only say yes or no."""
+    """Refuse what has no scores: a model or rules without a graph, or answers that are yes or no."""
     if not hasattr(scorer, "scores"):
         raise InputError(
             f"{type(scorer).__name__} has no scores to rank by",
@@ -149,7 +149,7 @@ def _other_protocol(drawn_for: str, wanted: str) -> InputError:
 
 
 def _seed_of(candidates: Negatives | None, seed: int) -> int | None:
-    """That of the candidates, which may have been drawn before by another one."""
+    """The seed that the candidates were drawn by; None where they come from a file that does not say."""
     if candidates is None:
         return seed
     return None if candidates.origin is None else candidates.origin.seed
@@ -172,7 +172,7 @@ def _type_baseline(scorer: Scorer, wanted: bool | TypeBaseline) -> TypeBaseline 
 
 
 def sampled_ranks(scorer: Scorer, negatives: Negatives, *, progress: Progress) -> dict[Side, Ranks]:
-    """Each true answer among its sampled candidates."""
+    """The ranks of the true answers among their sampled candidates, by side."""
     size = 1 + max(negatives.candidates[side].shape[1] for side in SIDES)
     with progress("ranking", total=2 * len(negatives.queries), unit="queries") as report:
         return {
@@ -189,7 +189,7 @@ def sampled_ranks(scorer: Scorer, negatives: Negatives, *, progress: Progress) -
 def full_ranks(
     scorer: Scorer, queries: Queries, known: KnownAnswers, *, progress: Progress
 ) -> dict[Side, Ranks]:
-    """Each true answer among all entities that are no known answer."""
+    """The ranks of the true answers among all entities that are no known answers, by side."""
     width = scorer.graph.num_entities
     with progress("ranking", total=2 * len(queries), unit="queries") as report:
         return {

@@ -1,4 +1,4 @@
-"""What an evaluation says: numbers, how they came about, and the type baseline beside them."""
+"""The result of an evaluation: ranks, metrics, and baselines beside them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Ranked:
 
     @cached_property
     def both(self) -> Ranks:
-        """Head queries, then tail queries."""
+        """The ranks of the head queries, then those of the tail queries."""
         return Ranks.joined([self.ranks[side] for side in SIDES])
 
     @cached_property
     def metrics(self) -> Metrics:
-        """Over both sides."""
+        """The metrics over head and tail queries together."""
         return self.protocol.summary(self.both)
 
     @cached_property
@@ -80,12 +80,12 @@ class Report(RowFrames):
 
     @property
     def protocol(self) -> RankingProtocol:
-        """How candidates were chosen."""
+        """The protocol, which says how candidates were chosen."""
         return self.result.protocol
 
     @property
     def metrics(self) -> Metrics:
-        """Over both sides."""
+        """The metrics over head and tail queries together."""
         return self.result.metrics
 
     def __getitem__(self, metric: str) -> float:
@@ -116,7 +116,7 @@ class Report(RowFrames):
         return tuple(one for one in (self.result, self.baseline, self.rules) if one is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the single ranks."""
+        """The whole report as plain data, without the ranks of single queries."""
         return {
             "protocol": self.protocol.name,
             "seed": self.seed,
@@ -154,7 +154,7 @@ def _numbers(ranked: Ranked) -> dict[str, Any]:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    """Scorer and side to the left, the metrics to the right."""
+    """The rows as text: scorer and side to the left, the metrics to the right."""
     columns = [column for column in rows[0] if column not in {"protocol", "queries"}]
     cells = [
         [f"{row[column]:.1f}" if column == "mean_rank" else row[column] for column in columns] for row in rows

@@ -60,7 +60,7 @@ class Fidelity(RowFrames):
     """Queries that not all of the scorers can answer."""
 
     def kept(self, metric: str, first: str, second: str) -> float:
-        """The share of the first scorer's metric that the second has, such as that of a hardened model."""
+        """The second scorer's metric as a share of the first one's, such as a hardened model's of the soft one's."""
         return self.reports[second][metric] / self.reports[first][metric]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ class Fidelity(RowFrames):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """The reports and agreements as plain data."""
         return {
             "scorers": {name: report.to_dict() for name, report in self.reports.items()},
             "agreements": self.rows(),
@@ -177,7 +177,7 @@ def _batches(queries: Queries, width: int) -> Iterator[tuple[Side, Queries]]:
 
 
 def _other_answers(queries: Queries, known: KnownAnswers, side: Side, width: int) -> NDArray[np.bool_]:
-    """True answers that are not asked for."""
+    """For each query the known answers other than the one that is asked for."""
     excluded = np.zeros((len(queries), width), dtype=np.bool_)
     triples = zip(queries.anchors(side), queries.relations, queries.answers(side), strict=True)
     for row, (anchor, relation, answer) in enumerate(triples):

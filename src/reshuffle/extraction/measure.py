@@ -82,7 +82,7 @@ class FoundFacts:
         return found
 
     def _coded(self, rule: PathRule) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """The facts of the head, the body, and the two names of the facts' own edges."""
+        """As numbers: the facts of the head, the body, and the two directions of the facts' own edges."""
         read = rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
         hidden = np.array([self._codes[read.head], self._codes[inverse_name(read.head)]])
         pairs = np.stack(self._graph.edges(int(hidden[0])), axis=1)
@@ -102,7 +102,7 @@ def _meeting(rule: IntersectionRule, graph: KnowledgeGraph) -> NDArray[np.int64]
 
 
 def _keys(name: str, graph: KnowledgeGraph) -> NDArray[np.int64]:
-    """The pairs of a relation or inverse, one number each."""
+    """The pairs of a relation or inverse, each as one number."""
     base = name.removesuffix(INVERSE_SUFFIX)
     if base not in graph.relations:
         return np.zeros(0, dtype=np.int64)
