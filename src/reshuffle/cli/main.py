@@ -14,8 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from reshuffle import __version__
-from reshuffle.cli.arguments import VerbParser
 from reshuffle.cli.console import Console, common_options
+from reshuffle.cli.verb_parser import VerbParser
 from reshuffle.errors import ReshuffleError
 
 if TYPE_CHECKING:
