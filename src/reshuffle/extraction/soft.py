@@ -220,9 +220,8 @@ class _DegreeSearch:
         self._flows, self._matrices, self._max_length = Flows(matrices), matrices, max_length
         self._heads = matrices.letters[matrices.constrained[matrices.letters]]
         self._shares = self._flows.shares()
-        self._queue: _Queue[Flow] = _Queue(
-            max(floor, _NO_DEGREE), 2 * most
-        )  # a rule and its reversal are one rule
+        enough = 2 * most  # a rule and its reversal are one rule
+        self._queue: _Queue[Flow] = _Queue(max(floor, _NO_DEGREE), enough)
 
     @property
     def cut(self) -> float | None:
