@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import add_rule_options, rules_of
+from reshuffle.errors import with_hint
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -70,10 +71,12 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
         f"class: {data['class']}" + (f" ({data['reason']})" if data["reason"] else ""),
     ]
     if graph is None:
-        lines += [
-            "no exact geometry exists for this class",
-            "  hint: --bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
-        ]
+        lines.append(
+            with_hint(
+                "no exact geometry exists for this class",
+                "--bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
+            )
+        )
         return "\n".join(lines)
     exact = "exact" if data["faithful"] else f"exact for what follows in {counted(data['bound'], 'step')}"
     lines.append(

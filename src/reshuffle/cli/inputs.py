@@ -174,14 +174,15 @@ def given_settings(arguments: argparse.Namespace) -> list[str]:
 
 def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
     """The triples of a file, or the training graph of a benchmark; a benchmark's name wins over a file's."""
-    from reshuffle.data.load import data_cards, load_benchmark  # noqa: PLC0415
+    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
     from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
 
-    if name not in data_cards() and (Path(name).exists() or Path(name).suffix or name == "-"):
+    names = benchmark_names()
+    if name not in names and (Path(name).exists() or Path(name).suffix or name == "-"):
         return read_graph(name, progress=console.progress, notes=console.message)
-    if name not in data_cards():
-        raise no_such_data(name, data_cards())
+    if name not in names:
+        raise no_such_data(name, names)
     bench = load_benchmark(name, progress=console.progress)
     return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
 

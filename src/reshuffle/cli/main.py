@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from reshuffle import __version__
 from reshuffle.cli.console import Console, common_options
 from reshuffle.cli.verb_parser import VerbParser
-from reshuffle.errors import ReshuffleError
+from reshuffle.errors import ReshuffleError, with_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +127,7 @@ def _answered(options: argparse.Namespace) -> int:
 def _failed_access(error: OSError) -> str:
     what = "the results cannot be written" if error.filename is None else f"{error.filename}: no access"
     hint = "make room on the disk" if error.errno == errno.ENOSPC else "check the path and its permissions"
-    return f"{what}: {error.strerror or error}\n  hint: {hint}, and run it again"
+    return with_hint(f"{what}: {error.strerror or error}", f"{hint}, and run it again")
 
 
 def _flush_or_drop() -> None:

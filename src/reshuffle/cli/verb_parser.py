@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import near_names
+from reshuffle.errors import near_names, with_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class VerbParser(argparse.ArgumentParser):
         if near:
             return f"; did you mean {known[near[0]]}?"
         if takes_settings:
-            return "\n  hint: settings are given as --set NAME=VALUE, such as --set max_epochs=2"
+            return with_hint("", "settings are given as --set NAME=VALUE, such as --set max_epochs=2")
         return ""
 
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
-from reshuffle.data import DataCard, GraphCard
+from reshuffle.data.cards import DataCard, GraphCard
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.splits import InductiveBenchmark

@@ -82,9 +82,7 @@ def not_found(card: DataCard, reason: str) -> DataNotFoundError:
     searched = "\n".join(f"    {directory / str(card.folder)}" for directory in data_directories())
     wanted = ", ".join(file.path for file in card.files)
     return DataNotFoundError(
-        f"the files of '{card.name}' are not here, and {reason}\n"
-        f"  looked in\n{searched}\n"
-        f"  for {wanted}\n"
-        f"  hint: put the files from {card.url} into one of these directories, "
-        f"or set {DATA_VARIABLE} to the directory that holds {card.folder}/"
+        f"the files of '{card.name}' are not here, and {reason}\n  looked in\n{searched}\n  for {wanted}",
+        hint=f"put the files from {card.url} into one of these directories, "
+        f"or set {DATA_VARIABLE} to the directory that holds {card.folder}/",
     )

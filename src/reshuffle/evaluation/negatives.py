@@ -18,6 +18,7 @@ from reshuffle.errors import InputError, Place
 from reshuffle.evaluation.queries import Queries
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.kg import written_whole
+from reshuffle.kg.rows import starts_of
 
 if TYPE_CHECKING:
     import os
@@ -84,7 +85,7 @@ class Negatives:
         entities, relations = self.graph.entities, self.graph.relations
         candidates = self.candidates[side]
         present = candidates != ABSENT
-        offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int32)
+        offsets = starts_of(present.sum(axis=1)).astype(np.int32)
         names = pa.array(entities[candidates[present]], pa.string())
         return pa.table(
             {

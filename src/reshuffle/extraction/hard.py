@@ -38,7 +38,7 @@ import numpy as np
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import InputError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
 from reshuffle.rules import IntersectionRule, PathRule
 

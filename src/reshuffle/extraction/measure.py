@@ -16,7 +16,7 @@ import numpy as np
 
 from reshuffle.extraction.kernels import found_by_others, found_by_themselves
 from reshuffle.kg import CompletedGraph, inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
 from reshuffle.rules import IntersectionRule, PathRule
 from reshuffle.rules.mining import Measures, measure

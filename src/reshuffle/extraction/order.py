@@ -20,7 +20,7 @@ import numpy as np
 
 from reshuffle.extraction.measure import FoundFacts
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:

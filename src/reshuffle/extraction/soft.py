@@ -52,7 +52,7 @@ from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import Roles
 from reshuffle.extraction.hard import check_length, forward
 from reshuffle.extraction.kernels import best_products, best_walks, degree_bounds, degrees
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
 from reshuffle.rules import PathRule
 

@@ -13,7 +13,7 @@ from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.kg.io.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.coerce import as_facts, as_valid
@@ -92,9 +92,7 @@ class Reshuffle:
     def model(self) -> ReshuffleModel:
         """The module with the parameters."""
         if self._model is None:
-            raise ReshuffleError(
-                "this model has not been trained\n  hint: call fit(facts) first, or load one"
-            )
+            raise ReshuffleError("this model has not been trained", hint="call fit(facts) first, or load one")
         return self._model
 
     def __repr__(self) -> str:
@@ -300,13 +298,13 @@ def _check_keeps_constraints(settings: Settings, strength: float) -> None:
         raise ReshuffleError(f"strength is {strength!r}; it must be more than 0")
     if settings.architecture.symmetric:
         raise ReshuffleError(
-            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them\n"
-            "  hint: leave it out"
+            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them",
+            hint="leave it out",
         )
     if settings.architecture.row_function != "softmax":
         raise ReshuffleError(
-            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot\n"
-            "  hint: leave out row_function, or give 'softmax'"
+            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot",
+            hint="leave out row_function, or give 'softmax'",
         )
 
 

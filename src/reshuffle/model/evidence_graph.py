@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.evaluation.baselines.types import Roles
+from reshuffle.kg.rows import Rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,14 +47,14 @@ class EvidenceGraph:
             tails * np.int64(2 * num_relations) + relations, return_inverse=True, return_counts=True
         )
         owners, roles = np.divmod(keys, max(1, 2 * num_relations))
-        order = np.argsort(heads, kind="stable")
-        starts = np.searchsorted(heads[order], np.arange(num_entities + 1))
+        by_head = Rows.positions(heads, num_rows=num_entities)
+        order = by_head.values
         columns = (
             owners,
             roles,
             counts,
             entry.reshape(-1),
-            starts,
+            by_head.starts,
             order,
             relations[order],
             tails[order],

@@ -110,7 +110,7 @@ class InjectedBlock(nn.Module):
         super().__init__()
         if constraints.rules is None:
             raise ReshuffleError(
-                "constraints without their rules cannot be injected\n  hint: compile the rules"
+                "constraints without their rules cannot be injected", hint="compile the rules"
             )
         self.constraints, self.relations = constraints, tuple(relations)
         self.derived = frozenset(base_relation(rule.head) for rule in constraints.rules)

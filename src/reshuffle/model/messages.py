@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.kg.rows import Rows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -75,15 +77,14 @@ class MessageGraph:
         tails = np.concatenate([tail, head, everyone])
         relations = np.concatenate([relation, relation + num_relations, identities + 2 * num_relations])
         keys, message = np.unique(relations * np.int64(num_entities) + heads, return_inverse=True)
-        order = np.argsort(tails, kind="stable")
+        by_tail = Rows.positions(tails, num_rows=num_entities)
+        order = by_tail.values
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        starts = np.zeros(num_entities + 1, dtype=np.int64)
-        np.cumsum(np.bincount(tails, minlength=num_entities), out=starts[1:])
         columns = (
             keys % max(num_entities, 1),
             keys // max(num_entities, 1),
-            starts,
+            by_tail.starts,
             message[order],
             tails[order],
             place[: 2 * len(head)].reshape(2, -1),

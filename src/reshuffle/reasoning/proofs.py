@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.rules.base import base_relation
 from reshuffle.rules.rule import IntersectionRule, quoted
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError
-from reshuffle.rules.grammar import Recursion
+from reshuffle.rules.grammar import Recursion, reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,15 +48,8 @@ class Automaton:
         self.free.setdefault(source, set()).add(target)
 
     def closed(self, states: Iterable[int]) -> frozenset[int]:
-        """The states that free moves lead to."""
-        seen = set(states)
-        waiting = list(seen)
-        while waiting:
-            for state in self.free.get(waiting.pop(), ()):
-                if state not in seen:
-                    seen.add(state)
-                    waiting.append(state)
-        return frozenset(seen)
+        """The states themselves and those that free moves lead to from them."""
+        return frozenset(reachable(states, self.free))
 
     def after(self, states: frozenset[int], label: str) -> frozenset[int]:
         """The states after reading a label."""

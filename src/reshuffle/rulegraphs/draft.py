@@ -12,6 +12,7 @@ from reshuffle.errors import BudgetError
 from reshuffle.kg import identity_name
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rulegraphs.reduction import FREE, reduced
+from reshuffle.rules.grammar import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,9 +37,9 @@ class Draft:
         self.num_nodes += 1
         if self.num_nodes > self.node_budget:
             raise BudgetError(
-                f"the rule graph needs more than the {self.node_budget:,} nodes it was allowed\n"
-                "  hint: allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
-                "engine='chase' (--engine chase)"
+                f"the rule graph needs more than the {self.node_budget:,} nodes it was allowed",
+                hint="allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
+                "engine='chase' (--engine chase)",
             )
         return self.num_nodes - 1
 
@@ -55,15 +56,7 @@ class Draft:
 
     def returns_to(self, node: int) -> bool:
         """Does some path lead from `node` back to it?"""
-        seen, waiting = set[int](), [node]
-        while waiting:
-            for target in self._targets.get(waiting.pop(), ()):
-                if target == node:
-                    return True
-                if target not in seen:
-                    seen.add(target)
-                    waiting.append(target)
-        return False
+        return node in reachable(self._targets.get(node, ()), self._targets)
 
     def finished(self, rules: RuleBase, *, bound: int | None = None) -> RuleGraph:
         """The smallest graph with the same root languages that the reductions reach, R2 included."""

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from reshuffle.rules.grammar import reachable
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
@@ -56,21 +58,10 @@ def _trimmed(edges: Edges, roots: Roots) -> Edges:
         targets_of.setdefault(source, set()).add(target)
     useful: set[tuple[int, str, int]] = set()
     for source, targets in targets_of.items():
-        reached = _spread([source], forward)
-        needed = _spread(targets, backward)
+        reached = reachable([source], forward)
+        needed = reachable(targets, backward)
         useful.update(edge for edge in edges if edge[0] in reached and edge[2] in needed)
     return [edge for edge in edges if edge in useful]
-
-
-def _spread(start: Iterable[int], neighbours: Mapping[int, list[int]]) -> set[int]:
-    seen = set(start)
-    waiting = list(seen)
-    while waiting:
-        for node in neighbours.get(waiting.pop(), ()):
-            if node not in seen:
-                seen.add(node)
-                waiting.append(node)
-    return seen
 
 
 def _same_past(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
@@ -139,7 +130,7 @@ def _movable_ends(edges: Edges, roots: Roots, leads_to: Mapping[int, int]) -> se
         for end, sources in sources_of.items()
         if end in leads_to
         and all(
-            entered_from[leads_to[end]] & (_spread([source], forward)) == {end} and leads_to[end] != source
+            reachable([source], forward) & entered_from[leads_to[end]] == {end} and leads_to[end] != source
             for source in sources
         )
     }

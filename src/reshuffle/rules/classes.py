@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.grammar import PathGrammar, Recursion, strongly_connected
+from reshuffle.rules.grammar import PathGrammar, Recursion, reachable, strongly_connected
 from reshuffle.rules.rule import IntersectionRule, PathRule
 
 if TYPE_CHECKING:
@@ -188,14 +188,9 @@ class _Classifier:
 
 def conjunctive_relations(base: RuleBase) -> frozenset[str]:
     """Heads of intersection rules, and what follows from them through one-atom or intersection rules."""
-    found: set[str] = {rule.head for rule in base.intersection_rules}
-    changed = True
-    while changed:
-        reached = {
-            rule.head
-            for rule in base
-            if (isinstance(rule, IntersectionRule) or len(rule.body) == 1) and not found.isdisjoint(rule.body)
-        }
-        changed = not reached <= found
-        found |= reached
-    return frozenset(found)
+    passed_on: dict[str, list[str]] = {}
+    for rule in base:
+        if isinstance(rule, IntersectionRule) or len(rule.body) == 1:
+            for relation in rule.body:
+                passed_on.setdefault(relation, []).append(rule.head)
+    return frozenset(reachable((rule.head for rule in base.intersection_rules), passed_on))

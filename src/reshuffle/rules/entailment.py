@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import NotExpressibleError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.rules.rule import IntersectionRule, PathRule
 
 if TYPE_CHECKING:

@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Hashable, Iterable, Mapping
 
     from reshuffle.rules.base import RuleBase
     from reshuffle.rules.rule import PathRule
+
+Node = TypeVar("Node", bound="Hashable")
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,24 @@ def _splits(body: tuple[str, ...], start: int, end: int, spans: Mapping[tuple[in
             if symbol in spans.get((place, cut), ())
         }
     return end in places
+
+
+def reachable(starts: Iterable[Node], following: Mapping[Node, Iterable[Node]]) -> set[Node]:
+    """The nodes of a directed graph that paths from `starts` reach, `starts` themselves included.
+
+    `following` gives the direct successors of a node; a node that it lacks has none.
+
+    >>> sorted(reachable(["a"], {"a": ["b"], "b": ["a", "c"], "d": ["a"]}))
+    ['a', 'b', 'c']
+    """
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        for node in following.get(waiting.pop(), ()):
+            if node not in found:
+                found.add(node)
+                waiting.append(node)
+    return found
 
 
 def strongly_connected(calls: Mapping[str, Collection[str]]) -> list[tuple[str, ...]]:

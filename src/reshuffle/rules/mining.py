@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.kg import CompletedGraph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.progress import SILENT
 from reshuffle.rules.base import RuleBase
 from reshuffle.rules.mining_kernels import Rows, composed, supports

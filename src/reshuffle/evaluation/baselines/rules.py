@@ -19,6 +19,7 @@ import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, inverse_name
+from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
 from reshuffle.rules.mining import mine_rules
 
@@ -100,7 +101,7 @@ class _Program:
             bodies[place, : len(body)] = body
         targets = np.array([target for target, _ in walks], dtype=np.int64)
         return cls(
-            np.searchsorted(targets, np.arange(2 * len(graph.relations) + 1)),
+            starts_in(targets, num_rows=2 * len(graph.relations)),
             bodies,
             (bodies >= 0).sum(axis=1),
             _shared_steps(bodies),

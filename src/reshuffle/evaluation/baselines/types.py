@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reshuffle.kg.rows import Rows, starts_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -48,8 +50,7 @@ class Roles:
         roles = np.concatenate([ids[used], ids[used] + num_relations])
         entries = np.unique(entities * (2 * num_relations) + roles)
         owners, distinct = np.divmod(entries, max(1, 2 * num_relations))
-        starts = np.searchsorted(owners, np.arange(graph.num_entities + 1))
-        return cls(starts.astype(np.int64), distinct)
+        return cls(starts_in(owners, num_rows=graph.num_entities), distinct)
 
     def pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
         """How many entities have both of two roles."""
@@ -61,19 +62,14 @@ class Roles:
 
     def _pairs(self, num_roles: int) -> Iterator[NDArray[np.int64]]:
         """All pairs of roles that share an entity, as one number each, some entities at a time."""
-        sizes = np.diff(self.starts)
+        rows = Rows(self.starts, self.roles)
+        sizes = rows.sizes
         if not len(sizes):
             return
         blocks = np.cumsum(sizes**2) // _PAIRS_AT_ONCE
         for block in np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(blocks)) + 1):
-            size = sizes[block]
-            first = np.repeat(
-                np.arange(self.starts[block[0]], self.starts[block[-1] + 1]), np.repeat(size, size)
-            )
-            begins = np.repeat(np.cumsum(size**2) - size**2, size**2)
-            within = np.arange(len(first)) - begins
-            second = np.repeat(self.starts[block], size**2) + within % np.repeat(size, size**2)
-            yield self.roles[first] * num_roles + self.roles[second]
+            first, second = rows.entries(np.repeat(block, sizes[block]))
+            yield self.roles[self.starts[block[0]] + first] * num_roles + second
 
     def best(self, confidences: NDArray[np.float32]) -> NDArray[np.float32]:  # entity
         """For each entity the highest confidence among its roles, 0 where it has none."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.graph import KnowledgeGraph
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.kg.io import name_kernels as kernels
 from reshuffle.kg.vocabulary import Vocabulary
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reshuffle.kg.rows import Rows
 from reshuffle.reasoning.chase.kernels import keysets
 from reshuffle.reasoning.chase.kernels.cheapest import distances
 
@@ -32,7 +33,7 @@ class Bounds:
         """`facts` is the set of given triples, as places of keys."""
         self.program, self.facts, self.bits = program, facts, entity_bits
         given = facts[facts >= 0]
-        self._rows = _undirected(given, entity_bits, num_entities)
+        self._neighbours = _undirected(given, entity_bits, num_entities)
         size = program.num_relations
         has_facts = np.bincount(given >> 2 * entity_bits, minlength=size)[:size] > 0
         self._by_relation = _relation_bounds(program, has_facts)
@@ -42,7 +43,8 @@ class Bounds:
 
     def set_landmarks(self, entities: tuple[int, ...]) -> None:
         """Measure distances from these from now on."""
-        self._landmarks = [distances(*self._rows, entity) for entity in dict.fromkeys(entities)]
+        rows = self._neighbours
+        self._landmarks = [distances(rows.starts, rows.values, entity) for entity in dict.fromkeys(entities)]
 
     def are_facts(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of the triples are given?"""
@@ -63,15 +65,12 @@ class Bounds:
         return bound
 
 
-def _undirected(
-    keys: NDArray[np.int64], bits: int, num_entities: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _undirected(keys: NDArray[np.int64], bits: int, num_entities: int) -> Rows:
+    """The neighbours of each entity, along facts in either direction."""
     mask = (1 << bits) - 1
     heads, tails = keys >> bits & mask, keys & mask
     rows, ends = np.concatenate([heads, tails]), np.concatenate([tails, heads])
-    starts = np.zeros(num_entities + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=num_entities), out=starts[1:])
-    return starts, ends[np.argsort(rows, kind="stable")].astype(np.int32)
+    return Rows.grouped(rows, ends.astype(np.int32), num_rows=num_entities)
 
 
 def _relation_bounds(program: Program, has_facts: NDArray[np.bool_]) -> NDArray[np.int64]:

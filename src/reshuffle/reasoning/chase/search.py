@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from reshuffle.kg.rows import starts_of
 from reshuffle.reasoning.chase.bounds import UNREACHABLE, Bounds
 from reshuffle.reasoning.chase.cheapest import CheapestSizes, Heights, LevelSizes
 from reshuffle.reasoning.proofs import Proof
@@ -95,7 +96,7 @@ class _Fan:
 
     def __init__(self, tree: _Tree, opened: _Open, blocks: list[_Block]) -> None:
         self.tree, self.opened, self._blocks = tree, opened, blocks
-        self._firsts = np.cumsum([0, *(len(block.keys) for block in blocks)])
+        self._firsts = starts_of([len(block.keys) for block in blocks])
         self._totals = np.concatenate([block.totals for block in blocks]) if blocks else np.empty(0, np.int64)
         self._order: NDArray[np.int64] | None = None
         self._taken = 0

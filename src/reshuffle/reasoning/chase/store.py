@@ -240,9 +240,9 @@ class Store:
         if self.memory is not None and self.num_bytes > self.memory:
             raise BudgetError(
                 f"the fixpoint needs more than memory={self.memory:,} bytes: at {self.num_triples:,} triples, "
-                f"and not yet done, it needs {self.num_bytes:,}\n"
-                f"  hint: give it at least {2 * self.num_bytes:,}; all pairs of all relations as bits take "
-                f"{len(self.pairs.slot_of) * self.num_entities**2 // 4:,}"
+                f"and not yet done, it needs {self.num_bytes:,}",
+                hint=f"give it at least {2 * self.num_bytes:,}; all pairs of all relations as bits take "
+                f"{len(self.pairs.slot_of) * self.num_entities**2 // 4:,}",
             )
 
     def _dense_at(self, words: int) -> int:

@@ -6,72 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import UnknownNameError
-from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
+from reshuffle.kg import KnowledgeGraph, refuse_inverse_names
+from reshuffle.kg.vocabulary import GrowingVocabulary
 from reshuffle.reasoning.geometry.kernels import edges as kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 _FEW = 1024  # added edges for which room is made at first
-
-
-class Names:
-    """A vocabulary that can grow: the names of the graph, and new ones after them."""
-
-    def __init__(self, base: Vocabulary) -> None:
-        self.base = base
-        self._new: dict[str, int] = {}
-        self._new_names: list[str] = []
-
-    def __len__(self) -> int:
-        return len(self.base) + len(self._new_names)
-
-    def __contains__(self, name: str) -> bool:
-        return self.find(name) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self.base
-        yield from self._new_names
-
-    def __getitem__(self, position: int) -> str:
-        return (
-            self.base[position] if position < len(self.base) else self._new_names[position - len(self.base)]
-        )
-
-    def names(self, ids: NDArray[np.int32]) -> list[str]:
-        """The names of several ids."""
-        if not self._new_names:
-            return self.base[ids]
-        old = ids < len(self.base)
-        known = iter(self.base[ids[old]])
-        return [next(known) if is_old else self[int(i)] for i, is_old in zip(ids, old, strict=True)]
-
-    def find(self, name: str) -> int | None:
-        """The id of a name, or None."""
-        found = self.base.find(name)
-        return self._new.get(name) if found is None else found
-
-    def id(self, name: str) -> int:
-        """The id of a name; raises `UnknownNameError` with the nearest names."""
-        found = self.find(name)
-        if found is None:
-            raise UnknownNameError(self.base.kind, name, self)
-        return found
-
-    def intern(self, name: str) -> int:
-        """The id of a name, a new one if need be."""
-        found = self.find(name)
-        if found is None:
-            found = self._new[name] = len(self)
-            self._new_names.append(name)
-        return found
-
-    def vocabulary(self) -> Vocabulary:
-        """As an immutable vocabulary with the same ids."""
-        return self.base if not self._new_names else Vocabulary(self, kind=self.base.kind)
 
 
 class LiveGraph:
@@ -79,7 +21,7 @@ class LiveGraph:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         refuse_inverse_names(graph.relations)
-        self.entities, self.relations = Names(graph.entities), Names(graph.relations)
+        self.entities, self.relations = GrowingVocabulary(graph.entities), GrowingVocabulary(graph.relations)
         self._settle(graph)
 
     def _settle(self, graph: KnowledgeGraph) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from reshuffle.errors import BudgetError
 from reshuffle.kg import inverse_name
+from reshuffle.kg.rows import starts_in, starts_of
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.automaton import Automaton, SlotGraph
 from reshuffle.reasoning.geometry.kernels.search import STATE_MASK, Arcs, Clauses
@@ -108,7 +109,7 @@ def compiled(
 ) -> Machine:
     """The automata as arrays, one after the other."""
     sizes = [automaton.num_states for automaton in automata]
-    first = np.cumsum([0, *sizes])
+    first = starts_of(sizes)
     if first[-1] > STATE_MASK:
         raise BudgetError(
             f"the automata of these rules need {first[-1]:,} states; at most {STATE_MASK:,} fit"
@@ -149,7 +150,7 @@ def _as_arrays(
     arcs: NDArray[np.int32], num_states: int, *, seeds: list[int], goals: list[int]
 ) -> Arcs:  # arc (source label target)
     sources, labels, targets = arcs[np.lexsort(arcs.T[::-1])].T
-    starts = np.searchsorted(sources, np.arange(num_states + 1))
+    starts = starts_in(sources, num_rows=num_states)
     is_seed, is_goal = np.zeros(num_states, dtype=np.bool_), np.zeros(num_states, dtype=np.bool_)
     is_seed[seeds] = is_goal[goals] = True
     return Arcs(

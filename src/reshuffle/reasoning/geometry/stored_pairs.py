@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import BudgetError
+from reshuffle.kg.rows import starts_in, starts_of
 from reshuffle.reasoning.geometry.kernels import pairs as kernel
 from reshuffle.reasoning.geometry.kernels.updates import Stored, Touches, add_fact, remove_fact
 from reshuffle.reasoning.geometry.workspace import spelled_bytes
@@ -61,7 +62,8 @@ class MaterialisedPairs:
             if most_bytes is not None and needed > most_bytes:
                 raise BudgetError(
                     f"storing the answers needs more than {spelled_bytes(most_bytes)} (already "
-                    f"{spelled_bytes(needed)})\n  hint: allow more memory, or stream triples() without materialise()"
+                    f"{spelled_bytes(needed)})",
+                    hint="allow more memory, or stream triples() without materialise()",
                 )
             table = kernel.with_room(self._stored.table, used, len(heads))
             kernel.insert_pairs(table, place, heads, tails, self._bits)
@@ -134,7 +136,7 @@ def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touc
                     label, target = machine.forwards.labels[arc], machine.forwards.targets[arc]
                     rows.append((label, place, first, machine.words(clause), state, target))
     table = np.array(sorted(rows), dtype=np.int32).reshape(-1, 6)
-    starts = np.searchsorted(table[:, 0], np.arange(2 * num_relations + 1)).astype(np.int32)
+    starts = starts_in(table[:, 0], num_rows=2 * num_relations).astype(np.int32)
     _, owners, firsts, words, sources, targets = (np.ascontiguousarray(column) for column in table.T)
     clauses = [machine.clauses(relation) for relation in relations]
     none = np.zeros(0, dtype=np.int32)
@@ -145,7 +147,7 @@ def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touc
         words,
         sources,
         targets,
-        np.cumsum([0, *(len(each.first) for each in clauses)]).astype(np.int32),
+        starts_of([len(each.first) for each in clauses]).astype(np.int32),
         np.concatenate([none, *(each.first for each in clauses)]),
         np.concatenate([none, *(each.sizes for each in clauses)]),
         np.concatenate([none, *(each.words for each in clauses)]),

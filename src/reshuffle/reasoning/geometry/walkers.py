@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reshuffle.kg import inverse_name
+from reshuffle.kg.rows import starts_of
 from reshuffle.reasoning.geometry.kernels import product as kernel
 from reshuffle.reasoning.geometry.kernels import search
 from reshuffle.reasoning.geometry.machine import fact_label, is_inverse
@@ -161,7 +162,7 @@ def walker_for(
 
 def _product(graph: KnowledgeGraph, automata: list[Automaton]) -> kernel.Product:
     sizes = np.array([automaton.num_states for automaton in automata], dtype=np.int64)
-    offsets = np.cumsum([0, *(graph.num_entities * sizes)])
+    offsets = starts_of(graph.num_entities * sizes)
     sources, targets = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     answers = np.full(int(offsets[-1]), kernel.NONE, dtype=np.int32)
     for offset, automaton in zip(offsets.tolist(), automata, strict=False):

@@ -82,7 +82,8 @@ def budget(memory: int | None, *, per_thread: int, cores: int) -> Budget:
     if memory < needed:
         raise BudgetError(
             f"memory of {spelled_bytes(memory)} is too small: the searches over this graph need "
-            f"{spelled_bytes(needed)}\n  hint: allow at least {needed} bytes"
+            f"{spelled_bytes(needed)}",
+            hint=f"allow at least {needed} bytes",
         )
     threads = max(1, min(cores, (memory - _FEWEST_PAIRS * _BYTES_PER_PAIR) // max(per_thread, 1)))
     left = memory - threads * per_thread

@@ -91,8 +91,8 @@ class SketchedAnswers(Answers):
             asked = f"a mean false-positive rate of {epsilon}" if channels is None else "such a sketch"
             raise BudgetError(
                 f"{asked} needs {self.channels:,} channels, {spelled_bytes(needed)} as packed bits; "
-                f"{spelled_bytes(self._memory)} are allowed\n  hint: allow more memory, accept a larger epsilon, "
-                "or ask exactly, without a sketch"
+                f"{spelled_bytes(self._memory)} are allowed",
+                hint="allow more memory, accept a larger epsilon, or ask exactly, without a sketch",
             )
 
     def _size(self, channels: int) -> int:

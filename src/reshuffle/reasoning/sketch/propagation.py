@@ -9,6 +9,7 @@ import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.kg import inverse_name
+from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.all_pairs import usable_cores
 from reshuffle.reasoning.sketch import kernels as kernel
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg.vocabulary import GrowingVocabulary
     from reshuffle.progress import Progress
-    from reshuffle.reasoning.geometry.changing_graph import LiveGraph, Names
+    from reshuffle.reasoning.geometry.changing_graph import LiveGraph
 
 _CHUNK = 1 << 16  # rows that a thread takes at a time
 
@@ -31,14 +33,14 @@ def start_slots(constraints: OrderingConstraints, relations: Iterable[str]) -> N
     return np.array(sorted(starts), dtype=np.int32)
 
 
-def moves_of(constraints: OrderingConstraints, relations: Names) -> kernel.Moves:
+def moves_of(constraints: OrderingConstraints, relations: GrowingVocabulary) -> kernel.Moves:
     """The constraints as moves along the labels of the graph's rows."""
     free = [pair for identity in sorted(constraints.identities) for pair in _pairs(constraints, identity)]
     per_label: list[list[tuple[int, int]]] = []
     for relation in relations:
         # In the row of f, label 2r is an edge (f, r, e): e sends as r^-1 does; 2r + 1 is an edge (e, r, f).
         per_label += [_pairs(constraints, inverse_name(relation)), _pairs(constraints, relation)]
-    starts = np.cumsum([0, *map(len, per_label)]).astype(np.int32)
+    starts = starts_of([len(pairs) for pairs in per_label]).astype(np.int32)
     flat = np.array([pair for pairs in per_label for pair in pairs], dtype=np.int32).reshape(-1, 2)
     loose = np.array(free, dtype=np.int32).reshape(-1, 2)
     columns = (flat[:, 0], flat[:, 1], loose[:, 0], loose[:, 1])

@@ -83,8 +83,8 @@ def clauses_of(relation: str, closed: RuleBase, *, most: int = DEFAULT_NODE_BUDG
                 waiting.append(extended)
         if len(seen) > most:
             raise BudgetError(
-                f"the intersections that define `{relation}` need more than {most:,} clauses\n"
-                "  hint: allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)"
+                f"the intersections that define `{relation}` need more than {most:,} clauses",
+                hint="allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)",
             )
     smallest = [clause for clause in finished if not any(other < clause for other in finished)]
     return sorted(smallest, key=sorted)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.kg.io.rdf import from_iri, pyoxigraph, to_term
 from reshuffle.rules.base import Unread, base_relation
 from reshuffle.rules.rule import Disjointness, PathRule

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.rules.formats.statement import SKIP_HINT
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, is_variable
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import INVERSE_SUFFIX
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
