@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def common_options() -> argparse.ArgumentParser:
-    """Options that work before and after the verb: SUPPRESS keeps one from undoing the other."""
+    """The options that work before and after the verb. SUPPRESS keeps a default after the verb from undoing the option
+    before it.
+    """
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--json", action="store_true", help="print the result as JSON")
     common.add_argument(
@@ -32,11 +34,8 @@ class Console:
 
     json: bool = False
     verbosity: int = 0
-
-    @property
-    def out(self) -> TextIO:
-        """Where results go."""
-        return sys.stdout
+    out: TextIO = field(default_factory=lambda: sys.stdout, repr=False)
+    """Where results go."""
 
     def result(self, text: str, data: Any) -> None:
         """The answer: `text` for people, or `data` as one JSON document under `--json`."""
@@ -48,7 +47,7 @@ class Console:
             print(text, file=sys.stderr)  # noqa: T201
 
     def detail(self, text: str) -> None:
-        """Something for the curious; shown with `-v`."""
+        """A detail; shown with `-v`."""
         if self.verbosity > 0:
             print(text, file=sys.stderr)  # noqa: T201
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def add_rule_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that takes rules to geometry accepts."""
+    """The arguments of verbs that build a rule graph."""
     parser.add_argument(
         "rules", metavar="RULES", help="a rule file: ours, AnyBURL's, AMIE's, or an OWL ontology"
     )
@@ -43,7 +43,7 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that reasons accepts."""
+    """The arguments of verbs that reason: rules, facts, and how to reason."""
     parser.add_argument(
         "rules", metavar="RULES", help="a rule file, compiled constraints, or a model directory"
     )
@@ -63,8 +63,16 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
 
 
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """The arguments of verbs that train: the facts and the settings."""
+    parser.add_argument(
+        "facts", metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
+    )
+    add_settings_options(parser)
+
+
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that trains accepts."""
+    """The options for settings: a recipe, a file, single settings, and the device."""
     parser.add_argument(
         "--recipe",
         choices=["best", "paper"],
@@ -81,10 +89,11 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
         "max_epochs=100, seed=2; may be repeated; a wrong name lists near ones",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    parser.set_defaults(usage_error=parser.error)
 
 
 def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """Read the rule file and say what was noticed in it."""
+    """The rules of the file; duplicates and tautologies are told."""
     from reshuffle.rules import read_rules  # noqa: PLC0415
 
     base = read_rules(arguments.rules, skip_unsupported=arguments.skip_unsupported, notes=console.message)
@@ -95,14 +104,17 @@ def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
 
 
 def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reasoner]:
-    """One from a rule file, from compiled constraints, or from a model; another one of a model's injected rules."""
+    """The reasoner of a rule file, of compiled constraints or of a hardened model.
+
+    A model with injected rules gives a second reasoner, of these rules.
+    """
     from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
     from reshuffle.reasoning import Reasoner  # noqa: PLC0415
 
     sources: Sequence[OrderingConstraints | RuleBase]
     if is_model(arguments.rules):
         sources = _hardened(arguments.rules, console)
-    elif _is_file(arguments.rules) and is_compiled(arguments.rules):
+    elif Path(arguments.rules).is_file() and is_compiled(arguments.rules):
         sources = [OrderingConstraints.load(arguments.rules)]
     else:
         sources = [rules_of(arguments, console)]
@@ -119,12 +131,12 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
 
 
 def is_model(path: str) -> bool:
-    """Is it a directory, as models are?"""
+    """Is the path a model, that is, a directory?"""
     return Path(path).is_dir()
 
 
 def _hardened(directory: str, console: Console) -> list[OrderingConstraints]:
-    """What was learned, and what was injected beside it."""
+    """The hardened constraints of a model, and those of its injected rules where it has some."""
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     model = Reshuffle.load(directory, device="cpu")
@@ -137,12 +149,8 @@ def _hardened(directory: str, console: Console) -> list[OrderingConstraints]:
     return [model.harden(), block.constraints]
 
 
-def _is_file(path: str) -> bool:
-    return Path(path).is_file()
-
-
 def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Settings:
-    """A recipe, then the file, then single settings."""
+    """The settings: those of a recipe, changed by the file, then by each --set."""
     from reshuffle.learning.settings import Settings, read_settings, setting_from_text  # noqa: PLC0415
 
     changes = dict(map(setting_from_text, arguments.changes))
@@ -157,7 +165,7 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
 
 
 def given_settings(arguments: argparse.Namespace) -> list[str]:
-    """The names of the settings that a file or `--set` gives; those of a recipe are not meant one by one."""
+    """The names of the settings that a file or `--set` gives; those that only the recipe sets are not among them."""
     from reshuffle.learning.settings import setting_from_text, settings_in  # noqa: PLC0415
 
     in_file = settings_in(arguments.config) if arguments.config else {}
@@ -165,7 +173,7 @@ def given_settings(arguments: argparse.Namespace) -> list[str]:
 
 
 def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
-    """A file of triples where there is one of that name, else a benchmark's training graph."""
+    """The triples of a file, or the training graph of a benchmark; a benchmark's name wins over a file's."""
     from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
     from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
@@ -180,7 +188,7 @@ def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
 
 
 def no_such_data(name: str, benchmarks: Iterable[str]) -> InputError:
-    """The error, with the files that are called so but for their ending."""
+    """The error for a name that is neither a file nor a benchmark, with files of that name and another ending."""
     beside = Path(name).parent.glob(f"{glob.escape(Path(name).name)}.*")
     files = sorted(str(file) for file in beside if file.is_file())
     meant = (

@@ -11,10 +11,11 @@ The directory gets model.safetensors and settings.toml, and on the way log.csv, 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_settings_options, facts_of, settings_of
+from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -30,9 +31,6 @@ HELP = "learn ordering constraints from facts"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "facts", metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
-    )
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where the model goes")
     parser.add_argument("--valid", metavar="FILE", help="triples to stop by (default: held out of the facts)")
     parser.add_argument(
@@ -52,8 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
     )
-    add_settings_options(parser)
-    parser.set_defaults(usage_error=parser.error)
+    add_training_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -67,15 +64,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     try:
         model.fit(
             facts,
-            valid=_valid(arguments, console),
-            inject=_rules(arguments, console),
+            valid=None if arguments.valid is None else _valid(arguments.valid, console),
+            inject=None if arguments.inject is None else _rules(arguments.inject, console),
             inject_mode=arguments.inject_mode or "frozen",
             inject_slots=arguments.inject_slots,
             directory=arguments.output,
             resume=arguments.resume,
             progress=console.progress,
             notes=console.message,
-            after_epoch=lambda epoch: _tell(epoch, console),
+            after_epoch=partial(_tell, console=console) if console.verbosity > 0 else lambda _epoch: None,
         )
     except KeyboardInterrupt:
         console.message(_way_on(Path(arguments.output)))
@@ -101,20 +98,16 @@ def _way_on(directory: Path) -> str:
     return "there is no checkpoint yet: the same command starts anew"
 
 
-def _valid(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph | None:
+def _valid(path: str, console: Console) -> KnowledgeGraph:
     from reshuffle.kg import read_graph  # noqa: PLC0415
 
-    if arguments.valid is None:
-        return None
-    return read_graph(arguments.valid, may_be_empty=True, progress=console.progress, notes=console.message)
+    return read_graph(path, may_be_empty=True, progress=console.progress, notes=console.message)
 
 
-def _rules(arguments: argparse.Namespace, console: Console) -> RuleBase | None:
+def _rules(path: str, console: Console) -> RuleBase:
     from reshuffle.rules import read_rules  # noqa: PLC0415
 
-    if arguments.inject is None:
-        return None
-    return read_rules(arguments.inject, skip_unsupported=True, notes=console.message)
+    return read_rules(path, skip_unsupported=True, notes=console.message)
 
 
 def _tell(epoch: Epoch, console: Console) -> None:

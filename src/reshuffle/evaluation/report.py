@@ -1,4 +1,4 @@
-"""What an evaluation says: numbers, how they came about, and the type baseline beside them."""
+"""The result of an evaluation: ranks, metrics, and baselines beside them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 from reshuffle.evaluation.metrics import bootstrap_interval, per_query
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.scorer import SIDES
-from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.frames import RowFrames
 from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from reshuffle.evaluation.metrics import Metrics
     from reshuffle.evaluation.negatives import Negatives
     from reshuffle.evaluation.protocols import RankingProtocol
@@ -33,12 +31,12 @@ class Ranked:
 
     @cached_property
     def both(self) -> Ranks:
-        """Head queries, then tail queries."""
+        """The ranks of the head queries, then those of the tail queries."""
         return Ranks.joined([self.ranks[side] for side in SIDES])
 
     @cached_property
     def metrics(self) -> Metrics:
-        """Over both sides."""
+        """The metrics over head and tail queries together."""
         return self.protocol.summary(self.both)
 
     @cached_property
@@ -62,7 +60,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Report(ArrowFrames):
+class Report(RowFrames):
     """The result of `evaluate`; prints as a table.
 
     `baseline` is the type baseline on the same candidates, and `rules` mined rules where they were given. `skipped`
@@ -82,12 +80,12 @@ class Report(ArrowFrames):
 
     @property
     def protocol(self) -> RankingProtocol:
-        """How candidates were chosen."""
+        """The protocol, which says how candidates were chosen."""
         return self.result.protocol
 
     @property
     def metrics(self) -> Metrics:
-        """Over both sides."""
+        """The metrics over head and tail queries together."""
         return self.result.metrics
 
     def __getitem__(self, metric: str) -> float:
@@ -118,7 +116,7 @@ class Report(ArrowFrames):
         return tuple(one for one in (self.result, self.baseline, self.rules) if one is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the single ranks."""
+        """The whole report as plain data, without the ranks of single queries."""
         return {
             "protocol": self.protocol.name,
             "seed": self.seed,
@@ -132,12 +130,6 @@ class Report(ArrowFrames):
             "type_baseline": None if self.baseline is None else _numbers(self.baseline),
             "mined_rules": None if self.rules is None else _numbers(self.rules),
         }
-
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        return pa.Table.from_pylist(self.rows())
 
     def __str__(self) -> str:
         drawn = "candidates from a file" if self.seed is None else f"seed {self.seed}"
@@ -162,7 +154,7 @@ def _numbers(ranked: Ranked) -> dict[str, Any]:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    """Scorer and side to the left, the metrics to the right."""
+    """The rows as text: scorer and side to the left, the metrics to the right."""
     columns = [column for column in rows[0] if column not in {"protocol", "queries"}]
     cells = [
         [f"{row[column]:.1f}" if column == "mean_rank" else row[column] for column in columns] for row in rows

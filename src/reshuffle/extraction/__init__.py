@@ -1,4 +1,4 @@
-"""From weights to rules: what a model has captured, so that a person can read, correct and reuse it.
+"""Rule extraction: the rules that a model has captured, to be read, corrected and reused.
 
 A triple (e, r, f) puts the region B_r Z_e ⪯ Z_f between two embeddings. A rule r1;...;rn -> r is captured when the
 regions of its body leave no room outside that of its head: B_r ⪯ B_rn ... B_r1, with identities anywhere between and

@@ -28,7 +28,7 @@ Model: TypeAlias = "OrderingConstraints | SoftMatrices | HasSoftMatrices | Harde
 
 _FEWEST_PER_RELATION = 50
 _LOOKED_AT = 10
-"""With a graph, so many rules are measured for each that is kept: evidence alone prefers short bodies."""
+"""With a graph, this many rules are measured for each that is kept: evidence alone prefers short bodies."""
 
 
 def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
@@ -154,14 +154,14 @@ def _from_matrices(
 
 
 def _zero(matrices: SoftMatrices) -> tuple[str, ...]:
-    """Relations that nothing constrains."""
+    """The relations that no row constrains."""
     return tuple(matrices.relations[place] for place in matrices.letters if not matrices.constrained[place])
 
 
 def _measured(
     found: ExtractedRules, graph: KnowledgeGraph, min_confidence: float, progress: Progress
 ) -> ExtractedRules:
-    """With measures; a rule whose body joins too much to be counted is left out, and `complete` says so."""
+    """The rules with their measures. One whose body joins too many pairs is left out, and `complete` says so."""
     counts = measured((one.rule for one in found), graph, progress=progress)
     rules = tuple(replace(one, measures=counts[one.rule]) for one in found if one.rule in counts)
     sure = tuple(one for one in rules if (one.quality.confidence or 0.0) >= min_confidence)
@@ -169,14 +169,14 @@ def _measured(
 
 
 def _kept(found: ExtractedRules, most: int) -> ExtractedRules:
-    """The best, in order."""
+    """The `most` best rules, best first, without those that go forth and back around their head."""
     telling = [one for one in found if not goes_nowhere(one.rule)]
     ordered = tuple(sorted(telling, key=_place)[:most])
     return replace(found, rules=ordered, complete=found.complete and len(telling) <= most)
 
 
 def _as_to_be_read(found: ExtractedRules, graph: KnowledgeGraph, progress: Progress) -> ExtractedRules:
-    """First what gains, then the rest as it was."""
+    """The rules in reading order: first those with a gain, then the rest as they were."""
     counts = {one.rule: one.measures for one in found if one.measures is not None}
     gains = {told.rule: told.gain for told in reading_order(counts, graph, progress=progress)}
     by_rule = {one.rule: one for one in found}

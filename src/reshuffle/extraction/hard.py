@@ -55,14 +55,14 @@ if TYPE_CHECKING:
     Place = tuple[int, int]  # which of the two entities, and the slot
 
 MOST_PER_RELATION = 10_000
-"""Recursive rules capture exponentially many bodies; no more than this are listed per head unless told."""
+"""The default limit of bodies per head: recursive rules capture exponentially many."""
 
 _AT_ONCE = 1 << 24  # bytes of what prefixes reach
 
 
 @dataclass(frozen=True)
 class Captured:
-    """Rules, shortest first. `complete` is False where a head had more than was asked for.
+    """The captured rules, shortest first. `complete` is False where a head had more than was asked for.
 
     `unconstrained` are relations without any constraint: every body captures them, which no list of rules says.
     """
@@ -124,7 +124,7 @@ def forward(rule: PathRule) -> PathRule:
 
 
 def check_length(max_length: int) -> None:
-    """Refuse to look for bodies without atoms."""
+    """Raise an error for a length below 1."""
     if max_length < 1:
         raise InputError(f"max_length={max_length} leaves no rule", hint="a body has 1 atom or more")
 
@@ -151,7 +151,7 @@ class _Search:
         self._levels = [_Level(empty[None], np.zeros(1, dtype=np.int64), [[]])]
 
     def bodies(self) -> Iterator[tuple[str, ...]]:
-        """Shortest first. Longer prefixes are grown only for who asks on."""
+        """The captured bodies, shortest first. Longer prefixes are grown only when a caller asks for more."""
         for length in range(1, self._max_length):
             level = self._next_level(self._levels[-1], self._max_length - length)
             self._levels.append(level)
@@ -183,7 +183,7 @@ class _Search:
     def _continued(
         self, level: _Level, letters_left: int
     ) -> Iterator[tuple[int, int, NDArray[np.bool_], int]]:
-        """Each prefix one letter further, those that cannot arrive in time left out."""
+        """Each prefix grown by one letter, without those that cannot reach all exits in the letters left."""
         in_time = self._in_time[letters_left]
         for rows in self._alike(level):
             steps, numbers = self._walks.steps(level.reached[rows], int(level.trips[rows[0]]))
@@ -193,7 +193,7 @@ class _Search:
                 yield int(rows[row]), letter, steps[letter, row].copy(), numbers[letter]
 
     def _alike(self, level: _Level) -> Iterator[NDArray[np.int64]]:
-        """Prefixes with equal round trips, a few at a time, so that all letters fit beside them."""
+        """Groups of prefixes with equal round trips, small enough that all their continuations fit in memory."""
         per_prefix = max(1, len(self._walks.names) * len(self._exits) * self._walks.num_slots)
         for number in np.unique(level.trips):
             rows = np.flatnonzero(level.trips == number)
@@ -242,7 +242,7 @@ class Walks:
         return self._trips[number]
 
     def trips_after(self, number: int) -> list[int]:
-        """Per letter the round trips once a prefix is continued by it; equal ones have equal numbers."""
+        """For each letter the number of the round trips of the prefix continued by it; equal trips, equal numbers."""
         if not self.two_way:
             return [0] * len(self.names)
         if number not in self._after:
@@ -257,7 +257,7 @@ class Walks:
         return number
 
     def _extended(self, trips: NDArray[np.bool_]) -> NDArray[np.bool_]:  # letter slot slot
-        """Forth by the letter, round, and back by its inverse; all letters at once, since there may be hundreds."""
+        """The round trips after each letter: forth by it, round, and back by its inverse; for all letters at once."""
         here, there = self._both_ways
         return _closed(self._free | _product(_product(here, trips), there))
 
@@ -334,7 +334,7 @@ def _closed(moves: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def captured_intersections(
     constraints: OrderingConstraints, *, most_conjuncts: int
 ) -> Iterator[IntersectionRule]:
-    """Intersections without needless conjuncts, about relations with several roots."""
+    """The captured intersections without needless conjuncts, for heads with several roots."""
     for head, pairs in constraints.roots.items():
         if len(pairs) < 2 or head in constraints.hidden:
             continue
@@ -351,7 +351,7 @@ def captured_intersections(
 
 
 def _in_order(rule: IntersectionRule, constraints: OrderingConstraints) -> IntersectionRule:
-    """With its conjuncts in the order of the relations, whichever of its two directions it was found in."""
+    """The rule with its conjuncts in the order of the relations, whichever direction it was found in."""
     known = constraints.relation_ids
 
     def place(name: str) -> tuple[int, str]:
@@ -362,7 +362,7 @@ def _in_order(rule: IntersectionRule, constraints: OrderingConstraints) -> Inter
 
 
 def least(sets: Iterable[Names]) -> list[Names]:
-    """Those that contain no other.
+    """The sets that contain no other one.
 
     >>> least([frozenset("ab"), frozenset("a"), frozenset("bc")])
     [frozenset({'a'}), frozenset({...})]
@@ -393,7 +393,7 @@ def _meeting(constraints: OrderingConstraints, start: int, leave: int, most: int
 
 
 def _before(constraints: OrderingConstraints, place: Place) -> Iterator[tuple[Place, Names]]:
-    """Where the value of a place may have come from, and by which relation between the entities."""
+    """The places that the value of a place may come from, each with the relation used."""
     entity, slot = place
     for relation in constraints.relations:
         if relation in constraints.identities:

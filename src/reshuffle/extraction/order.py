@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reshuffle.rules.mining import Measures
 
 WARY = 2
-"""So many facts explained make up for one wrong prediction."""
+"""How many explained facts make up for one wrong prediction."""
 
 
 class Told(NamedTuple):
@@ -47,7 +47,7 @@ class Told(NamedTuple):
 def reading_order(
     measures: Mapping[Rule, Measures], graph: KnowledgeGraph, *, progress: Progress = SILENT
 ) -> list[Told]:
-    """The rules that gain something, by falling gain; equal ones stay in the order they were given in."""
+    """The rules with a positive gain, by falling gain; equal ones stay in the order they were given in."""
     by_head: dict[str, list[Rule]] = {}
     for rule, counts in measures.items():
         if _net(counts) > 0:
@@ -72,7 +72,7 @@ def _net(counts: Measures) -> int:
 def _taken(
     rules: list[Rule], found: Mapping[Rule, NDArray[np.bool_]], wrong: Mapping[Rule, int]
 ) -> Iterator[tuple[Rule, int]]:
-    """The largest gain first, the first rule among equals. Gains only fall, so an old one is an upper bound."""
+    """The rules with their gains, largest first; of equals the first. Gains only fall, so an old one is a bound."""
     waiting = [(WARY * wrong[rule] - int(found[rule].sum()), place) for place, rule in enumerate(rules)]
     heapq.heapify(waiting)
     explained = np.zeros_like(found[rules[0]])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.evaluation.baselines.rules import RuleBaseline, RuleScorer
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.frames import RowFrames
 from reshuffle.rules import IntersectionRule, RuleBase
 from reshuffle.rules.rule import Quality
 from reshuffle.text import counted, table
@@ -50,7 +50,7 @@ class ExtractedRule:
 
     @property
     def quality(self) -> Quality:
-        """Counted on the graph; else the confidence under which a rule scorer adds up the evidence."""
+        """The quality counted on the graph; else the confidence by which a rule scorer adds up the evidence."""
         if self.measures is not None:
             counts = self.measures
             return Quality(counts.predictions, counts.support, counts.confidence)
@@ -80,8 +80,8 @@ class ExtractedRule:
 
 
 @dataclass(frozen=True)
-class ExtractedRules(ArrowFrames):
-    """Rules in order: as to be read where they were measured, else by degree or evidence. Prints as a table.
+class ExtractedRules(RowFrames):
+    """Rules, best first: in reading order where they were measured, else by degree or evidence. Prints as a table.
 
     `types` are rules about roles, where they were asked for. `unconstrained` are relations that the model says nothing
     about. `complete` is False where a limit or a budget left rules out, and `cut` is the highest grade these may have,
@@ -104,11 +104,11 @@ class ExtractedRules(ArrowFrames):
         return self.rules[place]
 
     def top(self, number: int) -> ExtractedRules:
-        """The first ones, of type rules too."""
+        """The first `number` rules and type rules."""
         return replace(self, rules=self.rules[: max(0, number)], types=self.types[: max(0, number)])
 
     def without_redundant(self) -> ExtractedRules:
-        """Those that no other rules of the list entail."""
+        """The rules that no other rules of the list entail."""
         return replace(self, rules=tuple(rule for rule in self.rules if not rule.redundant))
 
     def to_rule_base(self) -> RuleBase:
@@ -126,7 +126,7 @@ class ExtractedRules(ArrowFrames):
         return [rule.row() for rule in self.rules]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Rules, type rules and remarks as plain data."""
         return {
             "rules": self.rows(),
             "types": [
@@ -145,17 +145,27 @@ class ExtractedRules(ArrowFrames):
             "cut": self.cut,
         }
 
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
+    def schema(self) -> pa.Schema:
+        """The columns with their types, so that an empty table and a column of nothing have them too."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to load
 
-        return pa.Table.from_pylist(self.rows(), schema=_schema(pa))
+        numbers = ("confidence", "standard_confidence", "pca_confidence", "head_coverage", "gain")
+        return pa.schema(
+            [
+                *((name, pa.string()) for name in ("rule", "kind", "head")),
+                ("body", pa.list_(pa.string())),
+                *((name, pa.float64()) for name in ("degree", "evidence")),
+                *((name, pa.int64()) for name in ("support", "predictions")),
+                *((name, pa.float64()) for name in numbers),
+                ("redundant", pa.bool_()),
+            ]
+        )
 
     def __str__(self) -> str:
         return self.table()
 
     def table(self, most: int | None = None) -> str:
-        """The first rules (20, or as many as told) with their numbers, and what else is to be said."""
+        """The first rules (20 by default) with their numbers as a table, and the remarks below it."""
         shown = _SHOWN if most is None else most
         lines = [counted(len(self.rules), "rule")]
         if self.rules[:shown]:
@@ -169,7 +179,7 @@ class ExtractedRules(ArrowFrames):
         return "\n".join([*lines, *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """What the list does not say."""
+        """Sentences on what the list leaves out."""
         remarks = []
         if self.unconstrained:
             remarks.append(f"unconstrained, so that any body captures them: {', '.join(self.unconstrained)}")
@@ -187,7 +197,7 @@ def _up_to(cut: float | None) -> str:
 
 
 def _table(rules: tuple[ExtractedRule, ...]) -> str:
-    """The numbers that are known, then the rule."""
+    """The rules as text: the numbers that are known, then the rule."""
     rows = [rule.row() for rule in rules]
     columns = [name for name in _SHOWN_NUMBERS if any(row[name] is not None for row in rows)]
     header = [name.replace("_confidence", "").replace("_", " ") for name in columns]
@@ -195,18 +205,3 @@ def _table(rules: tuple[ExtractedRule, ...]) -> str:
         [*(row[name] for name in columns), f"{row['rule']}{' *' if row['redundant'] else ''}"] for row in rows
     ]
     return table([*header, "rule"], cells)
-
-
-def _schema(pa: Any) -> Any:
-    """With types of its own, so that an empty table and a column of nothing have them too."""
-    numbers = ("confidence", "standard_confidence", "pca_confidence", "head_coverage", "gain")
-    return pa.schema(
-        [
-            *((name, pa.string()) for name in ("rule", "kind", "head")),
-            ("body", pa.list_(pa.string())),
-            *((name, pa.float64()) for name in ("degree", "evidence")),
-            *((name, pa.int64()) for name in ("support", "predictions")),
-            *((name, pa.float64()) for name in numbers),
-            ("redundant", pa.bool_()),
-        ]
-    )

@@ -79,7 +79,7 @@ _NO_EVIDENCE = 1e-12
 
 @dataclass(frozen=True)
 class Graded:
-    """Rules by falling grade, a degree or an evidence.
+    """Rules with their grades (degree or evidence), highest first.
 
     `cut`: where the budget did not allow all of the search, the highest grade that a rule not looked at may have.
     """
@@ -150,7 +150,7 @@ class Flows:
         self.empty = Flow(self._identity, self._identity)
 
     def after(self, flow: Flow, letter: int) -> Flow:
-        """The flow one letter further."""
+        """The flow of a prefix continued by one letter."""
         step, inverse = self.matrices.values[letter], int(self.matrices.inverse_ids[letter])
         free = self._identity
         if inverse >= 0:
@@ -220,9 +220,8 @@ class _DegreeSearch:
         self._flows, self._matrices, self._max_length = Flows(matrices), matrices, max_length
         self._heads = matrices.letters[matrices.constrained[matrices.letters]]
         self._shares = self._flows.shares()
-        self._queue: _Queue[Flow] = _Queue(
-            max(floor, _NO_DEGREE), 2 * most
-        )  # a rule and its reversal are one rule
+        enough = 2 * most  # a rule and its reversal are one rule
+        self._queue: _Queue[Flow] = _Queue(max(floor, _NO_DEGREE), enough)
 
     @property
     def cut(self) -> float | None:
@@ -259,7 +258,7 @@ class _DegreeSearch:
 
 
 def evidence(matrices: SoftMatrices, rule: PathRule) -> float:
-    """What one path with the rule's body says for its head."""
+    """The evidence that one path with the rule's body gives for its head."""
     paths = _Paths(matrices)
     head = matrices.id_of(rule.head)
     vector = paths.start(head)
@@ -301,7 +300,7 @@ def graded_by_evidence(
 
 
 class _Paths:
-    """How vectors go along a body."""
+    """Moves vectors along bodies, starting from p_r."""
 
     def __init__(self, matrices: SoftMatrices) -> None:
         if matrices.starts is None or matrices.weights is None:
@@ -317,11 +316,11 @@ class _Paths:
         self._bounding = self._steps if self._still else self._free @ self._steps
 
     def start(self, head: int) -> Vector:
-        """F p_r."""
+        """F p_r: the vector of a query about the head before any step."""
         return self.moved(self._starts[head])
 
     def after(self, vector: Vector) -> Vectors:  # letter slot
-        """F B v for every letter."""
+        """F B v: the vector one step further, for every letter."""
         return self.moved(self._steps @ vector)
 
     def moved(self, vectors: Vectors) -> Vectors:  # ... slot
@@ -332,7 +331,7 @@ class _Paths:
         return best.reshape(vectors.shape)
 
     def bounds(self, head: int, steps: int) -> Vectors:  # steps slot
-        """y_1, ..., y_steps."""
+        """The bounding rows y_1, ..., y_steps of the head."""
         rows, row = [], self.weights[head]
         for _ in range(steps):
             row = (row @ self._bounding).max(axis=0, initial=0.0)
@@ -396,7 +395,7 @@ class _EvidenceSearch:
         return follow, follow & joins.ends[head]
 
     def _highest(self, vectors: Vectors, letters_left: int) -> Vector:
-        """What no continuation of each prefix exceeds."""
+        """For each prefix the bound of its continuations by up to `letters_left` letters."""
         if letters_left == 0:
             return np.zeros(len(vectors))
         ahead = (vectors @ self._bounds[:letters_left].T).max(axis=1)

@@ -62,7 +62,7 @@ class SoftMatrices:
 
     @property
     def num_slots(self) -> int:
-        """The paper's l."""
+        """The number of slots, l in the paper."""
         return int(self.values.shape[1])
 
     @cached_property
@@ -85,7 +85,7 @@ class SoftMatrices:
 
     @cached_property
     def constrained(self) -> NDArray[np.bool_]:  # relation
-        """Does some row give at least half of itself away? On hard matrices: is there any constraint?"""
+        """Does some row sum to at least a half? On hard matrices: is there any constraint?"""
         most: NDArray[np.float64] = self.values.sum(axis=2).max(axis=1, initial=0.0)
         return most >= _LEAST_DEMAND
 

@@ -37,7 +37,7 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True)
 class TypeRule:
-    """Who has role `body` has role `head`; so many have the one, so many of them the other."""
+    """Who has role `body` has role `head`: `predictions` entities have the body, `support` of them the head too."""
 
     body: Role
     head: Role

@@ -18,14 +18,14 @@ class VerbParser(argparse.ArgumentParser):
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As of any parser, but nothing unknown is left."""
+        """As argparse does it, but unknown arguments are an error of this verb."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._way_out(unknown, args)}")
         return options, unknown
 
     def _way_out(self, unknown: Sequence[str], given: Sequence[str]) -> str:
-        """The nearest option, or setting where the verb takes settings; nothing for what is no option."""
+        """The nearest option, or setting where the verb takes settings; empty where nothing unknown is an option."""
         typed = next((argument for argument in unknown if argument.startswith("--")), None)
         if typed is None:
             return ""
@@ -44,13 +44,13 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def _following(option: str, given: Sequence[str]) -> str:
-    """The value that was meant, which argparse may have taken for another argument."""
+    """The word after the unknown option: its value, which argparse may have taken for another argument."""
     behind = given[given.index(option) + 1 :]
     return behind[0] if behind and not behind[0].startswith("-") else ""
 
 
 def _setting_names() -> list[str]:
-    """Those that are numbers; all of them would take loading torch, for a slip."""
+    """The names of the settings that are numbers: to know all of them, torch would have to be loaded."""
     try:
         from reshuffle.learning.ranges import LEAST, POSITIVE  # noqa: PLC0415 - verbs import when they run
     except ImportError:  # nothing can be learned here, which the verb itself says better
