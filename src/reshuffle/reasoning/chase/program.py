@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.rules import Rule
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 Row: TypeAlias = tuple[int, ...]
 
