@@ -189,7 +189,9 @@ class ProofSearch:
 
 
 def _depend_on_intersections(rules: RuleBase) -> frozenset[str]:
-    """Intersection heads, and what one-atom or intersection rules make of them."""
+    """The heads of intersections, and the relations that one-atom or intersection rules derive from them."""
+    if not rules.intersection_rules:
+        return frozenset()
     mixed = {base_relation(rule.head) for rule in rules.intersection_rules}
     changed = True
     while changed:
@@ -453,22 +455,19 @@ class Derivation:
                 stack.pop()
 
     def _concluded(self, goal: Goal, chain: list[Step], choice: tuple[Step, list[Goal]] | None) -> Proof:
-        _, start, end = goal
+        """The proof of a goal by the rules of a chain, whose last premise is a fact or follows by the choice."""
+        relation, start, end = goal
+        steps = list(chain)
         if choice is None:
-            proof = Proof(atom_triple(self._path.labels[start], *self._ends(start, end)))
+            premises = [Proof(atom_triple(self._path.labels[start], *self._ends(start, end)))]
         else:
-            step, parts = choice
-            premises = [self._done[part] for part in parts]
-            head = chain[-1].body[0] if chain else goal[0]
-            proof = self._applied(step, head, start, end, premises)
-        for place in range(len(chain) - 1, -1, -1):
-            head = chain[place - 1].body[0] if place else goal[0]
-            proof = self._applied(chain[place], head, start, end, [proof])
-        return proof
-
-    def _applied(self, step: Step, head: str, start: int, end: int, premises: list[Proof]) -> Proof:
-        ordered = tuple(reversed(premises)) if step.turned else tuple(premises)
-        return Proof(atom_triple(head, *self._ends(start, end)), step.rule, ordered)
+            steps.append(choice[0])
+            premises = [self._done[part] for part in choice[1]]
+        heads = [relation, *(step.body[0] for step in chain)]
+        for step, head in reversed(list(zip(steps, heads, strict=False))):
+            ordered = tuple(reversed(premises)) if step.turned else tuple(premises)
+            premises = [Proof(atom_triple(head, *self._ends(start, end)), step.rule, ordered)]
+        return premises[0]
 
     def _ends(self, start: int, end: int) -> tuple[str, str]:
         return self._path.entities[start], self._path.entities[end]
