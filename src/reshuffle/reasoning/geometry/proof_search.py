@@ -69,7 +69,7 @@ class ProofSearch:
     # --- paths --------------------------------------------------------------------------------------
 
     def _path_proofs(self, goal: Triple, *, most: int) -> list[Proof]:
-        """A fact needs no derivation; otherwise the derivations of shortest paths."""
+        """Derivations of shortest paths; a fact is its own."""
         found: dict[Proof, None] = {}
         for path in self._paths(goal, several=most > 1):
             for proof in Derivation(self._readings, path).proofs(goal.relation):
@@ -137,7 +137,7 @@ class ProofSearch:
         return Path(tuple(labels), tuple(self._live.entities.names(entities.astype(np.int32))))
 
     def _supports(self, goal: Triple) -> list[Proof]:
-        """Constraints without rules: for each slot the path of facts by which its value arrives."""
+        """Proofs from constraints without rules: for each slot the path of facts by which its value arrives."""
         if self._is_fact(goal):
             return [Proof(goal)]
         found: dict[Proof, None] = {}
@@ -155,7 +155,7 @@ class ProofSearch:
     def _mixed_proofs(
         self, goal: Triple, *, most: int, below: frozenset[Triple] = frozenset()
     ) -> list[Proof]:
-        """By paths alone, or by an intersection or one-atom rule whose premises are proved in turn.
+        """Proofs by paths alone, or by an intersection or one-atom rule whose premises are proved in turn.
 
         The depth is at most the number of relations, since no goal may rest on itself.
         """
@@ -171,7 +171,7 @@ class ProofSearch:
         return list(dict.fromkeys(found))
 
     def _premises(self, rule: PathRule | IntersectionRule, goal: Triple) -> list[Triple] | None:
-        """What a rule that keeps its two variables asks for, if the goal is its head."""
+        """The premises of the goal by a rule on two variables, or None where the rule does not conclude it."""
         if base_relation(rule.head) != goal.relation:
             return None
         if isinstance(rule, PathRule) and (
@@ -312,7 +312,7 @@ class _Readings:
 
 
 def _longest_word(automaton: Automaton) -> float:
-    """Longest path from the start; infinite with a loop (automata are trimmed, so every loop counts)."""
+    """The length of the longest word; infinite with a loop (automata are trimmed, so every loop counts)."""
     following: dict[int, set[int]] = {}
     incoming = dict.fromkeys(range(automaton.num_states), 0)
     for source, _, target in automaton.arcs:
@@ -347,7 +347,7 @@ class _Run:
 
 
 class Derivation:
-    """Parses one path."""
+    """Derivation trees of one path: which rules read the word that it spells."""
 
     def __init__(self, readings: _Readings, path: Path) -> None:
         self._readings, self._path = readings, path
@@ -424,7 +424,7 @@ class Derivation:
         return run.accepted[end - start]
 
     def _spells_back(self, relation: str, start: int, end: int) -> bool:
-        """The same question; reads backwards from `end`, once for all starts."""
+        """Answers the same question as `_spells`, but reads backwards from `end`, once for all starts."""
         language = self._readings.language(relation)
         if language is None:
             return end - start == 1 and self._path.labels[start] == relation
