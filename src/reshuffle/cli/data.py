@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.console import table
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     import argparse

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reshuffle.constraints import OrderingConstraints
-    from reshuffle.extraction.matrices import SoftMatrices
+    from reshuffle.extraction.soft_matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.kg.splits import GraphSplit
@@ -254,7 +254,7 @@ class Reshuffle:
         """Write `model.safetensors` and `settings.toml`."""
         arrays = dict(self.model.state_dict())
         if self._types is not None:
-            arrays[_TYPES] = torch.from_numpy(self._types.confidences)
+            arrays[_TYPES] = torch.from_numpy(self._types.stored())
         if self.calibration is not None:
             arrays[_CALIBRATION] = self.calibration.to_array()
         save_model(
@@ -286,7 +286,7 @@ class Reshuffle:
         self.calibration = Calibration.of_array(arrays.pop(_CALIBRATION, None))
         if _TYPES in arrays:
             known = Vocabulary(self.relations, kind="relation")
-            self._types = TypeBaseline(known, arrays.pop(_TYPES).numpy())
+            self._types = TypeBaseline.from_stored(known, arrays.pop(_TYPES).numpy())
         model = restored_model(stored, arrays, Place(str(directory)))
         self._model = model.to(self.device).eval()
         return self

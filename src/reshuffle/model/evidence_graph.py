@@ -1,7 +1,6 @@
 """A graph as evidence sees it: who has which roles, and the edges by where they leave.
 
-A *role* is numbered like a relation: who is a tail of r has role r, and who is a head of r, that is a tail of r^-1, has
-role r + R.
+Roles are numbered as in `kg/roles.py`, by the question that they answer.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.evaluation.baselines.types import Roles
 from reshuffle.kg.inverses import with_inverses
+from reshuffle.kg.roles import Roles
 from reshuffle.kg.rows import Rows
 
 if TYPE_CHECKING:
@@ -102,4 +101,5 @@ class EvidenceGraph:
 
     def role_pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
         """How many entities have both of two roles."""
-        return Roles(self.role_starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)
+        rows = Rows(self.role_starts.cpu().numpy(), self.roles.cpu().numpy())
+        return Roles(rows, num_roles).pair_counts()

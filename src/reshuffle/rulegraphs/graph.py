@@ -46,7 +46,7 @@ class RuleGraph:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """All labels, identities last."""
+        """All labels of edges, identities last."""
         used = dict.fromkeys(edge.label for edge in self.edges)
         return (*(label for label in used if label not in self.identities), *sorted(self.identities))
 
@@ -60,7 +60,7 @@ class RuleGraph:
 
     @cached_property
     def _steps(self) -> dict[tuple[int, str], frozenset[int]]:
-        """Where a label leads from a node, identities before and after included."""
+        """The nodes that a label leads to from a node, identity edges after it included."""
         steps: dict[tuple[int, str], set[int]] = {}
         for source, label, target in self.edges:
             if label not in self.identities:

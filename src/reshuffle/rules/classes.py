@@ -1,4 +1,4 @@
-"""Which class a rule base is in, and for every "no" a witness a person can read.
+"""The class of a rule base, and for every class that does not fit a rule that shows why.
 
 | class | means | exact geometry |
 | --- | --- | --- |
@@ -142,7 +142,7 @@ def _not_right_regular(rules: _Collected) -> Problem | None:
 
 
 def _derived_atom(rules: _Collected, others: slice, place: str) -> Problem | None:
-    """An atom that a rule derives, and that is not in the one place where it may be."""
+    """A derived relation in a place where only relations that no rule derives may stand."""
     for rule in rules.paths:
         for relation in rule.body[others]:
             if relation in rules.heads:

@@ -154,7 +154,7 @@ def _refuse_triples(written: Sequence[_WrittenLine], file: str) -> None:
 
 
 def _is_triple(text: str) -> bool:
-    """Three columns, and no parenthesis, which all rules have but AMIE's."""
+    """Does the line have three columns and no parenthesis, which all rules have but AMIE's?"""
     columns = text.strip().split("\t" if "\t" in text else ",")
     return len(columns) == 3 and all(columns) and "(" not in text
 

@@ -10,7 +10,6 @@ import re
 from typing import TYPE_CHECKING
 
 from reshuffle.rules.formats.statement import Atom, SourceLine, Statement, relation_name
-from reshuffle.rules.formats.terms import terms
 from reshuffle.rules.rule import Quality, quoted_text
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def lines(base: RuleBase) -> Iterator[str]:
     yield "\t".join(_HEADER)
     for rule in base.given:
         names = [_variable(index) for index in range(len(rule.body) + 1)]
-        *body, head = (f"{start}  {_written(name)}  {end}" for name, start, end in terms(rule, names))
+        *body, head = (f"{start}  {_written(name)}  {end}" for name, start, end in rule.terms(names))
         yield "\t".join((f"{'  '.join(body)}   => {head}", *_columns(rule.quality or Quality())))
 
 

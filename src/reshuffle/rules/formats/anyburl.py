@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING
 
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, statement_of, written_columns
-from reshuffle.rules.formats.terms import terms
 from reshuffle.rules.rule import quoted_text
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def read_line(line: SourceLine, arrow_at: int) -> Statement:
 def lines(base: RuleBase) -> Iterator[str]:
     """`columns head <= body` for every rule; AnyBURL has no constraints."""
     for rule in base.given:
-        *body, head = (_written(*term) for term in terms(rule, _variables(len(rule.body) + 1)))
+        *body, head = (_written(*term) for term in rule.terms(_variables(len(rule.body) + 1)))
         yield f"{written_columns(rule.quality)}{head} <= {', '.join(body)}"
 
 

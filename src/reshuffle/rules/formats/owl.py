@@ -54,7 +54,7 @@ _SHORT = {OWL: "owl:", RDF: "rdf:", RDFS: "rdfs:"}
 
 
 class _UnreadableError(Exception):
-    """A property expression that is no relation and no inverse of one."""
+    """A property expression that is neither a relation nor the inverse of one."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _head_forwards(axiom: Axiom) -> Axiom:
 
 
 def _axioms(ontology: _Ontology, subject: Any, predicate: str, target: Any) -> list[Axiom] | None:
-    """What a triple says of relations: nothing if it only declares or is part of another, None if not read."""
+    """The rules and constraints of a triple: none if it only declares or is part of another, None if it is not read."""
     if predicate == f"{RDF}type":
         kind = getattr(target, "value", "")
         reader, silent = _BY_TYPE.get(kind), kind in _DECLARED

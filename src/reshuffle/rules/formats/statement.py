@@ -23,7 +23,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 class OutsideClassError(InputError):
-    """A well-formed rule that is not one of our kinds; `kind` names its like in the plural."""
+    """A well-formed rule that is not one of our kinds; `kind` names such rules in the plural."""
 
     kind = "rules outside the class"
 
@@ -37,11 +37,11 @@ class SourceLine:
     text: str
 
     def error(self, message: str, *, at: int, hint: str | None = None) -> InputError:
-        """A mistake in the text."""
+        """The error for a mistake at an offset of the line."""
         return InputError(message, place=self._place(at), source=self._shown, hint=hint)
 
     def outside_class(self, message: str, *, at: int, kind: str, hint: str) -> OutsideClassError:
-        """A rule that can be read but not used."""
+        """The error for a rule that can be read but is outside the class."""
         error = OutsideClassError(message, place=self._place(at), source=self._shown, hint=hint)
         error.kind = kind
         return error
@@ -114,7 +114,7 @@ def relation_name(written: str) -> str:
 
 
 def unquoted(text: str) -> str:
-    """Without the quotes or angle brackets around it, if any."""
+    """The text without the quotes or angle brackets around it, if any."""
     if len(text) > 1 and text[0] == '"' == text[-1]:
         return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text[1:-1])
     if len(text) > 1 and text[0] == "<" and text[-1] == ">":

@@ -46,7 +46,7 @@ def read_line(line: SourceLine) -> Statement:
 
 
 def lines(base: RuleBase) -> Iterator[str]:
-    """Every rule and constraint, with its columns where a miner gave them."""
+    """A line for every rule and constraint, with its columns where a miner gave them."""
     for rule in base.given:
         yield f"{written_columns(rule.quality)}{rule}"
     yield from map(str, base.disjointness)
@@ -108,7 +108,7 @@ def _check_names(statement: Statement) -> None:
 
 
 def _why_no_atom(line: SourceLine, at: int, expected: str) -> InputError:
-    """Which of the things that make an atom is missing at `at`."""
+    """The error for the first part of an atom that is missing at `at`."""
     text = line.text
     if _NOTHING.match(text, at):
         return line.error(f"missing {expected}", at=at, hint="a rule is written body -> head")
