@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.cli.inputs import add_rule_options, rules_of
 from reshuffle.errors import with_hint
 from reshuffle.text import counted
 
@@ -27,22 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_rule_options(parser)
 
 
-def add_rule_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that takes rules to geometry accepts."""
-    parser.add_argument(
-        "rules", metavar="RULES", help="a rule file: ours, AnyBURL's, AMIE's, or an OWL ontology"
-    )
-    parser.add_argument(
-        "--bound", type=int, metavar="M", help="exact for what follows in M steps, for any path rules"
-    )
-    parser.add_argument(
-        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
-    )
-    parser.add_argument(
-        "--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes (default 20000)"
-    )
-
-
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Classify, build, check, report."""
     from reshuffle.rulegraphs import build  # noqa: PLC0415 - verbs import when they run
@@ -60,17 +45,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     for name, reason in classification.why_not.items():
         console.detail(f"not {name}: {reason}")
     return 0 if graph is not None else 1
-
-
-def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """Read the rule file and say what was noticed in it."""
-    from reshuffle.rules import read_rules  # noqa: PLC0415
-
-    base = read_rules(arguments.rules, skip_unsupported=arguments.skip_unsupported, notes=console.message)
-    for name, rules in (("given more than once", base.duplicates), ("says nothing", base.tautologies)):
-        for rule in rules:
-            console.message(f"{arguments.rules}: {name}: {rule}")
-    return base
 
 
 def _data(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reshuffle.constraints import OrderingConstraints
-    from reshuffle.extraction.matrices import SoftMatrices
+    from reshuffle.extraction.soft_matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.kg.splits import GraphSplit

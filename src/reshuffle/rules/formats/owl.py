@@ -26,13 +26,12 @@ from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
 from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.kg.io.rdf import from_iri, pyoxigraph, to_term
-from reshuffle.rules.base import Unread
-from reshuffle.rules.rule import Disjointness, PathRule
+from reshuffle.rules.rule import Disjointness, PathRule, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 OWL = "http://www.w3.org/2002/07/owl#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -54,7 +53,7 @@ _SHORT = {OWL: "owl:", RDF: "rdf:", RDFS: "rdfs:"}
 
 
 class _UnreadableError(Exception):
-    """A property expression that is no relation and no inverse of one."""
+    """A property expression that is neither a relation nor the inverse of one."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def _head_forwards(axiom: Axiom) -> Axiom:
 
 
 def _axioms(ontology: _Ontology, subject: Any, predicate: str, target: Any) -> list[Axiom] | None:
-    """What a triple says of relations: nothing if it only declares or is part of another, None if not read."""
+    """The rules and constraints of a triple: none if it only declares or is part of another, None if it is not read."""
     if predicate == f"{RDF}type":
         kind = getattr(target, "value", "")
         reader, silent = _BY_TYPE.get(kind), kind in _DECLARED
