@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.io.delimited import BYTE_ORDER_MARK
 from reshuffle.kg.io.files import Format, check_writable, format_of, written_whole
 from reshuffle.kg.io.rdf import pyoxigraph, to_term
+from reshuffle.kg.io.reading import BYTE_ORDER_MARK
 from reshuffle.kg.io.tables import BLOCK, batches_of, name_batches, write_parquet
 
 if TYPE_CHECKING:
