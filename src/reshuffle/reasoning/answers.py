@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from reshuffle.kg.graph import COLUMNS
 from reshuffle.kg.io.tables import batches_of
+from reshuffle.kg.triples import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
