@@ -51,7 +51,7 @@ def data_cards() -> dict[str, DataCard]:
 
 
 def inductive_names() -> list[str]:
-    """The benchmarks of the paper's tables."""
+    """The names of the inductive benchmarks, those of the paper's tables."""
     return [name for name, card in file_cards().items() if card.kind == "inductive"]
 
 
@@ -119,7 +119,7 @@ def _checked(file: FileCard, path: Path) -> KnowledgeGraph:
 
 
 def check_graph(card: DataCard, role: str, split: GraphSplit, directory: Path) -> None:
-    """Does a graph have the relations, entities and triples that its card gives?"""
+    """Raise unless a graph has as many relations, entities and triples as its card says."""
     expected: GraphCard = card.graphs[role]
     everything = split.triples
     found = {

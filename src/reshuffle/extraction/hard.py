@@ -38,7 +38,7 @@ import numpy as np
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import InputError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.rules import IntersectionRule, PathRule
 
@@ -120,7 +120,7 @@ def captured_rules(
 
 def forward(rule: PathRule) -> PathRule:
     """The rule itself, or the same rule about the relation where its head is an inverse."""
-    return rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
+    return rule.reversed() if is_inverse(rule.head) else rule
 
 
 def check_length(max_length: int) -> None:
@@ -347,7 +347,7 @@ def captured_intersections(
         for names in sorted(sets, key=sorted):
             if len(names) >= 2 and head not in names:
                 rule = IntersectionRule(tuple(names), head)
-                yield _in_order(rule.reversed() if head.endswith(INVERSE_SUFFIX) else rule, constraints)
+                yield _in_order(rule.reversed() if is_inverse(head) else rule, constraints)
 
 
 def _in_order(rule: IntersectionRule, constraints: OrderingConstraints) -> IntersectionRule:

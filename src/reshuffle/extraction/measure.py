@@ -16,7 +16,7 @@ import numpy as np
 
 from reshuffle.extraction.kernels import found_by_others, found_by_themselves
 from reshuffle.kg import CompletedGraph, inverse_name
-from reshuffle.kg.inverses import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.rules import IntersectionRule, PathRule
 from reshuffle.rules.mining import Measures, measure
@@ -82,8 +82,8 @@ class FoundFacts:
         return found
 
     def _coded(self, rule: PathRule) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """As numbers: the facts of the head, the body, and the two directions of the facts' own edges."""
-        read = rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
+        """The facts of the head, the body, and the two names of the facts' own edges."""
+        read = rule.reversed() if is_inverse(rule.head) else rule
         hidden = np.array([self._codes[read.head], self._codes[inverse_name(read.head)]])
         pairs = np.stack(self._graph.edges(int(hidden[0])), axis=1)
         return pairs, np.array([self._codes[name] for name in read.body]), hidden
@@ -102,8 +102,8 @@ def _meeting(rule: IntersectionRule, graph: KnowledgeGraph) -> NDArray[np.int64]
 
 
 def _keys(name: str, graph: KnowledgeGraph) -> NDArray[np.int64]:
-    """The pairs of a relation or inverse, each as one number."""
-    base = name.removesuffix(INVERSE_SUFFIX)
+    """The pairs of a relation or inverse, one number each."""
+    base = base_relation(name)
     if base not in graph.relations:
         return np.zeros(0, dtype=np.int64)
     heads, tails = graph.edges(int(graph.relations.ids([base])[0]))

@@ -20,7 +20,7 @@ import numpy as np
 
 from reshuffle.extraction.measure import FoundFacts
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ def simplicity(rule: Rule, sizes: Mapping[str, int]) -> tuple[int, int, int, boo
     itself = (rule.head, inverse_name(rule.head))
     return (
         len(rule.body),
-        sum(name.endswith(INVERSE_SUFFIX) for name in rule.body),
+        sum(is_inverse(name) for name in rule.body),
         sum(name in itself for name in rule.body),
         rule.body[0] in itself,
-        sum(sizes.get(name.removesuffix(INVERSE_SUFFIX), 0) for name in rule.body),
+        sum(sizes.get(base_relation(name), 0) for name in rule.body),
     )
 
 

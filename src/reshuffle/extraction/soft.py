@@ -49,10 +49,10 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from reshuffle.errors import InputError
-from reshuffle.evaluation.baselines.types import Roles
 from reshuffle.extraction.hard import check_length, forward
 from reshuffle.extraction.kernels import best_products, best_walks, degree_bounds, degrees
-from reshuffle.kg.inverses import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.roles import Roles, role_of
 from reshuffle.progress import SILENT
 from reshuffle.rules import PathRule
 
@@ -417,8 +417,7 @@ class Joins:
     ends: NDArray[np.bool_]  # letter letter: some entity is a tail of both
 
     def __init__(self, matrices: SoftMatrices, graph: KnowledgeGraph) -> None:
-        count = len(graph.relations)
-        together = Roles.of(graph, np.arange(count, dtype=np.int32), count).pair_counts(2 * count) > 0
+        together = Roles.of(graph).pair_counts() > 0
         # One more role, which nobody has: that of relations without facts.
         together = np.pad(together, (0, 1))
         names = [matrices.relations[letter] for letter in matrices.letters]
@@ -429,9 +428,10 @@ class Joins:
 
 
 def _roles(name: str, graph: KnowledgeGraph) -> tuple[int, int]:
-    """The roles of the heads and of the tails of a relation or inverse, as `Roles` numbers them."""
-    count, base = len(graph.relations), name.removesuffix(INVERSE_SUFFIX)
+    """The roles of the heads and of the tails of a relation or an inverse."""
+    count, base = len(graph.relations), base_relation(name)
     if base not in graph.relations:
         return 2 * count, 2 * count
     number = int(graph.relations.ids([base])[0])
-    return (number, number + count) if name == base else (number + count, number)
+    heads, tails = role_of(number, "head", count), role_of(number, "tail", count)
+    return (heads, tails) if name == base else (tails, heads)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reshuffle.evaluation.baselines.types import Roles
+from reshuffle.kg.roles import Roles
 from reshuffle.rules.rule import quoted
 
 if TYPE_CHECKING:
@@ -60,14 +60,13 @@ def type_rules(graph: KnowledgeGraph, *, min_confidence: float = 0.5, min_suppor
     speaks(X, _) -> bornIn(X, _) 1.0
     """
     names = list(graph.relations)
-    everyone = np.arange(len(names), dtype=np.int32)
     if not names:
         return []
-    counts = Roles.of(graph, everyone, len(names)).pair_counts(2 * len(names))
+    counts = Roles.of(graph).pair_counts()
     confidences = counts / np.maximum(counts.diagonal(), 1)  # in full precision, unlike the baseline's
     wanted = (confidences >= min_confidence) & (counts >= max(1, min_support))
     np.fill_diagonal(wanted, val=False)
-    roles = [*(Role(name, "head") for name in names), *(Role(name, "tail") for name in names)]
+    roles = [*(Role(name, "tail") for name in names), *(Role(name, "head") for name in names)]
     rules = [_rule(roles, counts, int(head), int(body)) for head, body in np.argwhere(wanted)]
     return sorted(rules, key=lambda rule: (-rule.confidence, -rule.support, str(rule)))
 

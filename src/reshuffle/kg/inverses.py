@@ -14,10 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from reshuffle.errors import InputError, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
 IDENTITY = "eq"
 INVERSE_SUFFIX = "^-1"
@@ -57,3 +61,32 @@ def named_like_an_inverse(
 def identity_name(index: int) -> str:
     """`eq` for the first identity relation, then `eq1`, `eq2`, ..."""
     return IDENTITY if index == 0 else f"{IDENTITY}{index}"
+
+
+def is_inverse(relation: str) -> bool:
+    """Is this the name of an inverse?
+
+    >>> is_inverse("parent^-1"), is_inverse("parent")
+    (True, False)
+    """
+    return relation.endswith(INVERSE_SUFFIX)
+
+
+def base_relation(relation: str) -> str:
+    """The relation that facts use: `r` for `r` and for `r^-1`."""
+    return relation.removesuffix(INVERSE_SUFFIX)
+
+
+def with_inverses(triples: NDArray[np.int64], num_relations: int) -> NDArray[np.int64]:
+    """Triples of ids [triple, (head relation tail)], followed by their inverses in the same order.
+
+    >>> with_inverses(np.array([[4, 1, 5]]), num_relations=2).tolist()
+    [[4, 1, 5], [5, 3, 4]]
+    """
+    turned = triples[:, ::-1] + np.array([0, num_relations, 0])
+    return np.concatenate([triples, turned])
+
+
+def label_of(relation: int, *, backwards: bool) -> int:
+    """The label of a relation walked in one direction; `label ^ 1` is the other one, `label >> 1` the relation."""
+    return 2 * relation + backwards

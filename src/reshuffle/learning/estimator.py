@@ -13,7 +13,7 @@ from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.inverses import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.io.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.coerce import as_facts, as_valid
@@ -254,7 +254,7 @@ class Reshuffle:
         """Write `model.safetensors` and `settings.toml`."""
         arrays = dict(self.model.state_dict())
         if self._types is not None:
-            arrays[_TYPES] = torch.from_numpy(self._types.confidences)
+            arrays[_TYPES] = torch.from_numpy(self._types.stored())
         if self.calibration is not None:
             arrays[_CALIBRATION] = self.calibration.to_array()
         save_model(
@@ -286,7 +286,7 @@ class Reshuffle:
         self.calibration = Calibration.of_array(arrays.pop(_CALIBRATION, None))
         if _TYPES in arrays:
             known = Vocabulary(self.relations, kind="relation")
-            self._types = TypeBaseline(known, arrays.pop(_TYPES).numpy())
+            self._types = TypeBaseline.from_stored(known, arrays.pop(_TYPES).numpy())
         model = restored_model(stored, arrays, Place(str(directory)))
         self._model = model.to(self.device).eval()
         return self
@@ -312,8 +312,7 @@ def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
     """The relations that are neither identities, nor hidden, nor inverses of others."""
     silent = constraints.identities | constraints.hidden
     shown = [relation for relation in constraints.relations if relation not in silent]
-    bases = (name[: -len(INVERSE_SUFFIX)] if name.endswith(INVERSE_SUFFIX) else name for name in shown)
-    return tuple(dict.fromkeys(bases))
+    return tuple(dict.fromkeys(map(base_relation, shown)))
 
 
 def _best_look(history: History) -> dict[str, float]:

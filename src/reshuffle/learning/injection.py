@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import torch
 
 from reshuffle.errors import BudgetError, ReshuffleError, did_you_mean
+from reshuffle.kg.inverses import base_relation
 from reshuffle.model.hardening import all_names
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.progress import UNHEARD
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase
-from reshuffle.rules.base import base_relation
 from reshuffle.rules.classes import classify
 from reshuffle.rules.coerce import as_rules
 from reshuffle.text import counted

@@ -21,7 +21,7 @@ from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, inverse_name
 from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
-from reshuffle.rules.mining import mine_rules
+from reshuffle.rules.mining import mine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,15 +67,14 @@ class RuleBaseline:
         progress: Progress = SILENT,
     ) -> RuleBaseline:
         """The rules mined from training facts."""
-        return cls(
-            mine_rules(
-                graph,
-                max_length=max_length,
-                min_support=min_support,
-                min_confidence=min_confidence,
-                progress=progress,
-            )
+        mined = mine(
+            graph,
+            max_length=max_length,
+            min_support=min_support,
+            min_confidence=min_confidence,
+            progress=progress,
         )
+        return cls(mined.rules)
 
     def on(self, graph: KnowledgeGraph) -> RuleScorer:
         """The rules as a scorer on a graph. Relations are matched by name."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.kg.inverses import with_inverses
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.early_stopping import Patience
 from reshuffle.learning.training.loss import LossKind  # noqa: TC001 - settings are checked by their types when they are read
@@ -175,9 +176,7 @@ class Trainer:
         self.queries = ValidationQueries.build(
             data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
         ).to(device)
-        forward = torch.from_numpy(data.triples)
-        inverse = torch.stack([forward[:, 2], forward[:, 1] + data.num_relations, forward[:, 0]], dim=1)
-        self.examples = torch.cat([forward, inverse]).to(device)
+        self.examples = torch.from_numpy(with_inverses(data.triples, data.num_relations)).to(device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=settings.learning_rate,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.kg.inverses import with_inverses
 from reshuffle.kg.rows import Rows
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ class ValidationQueries:
         cls, triples: NDArray[np.int64], known: NDArray[np.int64], *, num_entities: int, num_relations: int
     ) -> ValidationQueries:
         """Head queries go through the inverse relation, as in the official code."""
-        queries = _both_directions(triples, num_relations)
-        facts = np.unique(_both_directions(np.concatenate([known, triples]), num_relations), axis=0)
+        queries = with_inverses(triples, num_relations)
+        facts = np.unique(with_inverses(np.concatenate([known, triples]), num_relations), axis=0)
         asked, row = np.unique(facts[:, 1] * num_entities + facts[:, 0], return_inverse=True)
         answers = Rows.grouped(row.reshape(-1), facts[:, 2], num_rows=len(asked))
         # Every query is a fact itself, so that each of them is found.
@@ -51,11 +52,6 @@ class ValidationQueries:
         """The same queries on another device."""
         tensors = (self.anchors, self.relations, self.answers, self.known_queries, self.known_entities)
         return ValidationQueries(*(tensor.to(device) for tensor in tensors))
-
-
-def _both_directions(triples: NDArray[np.int64], num_relations: int) -> NDArray[np.int64]:
-    inverse = np.stack([triples[:, 2], triples[:, 1] + num_relations, triples[:, 0]], axis=1)
-    return np.concatenate([triples, inverse])
 
 
 @torch.no_grad()

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from reshuffle.kg.inverses import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.kg.rows import Rows, starts_in
 from reshuffle.reasoning.chase.kernels.joins import Triggers
 from reshuffle.reasoning.chase.kernels.retraction import Sources
-from reshuffle.rules.base import RuleBase, base_relation
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.rules import Rule
+    from reshuffle.rules.rule import RuleBase
 
 Row: TypeAlias = tuple[int, ...]
 
@@ -36,7 +36,7 @@ class CodedRule:
     """The user's rule that this one completes; None for a fresh relation, which stands for a prefix."""
 
     def turned(self, backwards: int) -> CodedRule:
-        """The same rule read from its second variable, if `backwards` is 1."""
+        """The rule, read from its second variable if `backwards` is 1."""
         if not backwards:
             return self
         atoms = reversed(self.body) if self.kind == "chain" else self.body
@@ -62,7 +62,7 @@ class Program:
         """The atom code of a relation or of its inverse."""
         if relation in self._fresh:
             return self._fresh[relation]
-        return self.codes[base_relation(relation)] + relation.endswith(INVERSE_SUFFIX)
+        return self.codes[base_relation(relation)] + is_inverse(relation)
 
     def is_fresh(self, relation: int) -> bool:
         """Does the relation stand for a prefix of a body?"""
@@ -89,7 +89,7 @@ class Program:
         return rows
 
     def triggers(self, num_relations: int) -> Triggers:
-        """What a new pair sets off; relations beyond those of the rules set nothing off."""
+        """For each relation, the rules that a new pair sets off; relations that no rule uses set nothing off."""
         rows = self._trigger_rows
         chain_starts, chains = _grouped(rows["chain"], 2 * num_relations)
         copy_starts, copies = _grouped(rows["copy"], num_relations)
@@ -109,7 +109,7 @@ class Program:
         return _column(chains, -1), _column(copies, -1), _column(meets, -1)
 
     def sources(self, num_relations: int) -> Sources:
-        """How a triple can be derived; heads run forwards."""
+        """For each relation, the rules that derive its triples, turned so that their heads run forwards."""
         rows: dict[str, list[tuple[int, Row]]] = {"chain": [], "copy": [], "meet": []}
         for rule in self.coded:
             rows[rule.kind].append((rule.head >> 1, rule.turned(rule.head & 1).body))

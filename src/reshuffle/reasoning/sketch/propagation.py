@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.kg import inverse_name
 from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.geometry.all_pairs import usable_cores
+from reshuffle.reasoning.resources import usable_cores
 from reshuffle.reasoning.sketch import kernels as kernel
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def start_slots(constraints: OrderingConstraints, relations: Iterable[str]) -> N
 def moves_of(constraints: OrderingConstraints, relations: GrowingVocabulary) -> kernel.Moves:
     """The constraints as moves along the labels of the graph's rows."""
     free = [pair for identity in sorted(constraints.identities) for pair in _pairs(constraints, identity)]
-    per_label: list[list[tuple[int, int]]] = []
+    per_label: list[tuple[tuple[int, int], ...]] = []
     for relation in relations:
         # In the row of f, label 2r is an edge (f, r, e): e sends as r^-1 does; 2r + 1 is an edge (e, r, f).
         per_label += [_pairs(constraints, inverse_name(relation)), _pairs(constraints, relation)]
@@ -47,12 +46,11 @@ def moves_of(constraints: OrderingConstraints, relations: GrowingVocabulary) -> 
     return kernel.Moves(starts, *(np.ascontiguousarray(column) for column in columns))
 
 
-def _pairs(constraints: OrderingConstraints, relation: str) -> list[tuple[int, int]]:
-    """(source, slot) of every constrained slot; nothing for relations that facts cannot have."""
+def _pairs(constraints: OrderingConstraints, relation: str) -> tuple[tuple[int, int], ...]:
+    """The (source, slot) of every constrained slot; nothing for relations that facts cannot have."""
     if relation in constraints.hidden or relation not in constraints.relation_ids:
-        return []
-    row = constraints.source_of(relation)
-    return [(int(row[slot]), int(slot)) for slot in np.flatnonzero(row != UNCONSTRAINED)]
+        return ()
+    return constraints.constrained_slots(relation)
 
 
 def random_states(
@@ -87,7 +85,7 @@ def random_states(
 
 
 def _bounds(size: int) -> list[tuple[int, int]]:
-    """Rows as the threads take them."""
+    """The first and last row of each chunk that a thread takes."""
     return [(first, min(first + _CHUNK, size)) for first in range(0, size, _CHUNK)]
 
 

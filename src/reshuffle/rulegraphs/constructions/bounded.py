@@ -26,7 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError
-from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET, Draft
+from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET, Draft
 from reshuffle.rules.grammar import PathGrammar, reachable
 
 if TYPE_CHECKING:

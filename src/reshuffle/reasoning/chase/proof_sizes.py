@@ -1,7 +1,17 @@
-"""The exact size of the smallest proof, for every triple up to a goal: slower than a search, but never lost.
+"""How small proofs are: bounds that guide the search, and exact sizes for where the bounds mislead it.
 
-Instance by instance (`CheapestSizes`), or by rows of bits (`LevelSizes`) where these are affordable. Where even that
-takes too long, the heights of lowest proofs (`Heights`) still lead to a proof, a low one.
+Four computations, each for a case in which the others are too slow:
+
+- `Bounds` cost next to nothing and suffice over sparse facts, where most questions are asked.
+- `CheapestSizes` settles the exact sizes instance by instance, for sparse fixpoints of any number of entities.
+- `LevelSizes` settles them by rows of bits, for dense fixpoints, whose instances are too many to look at each.
+- `Heights` only finds how deep the lowest proofs are, for dense fixpoints of millions of triples: enough to walk
+  straight down to a low proof, where exact sizes would take minutes.
+
+`Bounds` has two bounds, both on the number of rule applications, and neither ever too high. By *relation*: a relation
+without facts needs at least the cheapest of its rules. By *distance*: a rule of n atoms makes one step of n, so
+a triple whose ends are d facts apart needs at least (d - 1) / (n - 1) rules of at most n atoms; d is at least
+the difference of two distances from any landmark. On chains, where proofs are deep, the second is exact.
 """
 
 from __future__ import annotations
@@ -10,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.reasoning.chase.kernels import keysets
+from reshuffle.kg.rows import Rows
+from reshuffle.reasoning import keysets
 from reshuffle.reasoning.chase.kernels import levels as by_level
 from reshuffle.reasoning.chase.kernels import rounds as by_round
 from reshuffle.reasoning.chase.kernels.cheapest import (
@@ -19,6 +30,7 @@ from reshuffle.reasoning.chase.kernels.cheapest import (
     NUMBERED,
     Costs,
     Weights,
+    distances,
     offer,
     settle,
     settled_costs,
@@ -31,9 +43,11 @@ if TYPE_CHECKING:
 
     from reshuffle.reasoning.chase.program import Program
 
+UNREACHABLE = 1 << 40
+
 
 class CheapestSizes:
-    """Settles triples from the facts upward, as far as asked; a later goal goes on where this one ended."""
+    """Settles triples from the facts upward as far as a goal asks; the next goal continues from there."""
 
     def __init__(
         self, program: Program, facts: NDArray[np.int64], entity_bits: int, num_entities: int
@@ -78,7 +92,7 @@ class CheapestSizes:
 
 
 class LevelSizes:
-    """The same over rows of bits."""
+    """Settles triples from the facts upward, level by level, over rows of bits."""
 
     def __init__(
         self, program: Program, facts: NDArray[np.int64], entity_bits: int, num_entities: int
@@ -93,11 +107,11 @@ class LevelSizes:
 
     @staticmethod
     def num_bytes(num_relations: int, num_entities: int) -> int:
-        """What the sizes and the settled pairs take; rows by level come on top."""
+        """The bytes that sizes and settled pairs take; the rows of each level come on top."""
         return num_relations * (64 * _words(num_entities)) ** 2 * 9 // 4
 
     def reach(self, goal: int) -> None:
-        """Go on until the triple with this key is settled; a key below zero is none, and settles all."""
+        """Go on until the triple with this key is settled; a key below zero means all triples."""
         target = _triples(np.array([goal]), self._bits)[0] if goal >= 0 else ()
         if target and self._levels.sizes[target] != by_level.UNSETTLED:
             return
@@ -208,3 +222,78 @@ def _no_costs(num_facts: int) -> Costs:
         entry_number=np.empty(size, dtype=np.int32),
         counters=np.zeros(3, dtype=np.int64),
     )
+
+
+class Bounds:
+    """Lower bounds for the proofs of many triples at once."""
+
+    def __init__(
+        self, program: Program, facts: NDArray[np.int64], entity_bits: int, num_entities: int
+    ) -> None:
+        """`facts` is the set of given triples, as places of keys."""
+        self.program, self.facts, self.bits = program, facts, entity_bits
+        given = facts[facts >= 0]
+        self._neighbours = _undirected(given, entity_bits, num_entities)
+        size = program.num_relations
+        has_facts = np.bincount(given >> 2 * entity_bits, minlength=size)[:size] > 0
+        self._by_relation = _relation_bounds(program, has_facts)
+        self._atoms = _atoms_spanned(program)
+        self._longest = max((len(rule.body) for rule in program.rules.path_rules), default=2)
+        self._landmarks: list[NDArray[np.int32]] = []
+
+    def set_landmarks(self, entities: tuple[int, ...]) -> None:
+        """Measure distances from these entities from now on."""
+        rows = self._neighbours
+        self._landmarks = [distances(rows.starts, rows.values, entity) for entity in dict.fromkeys(entities)]
+
+    def are_facts(self, keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of the triples are given?"""
+        found: NDArray[np.bool_] = keysets.has_keys(self.facts, keys)
+        return found
+
+    def least(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each triple, the least number of rule applications that a proof of it could have."""
+        mask = (1 << self.bits) - 1
+        relations, heads, tails = keys >> 2 * self.bits, keys >> self.bits & mask, keys & mask
+        apart = np.zeros(len(keys), dtype=np.int64)
+        for steps in self._landmarks:
+            # All entities of one proof lie in one component, so no distance is missing on one side only.
+            np.maximum(apart, np.abs(steps[heads] - steps[tails]), out=apart)
+        by_distance = -((self._atoms[relations] - apart) // max(1, self._longest - 1))
+        bound: NDArray[np.int64] = np.maximum(self._by_relation[relations], by_distance)
+        bound[self.are_facts(keys)] = 0
+        return bound
+
+
+def _undirected(keys: NDArray[np.int64], bits: int, num_entities: int) -> Rows:
+    """The neighbours of each entity, along facts in either direction."""
+    mask = (1 << bits) - 1
+    heads, tails = keys >> bits & mask, keys & mask
+    rows, ends = np.concatenate([heads, tails]), np.concatenate([tails, heads])
+    return Rows.grouped(rows, ends.astype(np.int32), num_rows=num_entities)
+
+
+def _relation_bounds(program: Program, has_facts: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Per relation, the least cost of a triple that is *not* a fact, from which relations have facts at all."""
+    free = np.where(has_facts, 0, UNREACHABLE)
+    bound = np.full(len(free), UNREACHABLE, dtype=np.int64)
+    changed = True
+    while changed:
+        changed = False
+        for rule in program.coded:
+            relation = rule.head >> 1
+            cost = sum(int(min(free[atom >> 1], bound[atom >> 1])) for atom in rule.body)
+            cost = min(UNREACHABLE, cost + (rule.source is not None))
+            if cost < bound[relation]:
+                bound[relation] = cost
+                changed = True
+    return bound
+
+
+def _atoms_spanned(program: Program) -> NDArray[np.int64]:
+    """For each relation how many atoms it spans: 1, or the length of the prefix that a fresh one stands for."""
+    atoms = np.ones(program.num_relations, dtype=np.int64)
+    for rule in program.coded:  # in the order of the base, so shorter prefixes come first
+        if rule.source is None:
+            atoms[rule.head >> 1] = sum(int(atoms[atom >> 1]) for atom in rule.body)
+    return atoms

@@ -7,8 +7,8 @@ import itertools
 from hypothesis import assume, given
 
 from reshuffle.errors import BudgetError, NotExpressibleError
-from reshuffle.reasoning.geometry import automaton as module
-from reshuffle.reasoning.geometry.automaton import Automaton, SlotGraph
+from reshuffle.reasoning.geometry import relation_automata as module
+from reshuffle.reasoning.geometry.relation_automata import Automaton, SlotGraph
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, RuleBase
 from reshuffle.rules.entailment import entailed_words
@@ -67,7 +67,7 @@ def test_a_bound_cuts_the_words():
 def test_relations_without_facts_are_left_out():
     constraints = constraints_for(RuleBase((PathRule(("r", "s"), "t"), PathRule(("s",), "t"))))
     start, leave = constraints.decisive_slots("t")[0]
-    assert SlotGraph(constraints, {"s"}).automaton(start, leave).labels == {"s"}
+    assert SlotGraph(constraints, {"s"}).automaton(start, leave).arcs == ((0, "s", 1),)
 
 
 def test_a_plain_relation_is_known_as_one():
