@@ -9,9 +9,10 @@ from statistics import mean
 from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks import baselines, choosing, untuned
+from benchmarks.cells import Bench
 from benchmarks.pages import rewrite, spread, text_table
-from benchmarks.paper import DATASETS, VARIANTS
-from benchmarks.reproduction import RESULTS, ROOT
+from benchmarks.paper import DATASETS, FOLDER, VARIANTS
+from benchmarks.result_files import RESULTS, ROOT
 
 from reshuffle.learning.settings import read_toml
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
-CPU_RESULTS = ROOT / "benchmarks" / "results" / "cpu"
+CPU_RESULTS = RESULTS / "cpu.jsonl"
 PUBLISHED = ROOT / "benchmarks" / "published.toml"
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
 UNCOUNTED = "NELL-995-v1"  # 225 entities, 100 test triples: reported, and no conclusion drawn
@@ -30,8 +31,7 @@ PROTOCOL_OF = {"hits@10": "sampled-50", "mrr": "full"}
 @cache
 def cells() -> tuple[dict, ...]:
     """The stored cells of the best recipe."""
-    stored = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.best.*.json")))
-    return tuple(stored)
+    return tuple(cell for cell in Bench(FOLDER, RESULTS).stored() if cell["recipe"] == "best")
 
 
 def cells_of(dataset: str, variant: str = "default") -> list[dict]:
@@ -167,9 +167,9 @@ def cost_table() -> str:
 def cpu_table() -> str:
     """Cells that were trained on a CPU, beside the same ones from the GPU."""
     rows: list[list[object]] = []
-    for path in sorted(CPU_RESULTS.glob("*.json")):
-        ours = json.loads(path.read_text(encoding="utf-8"))
-        theirs = json.loads((RESULTS / path.name).read_text(encoding="utf-8"))
+    for ours in Bench(FOLDER, CPU_RESULTS).stored():
+        same = cells_of(ours["dataset"], ours["variant"])
+        theirs = next(cell for cell in same if cell["seed"] == ours["seed"])
         found = [
             _result(cell, metric)["metrics"][metric] for metric in PROTOCOL_OF for cell in (ours, theirs)
         ]

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from benchmarks.combining import Averaged, BothDirections
-from benchmarks.reproduction import ROOT
+from benchmarks.result_files import ROOT
 from benchmarks.speed.measure import describe
 from numba import set_num_threads
 

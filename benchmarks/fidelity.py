@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from benchmarks.pages import rewrite, text_table
 from benchmarks.paper import DATASETS
-from benchmarks.reproduction import ROOT
+from benchmarks.result_files import ROOT
 from benchmarks.speed.measure import describe
 
 from reshuffle.cli.console import Console

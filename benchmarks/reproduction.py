@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from statistics import mean
 
 from benchmarks import baselines
+from benchmarks.cells import Bench
 from benchmarks.pages import rewrite, spread, text_table
-from benchmarks.paper import reported
+from benchmarks.paper import FOLDER, reported
+from benchmarks.result_files import RESULTS, ROOT
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "paper"
 PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
-ALTERNATIVES = ROOT / "benchmarks" / "results" / "speed" / "alternatives.json"
-SPEED = ROOT / "benchmarks" / "results" / "speed" / "training.json"
+ALTERNATIVES = RESULTS / "speed" / "alternatives.json"
+SPEED = RESULTS / "speed" / "training.json"
 HEADER = (
     "data set", "variant", "seeds", "hits@10", "spread", "paper", "difference", "full MRR", "tie rate", "type baseline",
     "mined rules", "seconds", "hardware",
@@ -25,9 +24,9 @@ HEADER = (
 def rows() -> list[dict[str, object]]:
     """One row per data set and variant, over the seeds that have been run."""
     groups: dict[tuple[str, str], list[dict]] = {}
-    for path in sorted(RESULTS.glob("*.paper.*.json")):
-        cell = json.loads(path.read_text(encoding="utf-8"))
-        groups.setdefault((cell["dataset"], cell["variant"]), []).append(cell)
+    for cell in Bench(FOLDER, RESULTS).stored():
+        if cell["recipe"] == "paper":
+            groups.setdefault((cell["dataset"], cell["variant"]), []).append(cell)
     return [_row(*key, cells) for key, cells in groups.items()]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.choosing import cut_in_two
-from benchmarks.reproduction import ROOT
+from benchmarks.result_files import ROOT
 from benchmarks.speed.measure import describe
 
 from reshuffle.evaluation import RuleBaseline, TypeBaseline, evaluate

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from benchmarks.experiments import Bench, Cell
+    from benchmarks.cells import Bench, Cell
 
     from reshuffle.cli.console import Console
 
@@ -99,10 +99,10 @@ def _bench(arguments: argparse.Namespace) -> Bench:
         )
     if str(root) not in sys.path:
         sys.path.append(str(root))
-    from benchmarks.experiments import Bench  # noqa: PLC0415 - verbs import when they run
+    from benchmarks.cells import Bench  # noqa: PLC0415 - verbs import when they run
 
     here = root / "benchmarks"
-    return Bench(arguments.settings or here, arguments.results or here / "results" / "paper")
+    return Bench(arguments.settings or here, arguments.results or here / "results")
 
 
 def _first_with(file: str, folders: Iterable[Path]) -> Path | None:
@@ -117,7 +117,7 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.data.load import inductive_names  # noqa: PLC0415
 
     bench = _bench(arguments)
-    from benchmarks.experiments import Cell  # noqa: PLC0415
+    from benchmarks.cells import Cell  # noqa: PLC0415
 
     cells = [
         Cell(dataset, arguments.recipe, arguments.variant, seed)
@@ -130,7 +130,7 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
 
     def ran(cell: Cell) -> tuple[str, int]:
         seconds = None if end is None else max(0.0, end - monotonic())
-        stored = bench.result_path(cell).exists()
+        stored = bench.has(cell)
         if seconds == 0 and not stored and cell not in missing[:1]:
             return "not started", 0
         if arguments.jobs > 1 and not stored:
@@ -193,7 +193,7 @@ def _in_process(
         command.append("-q")
     status = subprocess.run(command, check=False).returncode
     if not status:
-        return "finished" if bench.result_path(cell).exists() else "unfinished", 0
+        return "finished" if bench.has(cell) else "unfinished", 0
     status = status if status > 0 else 128 - status  # a signal, as shells tell it
     console.error(f"{cell.name}: failed, with exit status {status}")
     return "failed", status
@@ -213,7 +213,7 @@ def _report(arguments: argparse.Namespace, console: Console) -> int:
     bench = _bench(arguments)
     from benchmarks.cells import report_rows  # noqa: PLC0415
 
-    if not bench.results.is_dir():
+    if not bench.exists:
         raise InputError(
             "there is no such directory, expected one with stored results",
             place=Place(str(bench.results)),
