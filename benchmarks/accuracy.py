@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import cache
 from statistics import mean
@@ -12,7 +11,7 @@ from benchmarks import baselines, choosing, untuned
 from benchmarks.cells import Bench
 from benchmarks.pages import rewrite, spread, text_table
 from benchmarks.paper import DATASETS, FOLDER, VARIANTS
-from benchmarks.result_files import RESULTS, ROOT
+from benchmarks.result_files import RESULTS, ROOT, read_results
 
 from reshuffle.learning.settings import read_toml
 
@@ -181,7 +180,7 @@ def cpu_table() -> str:
 
 def choosing_table() -> str:
     """Settings compared on cut training graphs, with small models; empty where one was not run."""
-    stored = json.loads(choosing.RESULTS.read_text(encoding="utf-8"))["rows"]
+    stored = read_results(choosing.SMALL_RESULTS).rows
     groups: dict[str, list[dict]] = {}
     for row in stored:
         groups.setdefault(_changes(row["changes"], choosing.BASE["evidence"]), []).append(row)
@@ -193,16 +192,14 @@ def choosing_full_table() -> str:
 
     Only of what the command measured: figures from elsewhere are no results of it.
     """
-    found = {"rows": []}
-    if choosing.FULL_RESULTS.exists():
-        found = json.loads(choosing.FULL_RESULTS.read_text(encoding="utf-8"))
-    if not (found["rows"] and choosing.own_rows(found)):
+    found = read_results(choosing.FULL_RESULTS)
+    if not (found.rows and choosing.own_rows(found)):
         return "(not run)"
     told: list[Compared] = []
     for changes, seeds in choosing.COMPARED_FULL:
-        rows = [row for row in found["rows"] if row["changes"] == changes]
+        rows = [row for row in found.rows if row["changes"] == changes]
         scorings = dict.fromkeys(row["scoring"] for row in rows)  # in their order
-        name = _changes(changes, found["base"]["evidence"])
+        name = _changes(changes, found.about["base"]["evidence"])
         for scoring in scorings:
             scored = [row for row in rows if row["scoring"] == scoring]
             if scoring != "alone":
@@ -213,12 +210,12 @@ def choosing_full_table() -> str:
                 told.append((f"{name}, all seeds", scored, mean))
                 told.append(("  spread over seeds", scored, spread))
                 told.append((f"{name}, seed 1", [row for row in scored if row["seeds"] == [1]], mean))
-    return _compared("changed", told, found["rows"], "tie_rate")
+    return _compared("changed", told, found.rows, "tie_rate")
 
 
 def script_table() -> str:
     """What the recipe's epochs were chosen by: each cut on its own, since not all was run on both."""
-    stored = json.loads(choosing.SCRIPT_RESULTS.read_text(encoding="utf-8"))["rows"]
+    stored = read_results(choosing.SCRIPT_RESULTS).rows
     groups: dict[str, list[dict]] = {}
     for row in sorted(stored, key=lambda row: (row["cut"], len(row["changes"]), row["scoring"])):
         if row["scoring"] == "mean of seeds" or row["seeds"] == [1]:
@@ -230,11 +227,11 @@ def script_table() -> str:
 def untuned_table() -> str:
     """The recipe on data that it was not chosen on, beside what needs no training."""
     rows: list[list[object]] = []
-    for name, row in untuned.stored()["rows"].items():
+    for row in read_results(untuned.UNTUNED).rows:
         sampled, full = row["sampled-50"], row["full"]
         rows.append(
             [
-                name,
+                row["scorer"],
                 sampled["hits@10"],
                 sampled["tie_rate"],
                 full["mrr"],

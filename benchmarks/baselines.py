@@ -7,21 +7,19 @@ over. The tables in docs/explanation/evaluation.md are written from the result f
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
-from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.paper import DATASETS
+from benchmarks.result_files import RESULTS, ROOT, Results, read_results, write_results
 from benchmarks.speed.measure import describe
 
 from reshuffle.data import load_from_files
 from reshuffle.evaluation import RuleBaseline, TieBroken, TypeBaseline, evaluate
-from reshuffle.kg import written_whole
 from reshuffle.kg.splits import InductiveBenchmark
 
 if TYPE_CHECKING:
@@ -29,8 +27,7 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation import Scorer
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "baselines.json"
+BASELINES = RESULTS / "baselines.jsonl"
 DOCUMENT = ROOT / "docs" / "explanation" / "evaluation.md"
 BEGIN, END = "<!-- written by benchmarks.baselines -->", "<!-- end -->"
 
@@ -132,7 +129,7 @@ def _rounded(value: Any) -> Any:
 
 def run(datasets: Sequence[str], *, again: bool = False) -> None:
     """Measure what is missing, and store it after every cell."""
-    stored = {} if again or not RESULTS.exists() else json.loads(RESULTS.read_text())["cells"]
+    stored = {} if again else stored_cells()
     todo = [cell for cell in cells(datasets) if str(cell) not in stored]
     for number, (cell, result) in enumerate(measured(todo), start=1):
         stored[str(cell)] = result
@@ -141,23 +138,29 @@ def run(datasets: Sequence[str], *, again: bool = False) -> None:
 
 
 def _store(stored: dict[str, Any]) -> None:
-    order = [str(cell) for cell in cells(DATASETS)]
-    data = {
+    about = {
         "command": "python -m benchmarks.baselines",
         **describe(["reshuffle", "numpy", "numba", "pyarrow"]),
         "seeds": list(SEEDS),
-        "cells": {name: stored[name] for name in order if name in stored},
     }
-    with written_whole(RESULTS) as aside:
-        aside.write_text(json.dumps(data, indent=1) + "\n")
+    rows = [{**asdict(cell), **stored[str(cell)]} for cell in cells(DATASETS) if str(cell) in stored]
+    write_results(BASELINES, Results(about, rows))
+
+
+def stored_cells() -> dict[str, Any]:
+    """What has been measured, by the names of the cells."""
+    names = [field.name for field in fields(Cell)]
+    return {
+        str(Cell(*(row[name] for name in names))): {k: v for k, v in row.items() if k not in names}
+        for row in read_results(BASELINES).rows
+    }
 
 
 # --- tables -----------------------------------------------------------------------------------------
 
 
-def tables(results: dict[str, Any]) -> str:
-    """The result file as Markdown."""
-    found = results["cells"]
+def tables(found: dict[str, Any]) -> str:
+    """The measured cells as Markdown."""
     hits, mrr = ({name: _decimal(values[place]) for name, values in PUBLISHED.items()} for place in range(2))
     return "\n".join(
         [
@@ -215,23 +218,23 @@ def _spread(found: dict[str, Any], name: str, scorer: str, metric: str) -> str:
 
 def stored_mean(dataset: str, scorer: str, protocol: str, metric: str) -> float:
     """A metric of the result file, over its seeds; for other tables to stand beside theirs."""
-    return mean(one["metrics"][metric] for one in _of(_stored_cells(), dataset, scorer, protocol))
+    return mean(one["metrics"][metric] for one in _of(_cached_cells(), dataset, scorer, protocol))
 
 
 @cache
-def _stored_cells() -> dict[str, Any]:
-    return dict(json.loads(RESULTS.read_text(encoding="utf-8"))["cells"])
+def _cached_cells() -> dict[str, Any]:
+    return stored_cells()
 
 
 def _decimal(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
-def document(text: str, results: dict[str, Any]) -> str:
-    """The document with its tables replaced by those of the results."""
+def document(text: str, found: dict[str, Any]) -> str:
+    """The document with its tables replaced by those of the measured cells."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables(results)}\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{tables(found)}\n{END}{after}"
 
 
 def main() -> None:
@@ -240,9 +243,9 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure all anew")
     options = parser.parse_args()
     run(options.dataset or DATASETS, again=options.again)
-    results = json.loads(RESULTS.read_text())
-    if len(results["cells"]) == len(cells(DATASETS)):
-        DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8"), results), encoding="utf-8")
+    found = stored_cells()
+    if len(found) == len(cells(DATASETS)):
+        DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8"), found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How far a model, its hardened forms and its rules agree: `python -m benchmarks.fidelity [MODELS [FORM...]]`.
 
 MODELS is a folder of trained models as `reshuffle bench paper --recipe best --models MODELS` leaves them, named by
-their cells. Each is compared on the queries of its test graph; results go to `benchmarks/results/fidelity.json`, where
+their cells. Each is compared on the queries of its test graph; results go to `benchmarks/results/fidelity.jsonl`, where
 what is there already is not run again but for the forms that are named, and into the tables of
 docs/explanation/extraction.md.
 
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from benchmarks.pages import rewrite, text_table
 from benchmarks.paper import DATASETS
-from benchmarks.result_files import ROOT
+from benchmarks.result_files import RESULTS, ROOT, changed_results, read_results
 from benchmarks.speed.measure import describe
 
 from reshuffle.cli.console import Console
@@ -35,7 +35,6 @@ from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.fidelity import fidelity
-from reshuffle.kg import written_whole
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.settings import read_toml
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
 
-RESULTS = ROOT / "benchmarks" / "results" / "fidelity.json"
+FIDELITY = RESULTS / "fidelity.jsonl"
 PAGE = ROOT / "docs" / "explanation" / "extraction.md"
 LENGTH, MOST_RULES = 3, 2000
 FORMS = ("soft", "hardened", "throughout", "rules", "types")
@@ -167,9 +166,7 @@ def _digest(folder: Path) -> str:
 
 def stored_rows() -> dict[str, dict[str, Any]]:
     """What has been compared, by data set."""
-    if not RESULTS.exists():
-        return {}
-    return {row["dataset"]: row for row in json.loads(RESULTS.read_text(encoding="utf-8"))["rows"]}
+    return {row["dataset"]: row for row in read_results(FIDELITY).rows}
 
 
 def run(models: Path, progress: Progress, *, again: Sequence[str] = ()) -> None:
@@ -193,21 +190,20 @@ def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def _store(row: dict[str, Any]) -> None:
-    rows = {**stored_rows(), row["dataset"]: row}
     places = {dataset: place for place, dataset in enumerate(DATASETS)}
-    result = {
-        "what": "a model in all its forms on the queries of the test graph: soft, hardened, rules",
-        "command": "python -m benchmarks.fidelity MODELS",
-        "protocols": PROTOCOLS,
-        "max_length": LENGTH,
-        "most_rules": MOST_RULES,
-        **describe(["reshuffle", "torch", "numpy"]),
-        "rows": sorted(
-            rows.values(), key=lambda row: (places.get(row["dataset"], len(places)), row["dataset"])
-        ),
-    }
-    with written_whole(RESULTS) as aside:
-        aside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    with changed_results(FIDELITY) as stored:
+        others = [other for other in stored.rows if other["dataset"] != row["dataset"]]
+        stored.rows = sorted(
+            [*others, row], key=lambda row: (places.get(row["dataset"], len(places)), row["dataset"])
+        )
+        stored.about = {
+            "what": "a model in all its forms on the queries of the test graph: soft, hardened, rules",
+            "command": "python -m benchmarks.fidelity MODELS",
+            "protocols": PROTOCOLS,
+            "max_length": LENGTH,
+            "most_rules": MOST_RULES,
+            **describe(["reshuffle", "torch", "numpy"]),
+        }
 
 
 # --- the page -----------------------------------------------------------------------------------------------------

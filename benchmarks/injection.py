@@ -10,23 +10,22 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
 from benchmarks.machine import processor_name
 from benchmarks.pages import rewrite
+from benchmarks.result_files import RESULTS, ROOT, Results, read_results, write_results
 
 from reshuffle.data.families import families
 from reshuffle.evaluation import evaluate
-from reshuffle.kg import KnowledgeGraph, written_whole
+from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.settings import Settings
 from reshuffle.rules import RuleBase
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "injection.json"
+INJECTION = RESULTS / "injection.jsonl"
 PAGE = ROOT / "docs" / "how-to" / "inject-rules.md"
 SHARES, SEEDS, RATES = (0.05, 0.1), (1, 2, 3), (0.01, 0.03)
 SETTINGS: dict[str, Any] = {"num_slots": 40, "max_epochs": 4, "epoch_steps": 50, "look_every": 1}
@@ -68,22 +67,21 @@ def cell(way: str, share: float, seed: int, rate: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def stored() -> dict[str, Any]:
+def stored() -> Results:
+    """What has been run, if it was run with the present settings."""
     settings = json.loads(json.dumps(Settings.of("best", **SETTINGS).to_dict()))
-    if RESULTS.exists():
-        found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
-        if found["settings"] != settings:
-            raise SystemExit(
-                f"{RESULTS.name} is of other settings than this would be\n  hint: remove it, and all is run again"
-            )
-        return found
-    return {
+    found = read_results(INJECTION)
+    if found.about.get("settings", settings) != settings:
+        raise SystemExit(
+            f"{INJECTION.name} is of other settings than this would be\n  hint: remove it, and all is run again"
+        )
+    made = {
         "command": "python -m benchmarks.injection run",
         "hardware": f"{processor_name()}, one thread",
         "settings": settings,
         "protocol": "full",
-        "cells": [],
     }
+    return Results(found.about or made, found.rows)
 
 
 def run() -> None:
@@ -97,12 +95,11 @@ def run() -> None:
 def _run_one(way: str, share: float, seed: int, rate: float) -> None:
     results = stored()
     key = (way, share, seed, rate)
-    if any((c["way"], c["share"], c["seed"], c["learning_rate"]) == key for c in results["cells"]):
+    if any((c["way"], c["share"], c["seed"], c["learning_rate"]) == key for c in results.rows):
         return
-    results["cells"].append(cell(*key))
-    print(json.dumps(results["cells"][-1]), file=sys.stderr, flush=True)
-    with written_whole(RESULTS) as aside:
-        aside.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    results.rows.append(cell(*key))
+    print(json.dumps(results.rows[-1]), file=sys.stderr, flush=True)
+    write_results(INJECTION, results)
 
 
 def chosen(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -116,7 +113,7 @@ def chosen(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def table() -> str:
-    cells = chosen(stored()["cells"])
+    cells = chosen(stored().rows)
     lines = [
         "| training facts | injected | MRR | spread | Hits@1 | Hits@10 |",
         "| ---: | --- | ---: | ---: | ---: | ---: |",

@@ -228,7 +228,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, Cell]:
 def with_settings(
     finished: tuple[Bench, Cell], folder: Path, changes: dict, without: str = "", *, single: bool = False
 ) -> Bench:
-    """The finished cell in another folder, as if run with other settings; in a `single` file, as results were before."""
+    """The finished cell in another folder, as if run with other settings; in a `single` file, as before."""
     bench, cell = finished
     (result,) = read_results(bench.file).rows
     result["settings"] = {n: v for n, v in (result["settings"] | changes).items() if n != without}
