@@ -14,9 +14,9 @@ from functools import cache
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.machine import describe
 from benchmarks.paper import DATASETS
 from benchmarks.result_files import RESULTS, ROOT, Results, read_results, write_results
-from benchmarks.speed.measure import describe
 
 from reshuffle.data import load_from_files
 from reshuffle.evaluation import RuleBaseline, TieBroken, TypeBaseline, evaluate

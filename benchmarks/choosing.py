@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from benchmarks.combining import Averaged, BothDirections
+from benchmarks.machine import describe
 from benchmarks.result_files import RESULTS, Results, read_results, write_results
-from benchmarks.speed.measure import describe
 from numba import set_num_threads
 
 from reshuffle.cli.console import Console
@@ -281,7 +281,7 @@ def compare_full(
         "command": f"python -m benchmarks.choosing --full --jobs {jobs}",
         "base": _plain(Settings.of("best", **base).to_dict()),
         "cuts": list(CUTS),
-        **_described(),
+        **describe(["reshuffle", "torch", "numpy"], gpu=True),
     }
     console = Console()
     with console.progress("comparing", total=len(missing), unit="setting") as report:
@@ -308,12 +308,6 @@ def _run(trials: Sequence[Trial], jobs: int) -> Iterator[list[dict[str, Any]]]:
 def _start(threads: int) -> None:
     torch.set_num_threads(threads)
     set_num_threads(threads)
-
-
-def _described() -> dict[str, Any]:
-    found = describe(["reshuffle", "torch", "numpy"])
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {**found, "hardware": {**found["hardware"], "gpu": gpu}}
 
 
 # --- result files -----------------------------------------------------------------------------------------------------

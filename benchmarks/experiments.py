@@ -7,16 +7,13 @@ run with other settings is refused.
 
 from __future__ import annotations
 
-import platform
 import time
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from benchmarks.machine import processor_name
+from benchmarks.machine import device_name, versions
 
-from reshuffle import __version__
 from reshuffle.data.load import load_benchmark
 from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
@@ -145,13 +142,8 @@ def _described(cell: Cell, settings: Settings, trainer: Trainer, device: torch.d
         "seed": cell.seed,
         "command": f"reshuffle bench paper --dataset {cell.dataset} --seeds {cell.seed} --recipe {cell.recipe} "
         f"--variant {cell.variant}",
-        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name(),
-        "versions": {
-            "reshuffle": __version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": metadata.version("numpy"),
-        },
+        "hardware": device_name(device),
+        "versions": versions(["reshuffle", "torch", "numpy"]),
         "settings": settings.to_dict(),
         "training": {
             "seconds": round(trainer.history.seconds, 1),

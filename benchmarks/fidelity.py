@@ -25,10 +25,10 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from benchmarks.machine import describe
 from benchmarks.pages import rewrite, text_table
 from benchmarks.paper import DATASETS
 from benchmarks.result_files import RESULTS, ROOT, changed_results, read_results
-from benchmarks.speed.measure import describe
 
 from reshuffle.cli.console import Console
 from reshuffle.data.load import load_benchmark

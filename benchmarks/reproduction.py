@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from statistics import mean
 
@@ -10,7 +9,7 @@ from benchmarks import baselines
 from benchmarks.cells import Bench
 from benchmarks.pages import rewrite, spread, text_table
 from benchmarks.paper import FOLDER, reported
-from benchmarks.result_files import RESULTS, ROOT
+from benchmarks.result_files import RESULTS, ROOT, read_document
 
 PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
 ALTERNATIVES = RESULTS / "speed" / "alternatives.json"
@@ -59,7 +58,7 @@ def speed_table() -> str:
     """Our step against a plain transcription of the official way of computing, from one run per device."""
     found = [
         [dataset, told["hardware"].get("gpu") or "CPU", mode, *_speeds(measured)]
-        for told in json.loads(SPEED.read_text(encoding="utf-8"))["devices"].values()
+        for told in read_document(SPEED)["devices"].values()
         for dataset, modes in told["datasets"].items()
         for mode, measured in modes.items()
     ]
@@ -71,7 +70,7 @@ def speed_table() -> str:
 
 def alternatives_table() -> str:
     """What shorter numbers and a compiler bring to the plain way, on both threads of a CPU, and our step beside it."""
-    found = json.loads(ALTERNATIVES.read_text(encoding="utf-8"))["devices"]["cpu"]["datasets"]
+    found = read_document(ALTERNATIVES)["devices"]["cpu"]["datasets"]
     names = ("reshuffle", "official way", "compiled", "bfloat16")
     rows = [[dataset, *(one["runs"][name]["seconds"] for name in names)] for dataset, one in found.items()]
     return text_table(["data set", *names], rows)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.choosing import cut_in_two
+from benchmarks.machine import describe
 from benchmarks.result_files import RESULTS, changed_results, read_results
-from benchmarks.speed.measure import describe
 
 from reshuffle.evaluation import RuleBaseline, TypeBaseline, evaluate
 from reshuffle.kg import write_graph

@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.measure import describe, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import run_fresh, write_result
 
 REPEATS = 3
 TIMEOUT = 60  # seconds
@@ -126,17 +127,14 @@ def _in_turns(name: str, task: str) -> dict[str, Any]:
 
 
 def _limited(function: str, task: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.speed.measure", function, task]
     try:
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=TIMEOUT)
+        found = run_fresh(function, task, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         return {"facts": None, "seconds": f"> {TIMEOUT}"}
-    found = json.loads(done.stdout.splitlines()[-1])
     return {
-        "facts": found["value"]["facts"],
-        "seconds": round(found["value"]["seconds"], 3),
-        "whole_process": round(found["seconds"], 2),
-        "peak_megabytes": round(found["peak_megabytes"]),
+        "facts": found.value["facts"],
+        "seconds": round(found.value["seconds"], 3),
+        **found.process_cost(),
     }
 
 

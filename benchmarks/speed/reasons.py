@@ -13,7 +13,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.speed.measure import describe, run_fresh, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import run_fresh, write_result
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph

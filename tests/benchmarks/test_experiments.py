@@ -17,10 +17,10 @@ import torch
 from benchmarks import accuracy, reproduction
 from benchmarks.cells import Bench, Cell, report_rows
 from benchmarks.experiments import run_cell
+from benchmarks.machine import hardware
 from benchmarks.pages import page_with
 from benchmarks.paper import DATASETS, FOLDER, VARIANTS, cell_settings, reported, settings_file
 from benchmarks.result_files import Results, read_results, write_results
-from benchmarks.speed.measure import hardware
 from safetensors import safe_open
 from tests.datasets import benchmark
 
