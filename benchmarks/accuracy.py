@@ -5,22 +5,19 @@ from __future__ import annotations
 import sys
 from functools import cache
 from statistics import mean
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from benchmarks import baselines, choosing, untuned
 from benchmarks.cells import Bench
 from benchmarks.pages import rewrite, spread, text_table
-from benchmarks.paper import DATASETS, FOLDER, VARIANTS
+from benchmarks.paper import DATASETS, FOLDER, VARIANTS, published
 from benchmarks.result_files import RESULTS, ROOT, read_results
-
-from reshuffle.learning.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
 CPU_RESULTS = RESULTS / "cpu.jsonl"
-PUBLISHED = ROOT / "benchmarks" / "published.toml"
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
 UNCOUNTED = "NELL-995-v1"  # 225 entities, 100 test triples: reported, and no conclusion drawn
 RULE_BASED = ("AnyBURL", "RuleN", "DRUM", "Neural-LP", "GraIL", "CoMPILE")
@@ -28,12 +25,12 @@ PROTOCOL_OF = {"hits@10": "sampled-50", "mrr": "full"}
 
 
 @cache
-def cells() -> tuple[dict, ...]:
+def cells() -> tuple[dict[str, Any], ...]:
     """The stored cells of the best recipe."""
     return tuple(cell for cell in Bench(FOLDER, RESULTS).stored() if cell["recipe"] == "best")
 
 
-def cells_of(dataset: str, variant: str = "default") -> list[dict]:
+def cells_of(dataset: str, variant: str = "default") -> list[dict[str, Any]]:
     """One per seed that has been run."""
     return [cell for cell in cells() if (cell["dataset"], cell["variant"]) == (dataset, variant)]
 
@@ -44,16 +41,8 @@ def values(dataset: str, metric: str, *, baseline: bool = False) -> list[float]:
     return [(result["type_baseline"] if baseline else result)["metrics"][metric] for result in found]
 
 
-def _result(cell: dict, metric: str, kind: str = "results") -> dict:
+def _result(cell: dict[str, Any], metric: str, kind: str = "results") -> dict[str, Any]:
     return next(result for result in cell[kind] if result["protocol"] == PROTOCOL_OF[metric])
-
-
-def published(metric: str) -> dict[str, dict[str, float]]:
-    """By system and data set."""
-    return {
-        name: dict(zip(DATASETS, numbers, strict=True))
-        for name, numbers in read_toml(PUBLISHED)[metric].items()
-    }
 
 
 def main_table(metric: str) -> str:
@@ -104,7 +93,7 @@ def ablation_table() -> str:
     """Every variant on the data sets that ablations were run on; empty where one was not."""
     variants = [v for v in VARIANTS["best"] if any(cells_of(d, v) for d in DATASETS)]
     chosen = [d for d in DATASETS if any(cells_of(d, v) for v in variants if v != "default")]
-    kinds: dict[str, Callable[[dict], float]] = {
+    kinds: dict[str, Callable[[dict[str, Any]], float]] = {
         "hits": lambda cell: _result(cell, "hits@10")["metrics"]["hits@10"],
         "mrr": lambda cell: _result(cell, "mrr")["metrics"]["mrr"],
         "valid": lambda cell: cell["training"]["validation"]["mrr"],
@@ -181,7 +170,7 @@ def cpu_table() -> str:
 def choosing_table() -> str:
     """Settings compared on cut training graphs, with small models; empty where one was not run."""
     stored = read_results(choosing.SMALL_RESULTS).rows
-    groups: dict[str, list[dict]] = {}
+    groups: dict[str, list[dict[str, Any]]] = {}
     for row in stored:
         groups.setdefault(_changes(row["changes"], choosing.BASE["evidence"]), []).append(row)
     return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
@@ -216,7 +205,7 @@ def choosing_full_table() -> str:
 def script_table() -> str:
     """What the recipe's epochs were chosen by: each cut on its own, since not all was run on both."""
     stored = read_results(choosing.SCRIPT_RESULTS).rows
-    groups: dict[str, list[dict]] = {}
+    groups: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(stored, key=lambda row: (row["cut"], len(row["changes"]), row["scoring"])):
         if row["scoring"] == "mean of seeds" or row["seeds"] == [1]:
             more = "" if row["scoring"] == "alone" else f", {row['scoring']}"
@@ -242,15 +231,17 @@ def untuned_table() -> str:
     return text_table(["scorer", "hits@10", "tie rate", "mrr", "tie rate", "seconds of fitting"], rows)
 
 
-Compared: TypeAlias = "tuple[str, list[dict], Callable[[list[float]], object]]"
+Compared: TypeAlias = "tuple[str, list[dict[str, Any]], Callable[[list[float]], object]]"
 """The name of a row, what was measured, and what is taken of it."""
 
 
-def _compared(first: str, told: list[Compared], stored: list[dict], *more: str) -> str:
+def _compared(first: str, told: list[Compared], stored: list[dict[str, Any]], *more: str) -> str:
     """What is taken over seeds of the means over cuts, and the type baseline of the same parts below."""
     datasets = [d for d in DATASETS if any(row["dataset"] == d for row in stored)]
 
-    def over(rows: list[dict], metric: str, dataset: str, taken: Callable[[list[float]], object]) -> object:
+    def over(
+        rows: list[dict[str, Any]], metric: str, dataset: str, taken: Callable[[list[float]], object]
+    ) -> object:
         by_seed: dict[tuple[int, ...], list[float]] = {}
         for row in rows:
             if row["dataset"] == dataset:
@@ -269,7 +260,7 @@ def _compared(first: str, told: list[Compared], stored: list[dict], *more: str) 
     return text_table([first, *(name.replace("_rate", "s") for name in header)], rows)
 
 
-def _changes(changes: dict, evidence: Sequence[str]) -> str:
+def _changes(changes: dict[str, Any], evidence: Sequence[str]) -> str:
     """In words; of the evidence, what is more than that of the settings that are changed."""
     told = [
         " ".join(f"+ {kind}" for kind in value if kind not in evidence)

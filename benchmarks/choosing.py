@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from reshuffle.model.answering import ModelAnswers
+
 SMALL_RESULTS = RESULTS / "choosing.jsonl"
 FULL_RESULTS = RESULTS / "choosing-full.jsonl"
 SCRIPT_RESULTS = RESULTS / "chosen-by-script.jsonl"
@@ -227,7 +229,9 @@ class Trial:
 
     def rows(self) -> list[dict[str, Any]]:
         """One per way to score."""
-        bench, answers, rows = cut_in_two(self.dataset, self.cut), [], []
+        bench = cut_in_two(self.dataset, self.cut)
+        answers: list[ModelAnswers] = []
+        rows: list[dict[str, Any]] = []
 
         def add(scoring: str, seeds: Sequence[int], scorer: Scorer, **more: Any) -> None:
             told = {"dataset": self.dataset, "cut": self.cut, "changes": self.changes, "scoring": scoring}

@@ -38,7 +38,8 @@ class Averaged:
     ) -> NDArray[np.float32]:
         """As `Scorer` says."""
         told = [one.scores(anchors, relations, side=side, candidates=candidates) for one in self._scorers]
-        return np.mean(told, axis=0, dtype=np.float32)
+        found: NDArray[np.float32] = np.mean(told, axis=0, dtype=np.float32)
+        return found
 
 
 class BothDirections:

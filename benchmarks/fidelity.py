@@ -35,6 +35,7 @@ from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.fidelity import fidelity
+from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.settings import read_toml
 
@@ -97,6 +98,7 @@ class Remembering:
 def compared(folder: Path, forms: Sequence[str], progress: Progress) -> dict[str, Any]:
     """One model in some of its forms, beside the soft one."""
     bench, started = load_benchmark(folder.name.split(".")[0]), time.perf_counter()
+    assert isinstance(bench, InductiveBenchmark)
     model = Reshuffle.load(folder, device="cpu")
     graph, seed = bench.test.facts, model.settings.training.seed
     row: dict[str, Any] = {
@@ -117,7 +119,7 @@ def compared(folder: Path, forms: Sequence[str], progress: Progress) -> dict[str
             model, on=bench.train.facts, max_length=LENGTH, most=MOST_RULES, progress=progress
         )
         scorers["rules"] = rules.on(graph)
-        finding = sum(rule.quality.support > 0 for rule in rules.to_rule_base() if rule.quality)
+        finding = sum((rule.quality.support or 0) > 0 for rule in rules.to_rule_base() if rule.quality)
         row |= {"rules": len(rules), "all rules": rules.complete, "rules that find a training fact": finding}
         seconds["extraction"] = round(time.perf_counter() - started, 1)
     if "types" in forms:

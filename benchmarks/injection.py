@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.machine import processor_name
-from benchmarks.pages import rewrite
+from benchmarks.pages import markdown_table, rewrite
 from benchmarks.result_files import RESULTS, ROOT, Results, read_results, write_results
 
 from reshuffle.data.families import families
@@ -114,10 +114,8 @@ def chosen(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def table() -> str:
     cells = chosen(stored().rows)
-    lines = [
-        "| training facts | injected | MRR | spread | Hits@1 | Hits@10 |",
-        "| ---: | --- | ---: | ---: | ---: | ---: |",
-    ]
+    header = ["training facts", "injected", "MRR", "spread", "Hits@1", "Hits@10"]
+    lines: list[list[str]] = []
     for share in SHARES:
         for way, words in WAYS.items():
             rows = [one for one in cells if (one["way"], one["share"]) == (way, share)]
@@ -127,10 +125,9 @@ def table() -> str:
             facts = (
                 f"{share:.0%} ({min(one['facts'] for one in rows)} to {max(one['facts'] for one in rows)})"
             )
-            lines.append(
-                f"| {facts} | {words} | {mean(mrr):.3f} | {stdev(mrr):.3f} | {mean(first):.3f} | {mean(tenth):.3f} |"
-            )
-    return "\n".join(lines)
+            numbers = (mean(mrr), stdev(mrr), mean(first), mean(tenth))
+            lines.append([facts, words, *(f"{number:.3f}" for number in numbers)])
+    return markdown_table(header, lines, right=[name for name in header if name != "injected"])
 
 
 def made_tables() -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from statistics import mean
+from typing import Any
 
 from benchmarks import baselines
 from benchmarks.cells import Bench
@@ -22,14 +23,14 @@ HEADER = (
 
 def rows() -> list[dict[str, object]]:
     """One row per data set and variant, over the seeds that have been run."""
-    groups: dict[tuple[str, str], list[dict]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell in Bench(FOLDER, RESULTS).stored():
         if cell["recipe"] == "paper":
             groups.setdefault((cell["dataset"], cell["variant"]), []).append(cell)
     return [_row(*key, cells) for key, cells in groups.items()]
 
 
-def _row(dataset: str, variant: str, cells: list[dict]) -> dict[str, object]:
+def _row(dataset: str, variant: str, cells: list[dict[str, Any]]) -> dict[str, object]:
     sampled = [_protocol(cell, "sampled-50") for cell in cells]
     hits = [result["metrics"]["hits@10"] for result in sampled]
     paper = reported(dataset, variant)["hits@10"]
@@ -50,7 +51,7 @@ def _row(dataset: str, variant: str, cells: list[dict]) -> dict[str, object]:
     }
 
 
-def _protocol(cell: dict, name: str) -> dict:
+def _protocol(cell: dict[str, Any], name: str) -> dict[str, Any]:
     return next(result for result in cell["results"] if result["protocol"] == name)
 
 
@@ -76,7 +77,7 @@ def alternatives_table() -> str:
     return text_table(["data set", *names], rows)
 
 
-def _speeds(measured: dict) -> list[object]:
+def _speeds(measured: dict[str, Any]) -> list[object]:
     seconds = [f"{measured['runs'][name]['seconds_per_epoch']:.3f}" for name in ("reshuffle", "official way")]
     ratios = [measured["times_faster"].get(name) for name in ("official way", "official way, memory kept")]
     return [*seconds, *("" if ratio is None else f"{ratio:.1f}" for ratio in ratios)]

@@ -19,7 +19,7 @@ from benchmarks.cells import Bench, Cell, report_rows
 from benchmarks.experiments import run_cell
 from benchmarks.machine import hardware
 from benchmarks.pages import page_with
-from benchmarks.paper import DATASETS, FOLDER, VARIANTS, cell_settings, reported, settings_file
+from benchmarks.paper import DATASETS, FOLDER, VARIANTS, cell_settings, published, reported, settings_file
 from benchmarks.result_files import Results, read_results, write_results
 from safetensors import safe_open
 from tests.datasets import benchmark
@@ -341,3 +341,6 @@ def test_the_papers_numbers_stand_in_the_settings() -> None:
                 wanted[dataset]["seeds"] = seeds
         found = {d: reported(d, variant) for d in inductive_names()}
         assert found == wanted
+    assert published("hits@10")["RESHUFFLE (paper)"] == dict(
+        zip(HYPERPARAMETERS, ABLATIONS["default"], strict=True)
+    )
