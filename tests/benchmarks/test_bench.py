@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from benchmarks import experiments
+from benchmarks import scheduling
 from benchmarks.result_files import read_results
 
 from reshuffle.cli.main import main
@@ -93,7 +93,8 @@ def test_time_that_is_up_is_up_for_all_cells(
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.minutes = 100.0
-        monkeypatch.setattr("reshuffle.cli.bench.monotonic", lambda: 60 * self.minutes)
+        for module in ("reshuffle.cli.bench", "benchmarks.scheduling"):
+            monkeypatch.setattr(f"{module}.monotonic", lambda: 60 * self.minutes)
 
     def tick(self, minutes: float) -> None:
         self.minutes += minutes
@@ -121,7 +122,7 @@ def test_every_cell_gets_the_time_that_is_left(
         seen.append(seconds / 60)
         clock.tick(needed)
 
-    monkeypatch.setattr(experiments, "run_cell", run_cell)
+    monkeypatch.setattr(scheduling, "run_cell", run_cell)
     command = ["bench", "paper", "--dataset", "families", "--minutes", "10", "--device", "cpu", "--json"]
     assert main([*command, *folders]) == 0
     assert seen == pytest.approx(given)
@@ -148,7 +149,7 @@ def test_processes_get_the_time_that_is_left_when_they_start(
             both_run.wait(timeout=60)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr("reshuffle.cli.bench.subprocess.run", run)
+    monkeypatch.setattr("benchmarks.scheduling.subprocess.run", run)
     command = ["bench", "paper", "--dataset", "families", "--minutes", "10", "--jobs", "2", "--json"]
     assert main([*command, *folders]) == 0
     assert seen == pytest.approx(given)
@@ -162,7 +163,7 @@ def test_a_cell_whose_process_is_killed_is_not_passed_over(
         assert "-q" in command
         return subprocess.CompletedProcess(command, -9 if command[command.index("--seeds") + 1] == "2" else 0)
 
-    monkeypatch.setattr("reshuffle.cli.bench.subprocess.run", run)
+    monkeypatch.setattr("benchmarks.scheduling.subprocess.run", run)
     command = ["bench", "paper", "--dataset", "families", "--seeds", "1,2", "--jobs", "2", "--json", "-q"]
     assert main([*command, *folders]) == 137
     captured = capsys.readouterr()
