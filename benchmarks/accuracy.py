@@ -31,7 +31,7 @@ def cells() -> tuple[dict[str, Any], ...]:
 
 
 def cells_of(dataset: str, variant: str = "default") -> list[dict[str, Any]]:
-    """One per seed that has been run."""
+    """The stored cells of a data set and a variant of the best recipe, one per seed."""
     return [cell for cell in cells() if (cell["dataset"], cell["variant"]) == (dataset, variant)]
 
 
@@ -46,7 +46,7 @@ def _result(cell: dict[str, Any], metric: str, kind: str = "results") -> dict[st
 
 
 def main_table(metric: str) -> str:
-    """Ours above what is published."""
+    """Our results on all data sets, with the published ones below."""
     ours = {dataset: mean(values(dataset, metric)) for dataset in DATASETS}
     types = {dataset: mean(values(dataset, metric, baseline=True)) for dataset in DATASETS}
     ties = [mean(_result(cell, metric)["tie_rate"] for cell in cells_of(dataset)) for dataset in DATASETS]
@@ -65,7 +65,7 @@ def main_table(metric: str) -> str:
 
 
 def counted_mean(numbers: dict[str, float]) -> float:
-    """Over the columns that count."""
+    """The mean over all data sets but the one that does not count."""
     return mean(value for dataset, value in numbers.items() if dataset != UNCOUNTED)
 
 
@@ -140,7 +140,7 @@ def hardened_table() -> str:
 
 
 def cost_table() -> str:
-    """What the cells cost."""
+    """Training time and memory of the cells."""
     rows: list[list[object]] = []
     for dataset in DATASETS:
         own = cells_of(dataset)
@@ -272,7 +272,7 @@ def _changes(changes: dict[str, Any], evidence: Sequence[str]) -> str:
 
 
 def made_tables() -> dict[str, str]:
-    """By the name that stands in the page."""
+    """All tables of the page, by name."""
     return {
         "hits": main_table("hits@10"),
         "mrr": main_table("mrr"),

@@ -217,7 +217,7 @@ def _decimal(value: float) -> str:
 
 
 def made_tables() -> dict[str, str]:
-    """The tables by the name that stands in the page."""
+    """All tables of the page, by name."""
     return {"baselines": f"\n{tables(stored_cells())}"}
 
 

@@ -28,7 +28,7 @@ _ANOTHER = "name another folder with --results, or remove this {} to run the cel
 
 @dataclass(frozen=True)
 class Cell:
-    """One training."""
+    """One training: a data set, a recipe, a variant and a seed."""
 
     dataset: str
     recipe: str

@@ -163,7 +163,7 @@ def _about(
 
 
 def measured(dataset: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Means over the cuts."""
+    """The metrics of one setting on one data set, means over the cuts."""
     rows = []
     for seed in CUTS:
         bench = cut_in_two(dataset, seed)
@@ -224,11 +224,11 @@ class Trial:
 
     @property
     def key(self) -> tuple[str, int, dict[str, Any]]:
-        """What its rows have in common."""
+        """Data set, cut and changes, which all its rows share."""
         return self.dataset, self.cut, self.changes
 
     def rows(self) -> list[dict[str, Any]]:
-        """One per way to score."""
+        """The measured rows, one per way to score."""
         bench = cut_in_two(self.dataset, self.cut)
         answers: list[ModelAnswers] = []
         rows: list[dict[str, Any]] = []
@@ -318,7 +318,7 @@ def _start(threads: int) -> None:
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """As it comes back from a file."""
+    """Settings as they come back from a file: lists for tuples."""
     return dict(json.loads(json.dumps(settings)))
 
 

@@ -66,12 +66,12 @@ class Remembering:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The scorer's own."""
+        """The graph of the scorer."""
         return self.scorer.graph
 
     @property
     def learned_relations(self) -> NDArray[np.bool_]:
-        """The scorer's own, or all."""
+        """The relations that the scorer has learned; all where it does not say."""
         every = np.ones(len(self.graph.relations), dtype=np.bool_)
         known: NDArray[np.bool_] = getattr(self.scorer, "learned_relations", every)
         return known
@@ -84,7 +84,7 @@ class Remembering:
         side: Side,
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:
-        """As the scorer says."""
+        """The scores of the scorer, as `Scorer` defines them."""
         asked = list(zip(anchors.tolist(), relations.tolist(), strict=True))
         missing = [pair for pair in dict.fromkeys(asked) if (*pair, side) not in self._rows]
         if missing:
@@ -161,7 +161,7 @@ def compared(folder: Path, forms: Sequence[str], progress: Progress) -> dict[str
 
 
 def _digest(folder: Path) -> str:
-    """Which model it is."""
+    """The digest of the model's arrays."""
     digest: str = read_toml(folder / "settings.toml")["arrays"]
     return digest
 
@@ -224,7 +224,7 @@ def metric_table(metric: str) -> str:
 
 
 def share_kept(row: dict[str, Any], metric: str, form: str) -> float:
-    """Of the soft model's."""
+    """The share of the soft model's metric that a form keeps."""
     share: float = row["forms"][form][metric] / row["forms"]["soft"][metric]
     return share
 
@@ -262,7 +262,7 @@ def _means(rows: list[list[object]]) -> list[object]:
 
 
 def made_tables() -> dict[str, str]:
-    """By the name that stands in the page."""
+    """All tables of the page, by name."""
     return {
         "fidelity hits": metric_table("hits@10"),
         "fidelity mrr": metric_table("mrr"),

@@ -50,6 +50,7 @@ def some_facts(facts: KnowledgeGraph, share: float, seed: int) -> KnowledgeGraph
 
 
 def cell(way: str, share: float, seed: int, rate: float) -> dict[str, Any]:
+    """Train on a share of the facts, and rank the queries of the other population."""
     demo = families(seed=seed)
     rules = {"no": None, "half": RuleBase(demo.rules.rules[::2])}.get(way, demo.rules)
     train, test = demo.benchmark.train, demo.benchmark.test
@@ -85,6 +86,7 @@ def stored() -> Results:
 
 
 def run() -> None:
+    """Run the cells that are missing."""
     for share in SHARES:
         for seed in SEEDS:
             for way in WAYS:
@@ -113,6 +115,7 @@ def chosen(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def table() -> str:
+    """Means over seeds, by share of facts and way to inject."""
     cells = chosen(stored().rows)
     header = ["training facts", "injected", "MRR", "spread", "Hits@1", "Hits@10"]
     lines: list[list[str]] = []
@@ -131,10 +134,12 @@ def table() -> str:
 
 
 def made_tables() -> dict[str, str]:
+    """All tables of the page, by name."""
     return {"table": table()}
 
 
 def page() -> None:
+    """Rewrite the page."""
     rewrite(PAGE, made_tables())
 
 

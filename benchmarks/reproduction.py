@@ -84,7 +84,7 @@ def _speeds(measured: dict[str, Any]) -> list[object]:
 
 
 def made_tables() -> dict[str, str]:
-    """As they must stand in the page."""
+    """All tables of the page, by name."""
     return {
         "table": text_table(HEADER, [[row[column] for column in HEADER] for row in rows()]),
         "speed": speed_table(),

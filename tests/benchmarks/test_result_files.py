@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.cells import Bench
 from benchmarks.paper import FOLDER
-from benchmarks.result_files import RESULTS, Results, changed_results, read_results, write_results
+from benchmarks.result_files import RESULTS, ROOT, Results, changed_results, read_results, write_results
 
 from reshuffle.errors import InputError
 
@@ -79,3 +80,15 @@ def test_stored_cells_are_sorted_and_each_is_there_once() -> None:
         rows = read_results(RESULTS / name).rows
         names = [f"{r['dataset']}.{r['recipe']}.{r['variant']}.{r['seed']}" for r in rows]
         assert names == sorted(set(names))
+
+
+def test_the_readme_leads_to_every_result_and_every_page() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for path in RESULTS.glob("*.json*"):
+        assert f"`{path.name}`" in text
+    pages = re.findall(r"^\| `([\w./-]+\.md)`", text, flags=re.MULTILINE)
+    assert len(pages) == 6
+    for page in pages:
+        assert (ROOT / "docs" / page).is_file()
+        names = re.findall(r"<!-- (.+): begin -->", (ROOT / "docs" / page).read_text(encoding="utf-8"))
+        assert all(f"`{name}`" in text or f"`{name.split()[0]} ...`" in text for name in names)
