@@ -26,9 +26,10 @@ QUERIES = 100
 
 def measure(name: str) -> dict[str, Any]:
     """Both graphs of one data set: the small one that is asked about, and the larger one of the training."""
-    from reshuffle import load_benchmark
+    from reshuffle import InductiveBenchmark, load_benchmark
 
     bench = load_benchmark(name)
+    assert isinstance(bench, InductiveBenchmark)
     graphs = {
         "test": (bench.test.facts, bench.test.queries),
         "train": (bench.train.facts, bench.train.valid),

@@ -113,11 +113,14 @@ def trainer_and_batches(dataset: str, device: str) -> tuple[Trainer, Sequence[Te
     from benchmarks.paper import cell_settings
 
     from reshuffle.data.load import load_benchmark
+    from reshuffle.kg.splits import InductiveBenchmark
     from reshuffle.learning.training.examples import examples_of
     from reshuffle.learning.training.trainer import Trainer
 
     settings = cell_settings(dataset)
-    _, data = examples_of(load_benchmark(dataset).train, None, seed=1)
+    bench = load_benchmark(dataset)
+    assert isinstance(bench, InductiveBenchmark)
+    _, data = examples_of(bench.train, None, seed=1)
     trainer = Trainer(data, settings.architecture, settings.training, device=torch.device(device))
     order = torch.randperm(len(trainer.examples), generator=trainer.generator, device=trainer.device)
     return trainer, order.split(settings.training.batch_size)

@@ -16,8 +16,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.console import common_options
-from reshuffle.errors import InputError, Place
-from reshuffle.text import counted
+from reshuffle.errors import InputError, Place, with_hint
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     import argparse
@@ -141,8 +141,6 @@ def _tell(states: dict[Cell, str], console: Console) -> None:
 
 
 def _report(arguments: argparse.Namespace, console: Console) -> int:
-    from reshuffle.cli.console import table  # noqa: PLC0415
-
     bench = _bench(arguments)
     from benchmarks.cells import report_rows  # noqa: PLC0415
 
@@ -183,7 +181,9 @@ def _report(arguments: argparse.Namespace, console: Console) -> int:
 def _speed(arguments: argparse.Namespace, console: Console) -> int:
     root = _first_with("benchmarks/speed", [Path.cwd(), *Path.cwd().parents])
     if root is None:
-        console.error("there is no benchmarks/speed here\n  hint: run this from a checkout of the project")
+        console.error(
+            with_hint("there is no benchmarks/speed here", "run this from a checkout of the project")
+        )
         return 2
     command = [sys.executable, "-m", "benchmarks.speed", *([arguments.name] if arguments.name else [])]
     return subprocess.run(command, check=False, cwd=root).returncode
