@@ -124,7 +124,7 @@ def _outside_on_gpu(steps: Iterator[Any]) -> float:
     times = {event.key: event.self_device_time_total for event in seen.key_averages()}
     # As our functions of Triton are called.
     ours = sum(spent for name, spent in times.items() if name.startswith("_"))
-    return 1 - ours / sum(times.values())
+    return 1 - float(ours / sum(times.values()))
 
 
 def rounding(dataset: str, device: str) -> dict[str, Any]:
