@@ -13,13 +13,13 @@ def chosen_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ReshuffleError(
-            f"device '{name}' was asked for, and torch sees no GPU\n"
-            "  hint: leave --device out, or install a build of torch with CUDA"
+            f"device '{name}' was asked for, and torch sees no GPU",
+            hint="leave --device out, or install a build of torch with CUDA",
         )
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ReshuffleError(f"unknown device '{name}'\n  hint: auto, cpu or cuda") from error
+        raise ReshuffleError(f"unknown device '{name}'", hint="auto, cpu or cuda") from error
     if device.type == "cuda" and device.index is not None:
         torch.cuda.set_device(device)  # kernels and recordings go to the current one
     return device

@@ -13,7 +13,7 @@ from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.io.files import made_directory
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.coerce import as_facts, as_valid
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reshuffle.constraints import OrderingConstraints
-    from reshuffle.extraction.matrices import SoftMatrices
+    from reshuffle.extraction.soft_matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.kg.splits import GraphSplit
@@ -92,9 +92,7 @@ class Reshuffle:
     def model(self) -> ReshuffleModel:
         """The module with the parameters."""
         if self._model is None:
-            raise ReshuffleError(
-                "this model has not been trained\n  hint: call fit(facts) first, or load one"
-            )
+            raise ReshuffleError("this model has not been trained", hint="call fit(facts) first, or load one")
         return self._model
 
     def __repr__(self) -> str:
@@ -256,7 +254,7 @@ class Reshuffle:
         """Write `model.safetensors` and `settings.toml`."""
         arrays = dict(self.model.state_dict())
         if self._types is not None:
-            arrays[_TYPES] = torch.from_numpy(self._types.confidences)
+            arrays[_TYPES] = torch.from_numpy(self._types.stored())
         if self.calibration is not None:
             arrays[_CALIBRATION] = self.calibration.to_array()
         save_model(
@@ -288,7 +286,7 @@ class Reshuffle:
         self.calibration = Calibration.of_array(arrays.pop(_CALIBRATION, None))
         if _TYPES in arrays:
             known = Vocabulary(self.relations, kind="relation")
-            self._types = TypeBaseline(known, arrays.pop(_TYPES).numpy())
+            self._types = TypeBaseline.from_stored(known, arrays.pop(_TYPES).numpy())
         model = restored_model(stored, arrays, Place(str(directory)))
         self._model = model.to(self.device).eval()
         return self
@@ -300,13 +298,13 @@ def _check_keeps_constraints(settings: Settings, strength: float) -> None:
         raise ReshuffleError(f"strength is {strength!r}; it must be more than 0")
     if settings.architecture.symmetric:
         raise ReshuffleError(
-            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them\n"
-            "  hint: leave it out"
+            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them",
+            hint="leave it out",
         )
     if settings.architecture.row_function != "softmax":
         raise ReshuffleError(
-            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot\n"
-            "  hint: leave out row_function, or give 'softmax'"
+            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot",
+            hint="leave out row_function, or give 'softmax'",
         )
 
 
@@ -314,8 +312,7 @@ def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
     """The relations that are neither identities, nor hidden, nor inverses of others."""
     silent = constraints.identities | constraints.hidden
     shown = [relation for relation in constraints.relations if relation not in silent]
-    bases = (name[: -len(INVERSE_SUFFIX)] if name.endswith(INVERSE_SUFFIX) else name for name in shown)
-    return tuple(dict.fromkeys(bases))
+    return tuple(dict.fromkeys(map(base_relation, shown)))
 
 
 def _best_look(history: History) -> dict[str, float]:

@@ -54,6 +54,6 @@ def recipe_changes(name: str) -> Mapping[str, Any]:
     """What a recipe sets; everything else is as the paper has it."""
     if name not in RECIPES:
         raise ReshuffleError(
-            f"unknown recipe '{name}'{did_you_mean(name, RECIPES)}\n  hint: one of {', '.join(RECIPES)}"
+            f"unknown recipe '{name}'{did_you_mean(name, RECIPES)}", hint=f"one of {', '.join(RECIPES)}"
         )
     return _CHANGES[name]

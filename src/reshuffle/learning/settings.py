@@ -166,7 +166,7 @@ def setting_from_text(text: str) -> tuple[str, Any]:
     """
     name, equals, value = text.partition("=")
     if not equals:
-        raise ReshuffleError(f"'{text}' is not a setting\n  hint: write key=value, such as num_slots=30")
+        raise ReshuffleError(f"'{text}' is not a setting", hint="write key=value, such as num_slots=30")
     try:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from reshuffle.extraction.matrices import SoftMatrices
+from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.model.hardening import all_names
 
 if TYPE_CHECKING:

@@ -57,8 +57,8 @@ def run_in_pieces(
         # Outside of the handler, whose exception still holds the tensors that did not fit.
         if pieces >= len(batch):
             raise ReshuffleError(
-                f"the GPU memory does not suffice for a single triple: {reason}\n"
-                "  hint: lower num_channels or num_slots, or train with --device cpu"
+                f"the GPU memory does not suffice for a single triple: {reason}",
+                hint="lower num_channels or num_slots, or train with --device cpu",
             )
         pieces *= 2
         torch.cuda.empty_cache()

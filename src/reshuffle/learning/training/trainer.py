@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.kg.inverses import with_inverses
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.early_stopping import Patience
 from reshuffle.learning.training.loss import LossKind  # noqa: TC001 - settings are checked by their types when they are read
@@ -108,9 +109,9 @@ class DivergedError(ReshuffleError):
     def __init__(self, epoch: int, became: str, learning_rate: float) -> None:
         self.epoch = epoch
         super().__init__(
-            f"{became} in epoch {epoch}, and no further epoch can mend that\n"
-            f"  hint: lower the learning rate (learning_rate = {learning_rate:g}); "
-            "with row_function = 'square' values also grow with every layer, so lower num_layers too"
+            f"{became} in epoch {epoch}, and no further epoch can mend that",
+            hint=f"lower the learning rate (learning_rate = {learning_rate:g}); "
+            "with row_function = 'square' values also grow with every layer, so lower num_layers too",
         )
 
 
@@ -118,24 +119,23 @@ def check_settings(architecture: Architecture, settings: TrainingSettings) -> No
     """Refuse what no training can do, before anything is computed."""
     if architecture.initial == "private":
         raise ReshuffleError(
-            "private initial states cannot be trained with: in one step only few entities would have a channel\n"
-            "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
+            "private initial states cannot be trained with: in one step only few entities would have a channel",
+            hint="train with 'bits', and answer with model.on(graph, initial='private')",
         )
     if architecture.initial != "head" and architecture.slot_weights:
         raise ReshuffleError(
-            "slot_weights need a channel per query\n"
-            "  hint: train with initial = 'head', or with slot_weights = false"
+            "slot_weights need a channel per query",
+            hint="train with initial = 'head', or with slot_weights = false",
         )
     if architecture.initial != "head" and settings.drop_facts:
         raise ReshuffleError(
-            "drop_facts needs a channel per query\n"
-            "  hint: train with initial = 'head', or with drop_facts = 0"
+            "drop_facts needs a channel per query", hint="train with initial = 'head', or with drop_facts = 0"
         )
     distant = [kind for kind in architecture.evidence if kind not in LOCAL]
     if architecture.initial != "head" and distant:
         raise ReshuffleError(
-            f"evidence from {' and '.join(distant)} needs a channel per query\n"
-            f"  hint: train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone"
+            f"evidence from {' and '.join(distant)} needs a channel per query",
+            hint=f"train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone",
         )
     for name in ("batch_size", "num_negatives", "look_every"):
         if getattr(settings, name) < 1:
@@ -176,9 +176,7 @@ class Trainer:
         self.queries = ValidationQueries.build(
             data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
         ).to(device)
-        forward = torch.from_numpy(data.triples)
-        inverse = torch.stack([forward[:, 2], forward[:, 1] + data.num_relations, forward[:, 0]], dim=1)
-        self.examples = torch.cat([forward, inverse]).to(device)
+        self.examples = torch.from_numpy(with_inverses(data.triples, data.num_relations)).to(device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=settings.learning_rate,
