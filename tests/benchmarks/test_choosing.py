@@ -10,6 +10,7 @@ from benchmarks import accuracy, choosing, untuned
 from benchmarks.combining import Averaged, BothDirections
 from benchmarks.result_files import Results, read_results, write_results
 
+from reshuffle.evaluation import RuleBaseline
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.settings import Settings
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from reshuffle.evaluation import Scorer
+    from reshuffle.kg.splits import InductiveBenchmark
 
 TINY = {"num_slots": 3, "num_layers": 2, "epoch_steps": 2, "max_epochs": 2, "look_every": 2}
 
@@ -158,8 +162,14 @@ def test_a_cut_that_goes_through_files_is_the_same(tmp_path: Path) -> None:
             assert set(getattr(theirs, part)) == set(getattr(mine, part))
 
 
+def rules_of_two_atoms(bench: InductiveBenchmark) -> Scorer:
+    """Mined in a moment; those of three atoms take ten seconds."""
+    return RuleBaseline.fit(bench.train.facts, max_length=2).on(bench.test.facts)
+
+
 def test_a_scorer_is_measured_under_both_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(untuned, "DATASET", "families")
+    monkeypatch.setitem(untuned.SCORERS, "mined rules", rules_of_two_atoms)
     row = untuned.measured("mined rules")
     assert row["full"]["mrr"] > untuned.measured("type baseline")["full"]["mrr"] > 0
     assert row["sampled-50"]["hits@10"] >= row["sampled-50"]["hits@1"] > 0

@@ -159,11 +159,12 @@ import test_experiments
 test_experiments.long_cell(sys.argv[1])
 """
 LONG = Cell("families", "paper", "default", 1)
+LONG_EPOCHS = 30  # a second or two: long enough to be killed in the midst of it
 
 
 def long_bench(folder: str | Path) -> Bench:
     (Path(folder) / "families.default.toml").write_text(
-        TINY.replace("max_epochs = 4", "max_epochs = 60\npatience = 1000")
+        TINY.replace("max_epochs = 4", f"max_epochs = {LONG_EPOCHS}\npatience = 1000")
     )
     return Bench(Path(folder), Path(folder) / "results")
 
@@ -186,18 +187,18 @@ def test_a_killed_cell_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
     running.kill()
     assert running.wait() == -signal.SIGKILL
     done = epochs_at_rest(bench.checkpoint_path(LONG))
-    assert 1 <= done < 60
+    assert 1 <= done < LONG_EPOCHS
 
     reported: list[int] = []
 
     @contextmanager
     def counting(description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
-        assert (description, total, unit) == ("training", 60, "epoch")
+        assert (description, total, unit) == ("training", LONG_EPOCHS, "epoch")
         yield lambda number, /, note="": reported.append(number)  # noqa: ARG005 - as Report says
 
     found = run_cell(LONG, bench, device=torch.device("cpu"), progress=counting)
     whole = run_cell(LONG, Bench(tmp_path, tmp_path / "whole"), device=torch.device("cpu"))
-    assert reported == [done] + [1] * (60 - done)
+    assert reported == [done] + [1] * (LONG_EPOCHS - done)
     assert found is not None
     assert whole is not None
     assert found["training"]["validation"] == whole["training"]["validation"]

@@ -61,6 +61,7 @@ def test_remembered_scores_are_the_scorers_own(side: str) -> None:
 
 def test_what_is_stored_is_not_compared_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fidelity, "FIDELITY", tmp_path / "fidelity.jsonl")
+    monkeypatch.setattr(fidelity, "LENGTH", 2)  # extracting rules of three atoms took most of the time
     folder = tmp_path / "models" / "families.best.default.1"
     Reshuffle(**TINY, seed=1).fit(load_benchmark("families").train).save(folder)
     fidelity.run(folder.parent, SILENT)
