@@ -23,7 +23,8 @@ from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loss import margin_ranking
 from reshuffle.learning.training.memory import memory_in_use, run_in_pieces
 from reshuffle.learning.training.validation import ValidationQueries, realistic_ranks
-from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.architecture import Architecture
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import all_tail_scores
 
 if TYPE_CHECKING:

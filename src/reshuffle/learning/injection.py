@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.learning.settings import Settings
-    from reshuffle.model.reshuffle import Architecture
+    from reshuffle.model.architecture import Architecture
     from reshuffle.progress import Notes
     from reshuffle.rules import Rule
     from reshuffle.rules.coerce import Rules

@@ -11,7 +11,7 @@ from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
 from reshuffle.learning.ranges import check_range
 from reshuffle.learning.recipes import RECIPES, recipe_changes
 from reshuffle.learning.training.trainer import TrainingSettings
-from reshuffle.model.reshuffle import Architecture
+from reshuffle.model.architecture import Architecture
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -19,7 +19,7 @@ from reshuffle.learning.training.objective import objective_of
 from reshuffle.learning.training.validation import ValidationQueries, ranks_within_memory
 from reshuffle.model.evidence import LOCAL
 from reshuffle.model.kernels.threads import all_threads_for
-from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reshuffle.model.architecture import Architecture
     from reshuffle.model.injected import InjectedBlock
     from reshuffle.progress import Notes
 
