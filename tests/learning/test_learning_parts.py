@@ -15,13 +15,20 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.ranges import LEAST, MOST, POSITIVE
-from reshuffle.learning.settings import Settings, read_settings, setting_from_text, setting_names
+from reshuffle.learning.settings import (
+    LEAST,
+    MOST,
+    POSITIVE,
+    Settings,
+    read_settings,
+    setting_from_text,
+    setting_names,
+)
 from reshuffle.learning.training.corruption import random_others
-from reshuffle.learning.training.early_stopping import Patience
 from reshuffle.learning.training.examples import examples_of
+from reshuffle.learning.training.loop import memory_in_use
 from reshuffle.learning.training.loss import margin_ranking
-from reshuffle.learning.training.memory import memory_in_use, run_in_pieces
+from reshuffle.learning.training.trainer import Patience, run_in_pieces
 from reshuffle.learning.training.validation import ValidationQueries, realistic_ranks
 from reshuffle.model.architecture import Architecture
 from reshuffle.model.reshuffle import ReshuffleModel

@@ -140,7 +140,7 @@ def _tell(states: dict[Cell, str], console: Console) -> None:
 def _here(
     cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
 ) -> tuple[str, int]:
-    from reshuffle.learning.devices import chosen_device  # noqa: PLC0415
+    from reshuffle.learning.estimator import chosen_device  # noqa: PLC0415
     from reshuffle.learning.experiments import run_cell  # noqa: PLC0415
 
     result = run_cell(

@@ -16,15 +16,15 @@ from safetensors.torch import save_file
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import written_whole
-from reshuffle.learning.training.early_stopping import Patience
-from reshuffle.learning.training.trainer import Epoch, History
+from reshuffle.learning.training.trainer import Epoch, History, Patience
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import Tensor
 
-    from reshuffle.learning.training.trainer import Trainer, TrainingData
+    from reshuffle.learning.training.examples import TrainingData
+    from reshuffle.learning.training.trainer import Trainer
 
 VERSION = "1"
 

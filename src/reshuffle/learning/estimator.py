@@ -7,22 +7,21 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from reshuffle.errors import Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.extraction.matrices import SoftMatrices
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.io.files import made_directory
+from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.learning.calibration import fit_calibration
-from reshuffle.learning.coerce import as_facts, as_valid
-from reshuffle.learning.devices import chosen_device
 from reshuffle.learning.injection import injection_of, starting_points
-from reshuffle.learning.model_files import StoredModel, load_model, save_model
-from reshuffle.learning.restoring import restored_model
+from reshuffle.learning.model_files import StoredModel, load_model, restored_model, save_model
 from reshuffle.learning.settings import Settings
-from reshuffle.learning.soft_matrices import soft_matrices
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer
@@ -35,15 +34,15 @@ from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
-    from reshuffle.extraction.matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
-    from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.injection import Injection, InjectMode
-    from reshuffle.learning.recipes import Recipe
+    from reshuffle.learning.settings import Recipe
     from reshuffle.learning.training.trainer import Epoch, History
     from reshuffle.model.initial import Kind
     from reshuffle.progress import Notes, Progress
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
 
 _TYPES = "types.confidences"
 _CALIBRATION = "calibration"
+_TO_TRAIN_ON = {InductiveBenchmark: "train", TransductiveBenchmark: "graph"}
+_TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", TransductiveBenchmark: "valid"}
 
 
 class Reshuffle:
@@ -322,3 +323,60 @@ def _best_look(history: History) -> dict[str, float]:
     looks = [epoch for epoch in history.epochs if epoch.number == history.best_epoch]
     values = {"hits@10": looks[0].hits_at_10, "mrr": looks[0].mrr} if looks else {}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def chosen_device(name: str) -> torch.device:
+    """`auto` takes a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ReshuffleError(
+            f"device '{name}' was asked for, and torch sees no GPU\n"
+            "  hint: leave --device out, or install a build of torch with CUDA"
+        )
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ReshuffleError(f"unknown device '{name}'\n  hint: auto, cpu or cuda") from error
+    if device.type == "cuda" and device.index is not None:
+        torch.cuda.set_device(device)  # kernels and recordings go to the current one
+    return device
+
+
+def as_facts(given: Triples | GraphSplit) -> KnowledgeGraph | GraphSplit:
+    """A graph, or one with held-out triples."""
+    return given if isinstance(given, GraphSplit) else as_graph(given, parts=_TO_TRAIN_ON)
+
+
+def as_valid(given: Triples | None) -> KnowledgeGraph | None:
+    """Triples to stop by, where there are any."""
+    return None if given is None else as_graph(given, parts=_TO_STOP_BY)
+
+
+@torch.no_grad()
+def soft_matrices(model: ReshuffleModel, relations: Sequence[str], identities: Sequence[str]) -> SoftMatrices:
+    """All matrices with their names; with slot weights, also what one path adds to a score."""
+    values = model.matrices().double().cpu().numpy()
+    weighted = model.slot_logits is not None
+    return SoftMatrices(
+        all_names(relations, identities),
+        values,
+        frozenset(identities),
+        starts=np.ones(values.shape[:2]) if weighted else None,
+        weights=_path_weights(model, values) if weighted else None,
+    )
+
+
+def _path_weights(model: ReshuffleModel, values: NDArray[np.float64]) -> NDArray[np.float64]:  # relation slot
+    """What slot x of the tail is worth: its weight as far as B_r asks for it, and what "paths" gives for it.
+
+    A query lights all slots of its head.
+    """
+    weights = np.zeros(values.shape[:2])
+    learned = model.slot_weights().double().cpu().numpy()
+    weights[: len(learned)] = learned * values.sum(axis=2)[: len(learned)]
+    evidence = model.evidence
+    # A hardened model's "paths" goes by other matrices than these.
+    if evidence is not None and "paths" in evidence.kinds and model.path_matrices is None:
+        weights[: len(learned)] += evidence.worth_of_slots().double().cpu().numpy()
+    return weights

@@ -29,8 +29,9 @@ from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.hardware import processor_name
 from reshuffle.learning.results import check_same_settings, read_result
 from reshuffle.learning.settings import Settings, read_settings
+from reshuffle.learning.training.examples import TrainingData
 from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
-from reshuffle.learning.training.trainer import Trainer, TrainingData
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.answering import ModelAnswers
 from reshuffle.model.hardening import hardened
 from reshuffle.progress import SILENT

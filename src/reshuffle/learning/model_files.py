@@ -8,7 +8,7 @@ being written when the power went is told from a good one. Nothing is ever unpic
 | version | what is new |
 | --- | --- |
 | 2 | a hardened model keeps `path_matrices`, the soft matrices that its "paths" evidence sees |
-| 3 | the settings have a digest of their own (`model_notes.py`) |
+| 3 | the settings have a digest of their own |
 
 All of them are read; the last is written.
 """
@@ -19,6 +19,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
@@ -28,12 +29,35 @@ from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.injection import MODES, ChosenRules, Injection
-from reshuffle.learning.model_notes import CUT_OR_EDITED, FORMAT, VERSIONS, digest_of, read_notes
-from reshuffle.learning.settings import Settings
+from reshuffle.learning.settings import Settings, read_toml
+from reshuffle.learning.training.examples import numbers_of
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.rules import RuleBase, write_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch import Tensor
+
+FORMAT = "reshuffle-model"
+VERSIONS = (1, 2, 3)
+CUT_OR_EDITED = (
+    "cut short or edited; train again or copy it again. Settings of a trained model cannot be changed: "
+    "they say what its arrays mean"
+)
+
+_WITH_DIGEST = 3  # the version that brought it
+_KINDS: Mapping[str, tuple[type, str]] = MappingProxyType(
+    {
+        "relations": (list, "a list of names"),
+        "identities": (list, "a list of names"),
+        "heads_through_inverse": (bool, "true or false"),
+        "arrays": (str, "the digest of the arrays, a text"),
+        "settings": (dict, "a table"),
+        "training": (dict, "a table"),
+    }
+)
+_TABLE = (dict, "a table")
 
 ARRAYS, SETTINGS = "model.safetensors", "settings.toml"
 INJECTED, INJECTED_RULES = "injected.json", "injected.rules"
@@ -149,6 +173,79 @@ def _arrays(path: Path, digest: str) -> dict[str, Tensor]:
             hint="one of the two was replaced, or writing them was interrupted; train the model again",
         )
     return arrays
+
+
+def restored_model(stored: StoredModel, parameters: dict[str, Tensor], place: Place) -> ReshuffleModel:
+    """With the shape that the settings ask for, and the parameters of the arrays."""
+    architecture = stored.settings.architecture
+    model = ReshuffleModel(
+        len(stored.relations),
+        architecture,
+        symmetric=numbers_of(architecture.symmetric, stored.relations),
+        num_identities=len(stored.identities),
+        injected=None if stored.injection is None else stored.injection.block(stored.relations),
+    )
+    if stored.keeps_path_matrices:
+        model.keep_path_matrices()
+    try:
+        model.load_state_dict(parameters)
+    except RuntimeError as error:
+        raise InputError(
+            "the arrays do not have the shapes that the settings ask for",
+            place=place,
+            hint="the settings were changed after they were written; train the model again",
+        ) from error
+    return model
+
+
+# --- settings.toml ---
+
+
+def digest_of(notes: Mapping[str, Any]) -> str:
+    """Of all values but the digest itself, however they are laid out in the file."""
+    values = {name: value for name, value in notes.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def read_notes(path: Path) -> dict[str, Any]:
+    """What the file says, or one clear error."""
+    notes, place = read_toml(path, hint=CUT_OR_EDITED), Place(str(path))
+    _check_version(notes, place)
+    _check_kinds(notes, place)
+    # An edited version must not get a file around the check.
+    if ("digest" in notes or notes["version"] >= _WITH_DIGEST) and notes.get("digest") != digest_of(notes):
+        raise InputError(
+            "these are not the settings that the model was saved with", place=place, hint=CUT_OR_EDITED
+        )
+    return notes
+
+
+def _check_version(notes: dict[str, Any], place: Place) -> None:
+    if notes.get("format") != FORMAT:
+        raise InputError(
+            "not the settings of a model, or cut short",
+            place=place,
+            hint="`reshuffle train FACTS -o DIR` writes a model",
+        )
+    version = notes.get("version", "unknown")
+    if type(version) is not int or version not in VERSIONS:
+        raise InputError(
+            f"a model of version {version}; this reshuffle reads versions {', '.join(map(str, VERSIONS))}",
+            place=place,
+            hint="train it again, or use the reshuffle that wrote it",
+        )
+
+
+def _check_kinds(notes: dict[str, Any], place: Place) -> None:
+    missing = [name for name in _KINDS if name not in notes]
+    if missing:
+        raise InputError(f"cut short: {', '.join(missing)} missing", place=place, hint=CUT_OR_EDITED)
+    kinds = {**_KINDS, "injected": _TABLE} if "injected" in notes else _KINDS
+    for name, (kind, wanted) in kinds.items():
+        value = notes[name]
+        names = value if isinstance(value, list) else []
+        if type(value) is not kind or not all(isinstance(one, str) for one in names):
+            raise InputError(f"{name} is {value!r}; it must be {wanted}", place=place, hint=CUT_OR_EDITED)
 
 
 def to_toml(top: dict[str, Any], tables: dict[str, dict[str, Any]] | None = None) -> str:

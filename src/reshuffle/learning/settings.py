@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
-from reshuffle.learning.ranges import check_range
-from reshuffle.learning.recipes import RECIPES, recipe_changes
-from reshuffle.learning.training.trainer import TrainingSettings
 from reshuffle.model.architecture import Architecture
+from reshuffle.model.evidence import LOCAL
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,10 +20,47 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+Redraw = Literal["once", "step", "call"]
+Schedule = Literal["constant", "linear"]
+Metric = Literal["hits@10", "mrr"]
+Prior = Literal["equal", "examples"]
+LossKind = Literal["margin", "softmax"]
+
+Recipe = Literal["best", "paper"]
+RECIPES = get_args(Recipe)
 
 _RESULTS = ("paper", "validation")
 """Tables that may stand below settings: what the paper reports for them, and what a search measured."""
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train. The defaults are the paper's where it says; `redraw` and `hide_targets` it does not say.
+
+    `recipes.py` has the better ones.
+    """
+
+    learning_rate: float = 0.01
+    margin: float = 1.0
+    num_negatives: int = 100
+    batch_size: int = 1024
+    max_epochs: int = 1000
+    look_every: int = 10
+    patience: int = 10
+    relative_delta: float = 0.01
+    redraw: Redraw = "step"
+    hide_targets: bool = False
+    drop_facts: float = 0.0  # with a channel per query: at most this share of the other facts is hidden, too
+    loss: LossKind = "margin"
+    epoch_steps: int = 0  # steps that make an epoch; 0: as many as a pass over all triples needs
+    schedule: Schedule = "constant"  # "linear": the learning rate falls to a tenth over max_epochs
+    max_gradient: float = 0.0  # longer gradients are shortened to this; 0: never
+    evidence_decay: float = 0.001  # how strongly free weights of evidence are pulled to 0
+    evidence_prior: Prior = "equal"  # "examples": divided by how many examples the relation has
+    select_by: Metric = "hits@10"  # of the validation triples: what the best epoch is best in
+    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -129,6 +167,132 @@ def _check_names(name: str, value: Any, known: Sequence[str]) -> None:
     for one in value:
         if known and one not in known:
             raise ReshuffleError(f"setting '{name}' names {one!r}; it must be of {', '.join(known)}")
+
+
+# --- recipes ---
+
+_CHANGES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "paper": MappingProxyType({}),
+        # One setting for all data sets, chosen on training graphs (docs/explanation/accuracy.md). The last epoch is
+        # kept: validation triples are about entities of the training graph, and would choose one too early.
+        "best": MappingProxyType(
+            {
+                "initial": "head",
+                "num_slots": 32,
+                "num_layers": 6,
+                "identity": False,
+                "slot_weights": True,
+                "evidence": ("unary", "proximity", "paths", "negative"),
+                "direct_facts": "both",
+                "hide_targets": True,
+                "loss": "softmax",
+                "batch_size": 64,
+                "learning_rate": 0.01,
+                "schedule": "linear",
+                "max_gradient": 1.0,
+                "evidence_decay": 50.0,
+                "evidence_prior": "examples",
+                "epoch_steps": 100,
+                "max_epochs": 16,
+                "look_every": 16,
+                "select_by": "mrr",
+                "relative_delta": 0.0,
+            }
+        ),
+    }
+)
+
+
+def recipe_changes(name: str) -> Mapping[str, Any]:
+    """What a recipe sets; everything else is as the paper has it."""
+    if name not in RECIPES:
+        raise ReshuffleError(
+            f"unknown recipe '{name}'{did_you_mean(name, RECIPES)}\n  hint: one of {', '.join(RECIPES)}"
+        )
+    return _CHANGES[name]
+
+
+# --- ranges ---
+
+LEAST: Mapping[str, int] = MappingProxyType(
+    {
+        "num_slots": 0,  # constraints of no rules have none; training asks for one
+        "num_channels": 1,
+        "num_layers": 0,
+        "probability": 0,
+        "margin": 0,
+        "num_negatives": 1,
+        "batch_size": 1,
+        "max_epochs": 0,
+        "look_every": 1,
+        "patience": 1,
+        "relative_delta": 0,
+        "num_hops": 0,
+        "drop_facts": 0,
+        "epoch_steps": 0,
+        "max_gradient": 0,
+        "evidence_decay": 0,
+        "seed": 0,
+    }
+)
+MOST: Mapping[str, int] = MappingProxyType({"probability": 1, "drop_facts": 1, "seed": 2**63 - 1})
+POSITIVE = frozenset({"learning_rate"})
+
+
+def check_range(name: str, value: object) -> None:
+    """Refuse a number that makes no sense; NaN, which compares with nothing, is one."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return
+    if not math.isfinite(value):
+        raise _refused(name, value, "a finite number")
+    if name in POSITIVE and value <= 0:
+        raise _refused(name, value, "more than 0")
+    if value < LEAST.get(name, value):
+        raise _refused(name, value, f"at least {LEAST[name]}")
+    if value > MOST.get(name, value):
+        raise _refused(name, value, f"at most {MOST[name]}")
+
+
+def check_trainable(num_slots: int) -> None:
+    """Without slots there is nothing to learn."""
+    if num_slots < 1:
+        raise _refused("num_slots", num_slots, "at least 1 to train")
+
+
+def _refused(name: str, value: float, wanted: str) -> ReshuffleError:
+    return ReshuffleError(f"setting '{name}' is {value!r}; it must be {wanted}")
+
+
+def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
+    """Refuse what no training can do, before anything is computed."""
+    if architecture.initial == "private":
+        raise ReshuffleError(
+            "private initial states cannot be trained with: in one step only few entities would have a channel\n"
+            "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
+        )
+    if architecture.initial != "head" and architecture.slot_weights:
+        raise ReshuffleError(
+            "slot_weights need a channel per query\n"
+            "  hint: train with initial = 'head', or with slot_weights = false"
+        )
+    if architecture.initial != "head" and settings.drop_facts:
+        raise ReshuffleError(
+            "drop_facts needs a channel per query\n"
+            "  hint: train with initial = 'head', or with drop_facts = 0"
+        )
+    distant = [kind for kind in architecture.evidence if kind not in LOCAL]
+    if architecture.initial != "head" and distant:
+        raise ReshuffleError(
+            f"evidence from {' and '.join(distant)} needs a channel per query\n"
+            f"  hint: train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone"
+        )
+    for name in ("batch_size", "num_negatives", "look_every"):
+        if getattr(settings, name) < 1:
+            raise ReshuffleError(f"setting '{name}' is {getattr(settings, name)}; it must be at least 1")
+
+
+# --- files ---
 
 
 def read_settings(path: str | Path, base: Settings | None = None, *, recipe: str | None = None) -> Settings:

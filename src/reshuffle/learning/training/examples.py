@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from reshuffle.errors import InputError, ReshuffleError, did_you_mean
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.kg.splits import GraphSplit
-from reshuffle.learning.training.trainer import TrainingData
 from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes
 
 _HELD_OUT = 0.1
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Triples of ids [triple, (head relation tail)] of one graph, and held-out ones to stop by."""
+
+    triples: NDArray[np.int64]
+    valid: NDArray[np.int64]
+    num_entities: int
+    num_relations: int
+    symmetric: tuple[int, ...] = ()  # relations that share one matrix with their inverse
 
 
 def examples_of(

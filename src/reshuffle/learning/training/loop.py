@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import csv
+import ctypes
+import resource
+import signal
+import sys
+import threading
 import time
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.io.files import made_directory
+from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
-from reshuffle.learning.ranges import check_trainable
-from reshuffle.learning.training.interrupts import interrupts_held_back
-from reshuffle.learning.training.logs import TrainingLog
-from reshuffle.learning.training.memory import keep_freed_memory, memory_in_use
+from reshuffle.learning.settings import check_trainable
 from reshuffle.learning.training.trainer import DivergedError
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from reshuffle.learning.training.trainer import Epoch, Trainer
     from reshuffle.progress import Progress
 
 CHECKPOINT = "checkpoint.safetensors"
 SECONDS_BETWEEN = 60.0  # checkpoints, where looks are rare
+COLUMNS = ("epoch", "loss", "hits@10", "mrr", "seconds")
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h numbers them
 
 
 def run_training(
@@ -113,3 +123,100 @@ class _Keeper:
 
     def close(self) -> None:
         self._log.close()
+
+
+class TrainingLog:
+    """`log.csv` and `tensorboard/` in a directory. What lies there of epochs after `last_epoch` is forgotten."""
+
+    def __init__(self, directory: Path, *, last_epoch: int = 0) -> None:
+        self._path = directory / "log.csv"
+        kept = _rows_until(self._path, last_epoch)
+        self._seconds = float(kept[-1][-1]) if kept else 0.0
+        with (
+            written_whole(self._path) as aside,  # a kill here must not cost the epochs that were logged
+            aside.open("w", newline="", encoding="utf-8") as file,
+        ):
+            csv.writer(file).writerows([COLUMNS, *kept])
+        self._events = _events(directory / "tensorboard", last_epoch)
+
+    def write(self, epoch: Epoch, seconds: float) -> None:
+        """One epoch; the column `seconds` counts from the start of the training, pauses left out."""
+        self._seconds += seconds
+        values = {"loss": epoch.loss, "hits@10": epoch.hits_at_10, "mrr": epoch.mrr}
+        row = [epoch.number, *("" if value is None else value for value in values.values())]
+        with self._path.open("a", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerow([*row, f"{self._seconds:.3f}"])
+        for name, value in values.items():
+            if self._events is not None and value is not None:
+                self._events.add_scalar(name, value, epoch.number)
+
+    def close(self) -> None:
+        """Let TensorBoard write what it still holds."""
+        if self._events is not None:
+            self._events.close()
+
+
+def _rows_until(path: Path, last_epoch: int) -> list[list[str]]:
+    """The whole rows of a log up to an epoch; a row that a kill cut short ends the list."""
+    if not last_epoch or not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.reader(file) if len(row) == len(COLUMNS) and row[0].isdigit()]
+    return [row for row in rows if int(row[0]) <= last_epoch]
+
+
+def _events(directory: Path, last_epoch: int) -> Any:
+    if find_spec("tensorboard") is None:
+        return None
+    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and only where it is installed
+
+    # TensorBoard orders files by the second they were made in, and a short training is over sooner.
+    if not last_epoch:
+        for old in directory.glob("events.out.tfevents.*"):
+            old.unlink()
+    return SummaryWriter(str(directory), purge_step=last_epoch + 1)
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """An interrupt that arrives here is raised at the end.
+
+    TensorBoard hands its events to a thread. What an interrupt leaves half handed over, the thread never gets, and
+    closing the log waits for it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    # Only the main thread is interrupted, and only it may say what happens then.
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *details: arrived.append(details))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if arrived:
+            before(*arrived[0])
+
+
+# --- memory ---
+
+
+def memory_in_use(device: torch.device) -> int:
+    """Bytes: of the GPU where the work is there, else of this process."""
+    if device.type == "cuda":
+        return torch.cuda.memory_allocated(device)
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:  # not Linux: the most it ever was
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+    return pages * resource.getpagesize()
+
+
+def keep_freed_memory() -> None:
+    """Ask the C library to keep what is freed: taking it anew, page by page, is a tenth of a step on the CPU."""
+    with suppress(OSError, AttributeError):  # only glibc has it
+        library = ctypes.CDLL(None)
+        library.mallopt(_MMAP_THRESHOLD, 1 << 30)
+        library.mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)

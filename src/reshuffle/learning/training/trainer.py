@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.learning.settings import check_settings
 from reshuffle.learning.training.cuda_graph import CapturedStep
-from reshuffle.learning.training.early_stopping import Patience
-from reshuffle.learning.training.loss import LossKind  # noqa: TC001 - settings are checked by their types when they are read
-from reshuffle.learning.training.memory import run_in_pieces
 from reshuffle.learning.training.objective import objective_of
 from reshuffle.learning.training.validation import ValidationQueries, ranks_within_memory
-from reshuffle.model.evidence import LOCAL
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import UNHEARD
@@ -25,59 +21,49 @@ from reshuffle.progress import UNHEARD
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from reshuffle.learning.settings import TrainingSettings
+    from reshuffle.learning.training.examples import TrainingData
     from reshuffle.model.architecture import Architecture
     from reshuffle.model.injected import InjectedBlock
     from reshuffle.progress import Notes
 
-Redraw = Literal["once", "step", "call"]
-Schedule = Literal["constant", "linear"]
-Metric = Literal["hits@10", "mrr"]
-Prior = Literal["equal", "examples"]
+Result = TypeVar("Result")
 
 _WARM_UP = 20  # steps in which a scheduled learning rate rises to its height
 _LAST_SHARE = 0.1  # of it that is left in the end
 
 
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How to train. The defaults are the paper's where it says; `redraw` and `hide_targets` it does not say.
+def is_improvement(current: float, best: float | None, *, relative_delta: float) -> bool:
+    """Better than the best so far by more than a share of it.
 
-    `recipes.py` has the better ones.
+    >>> is_improvement(0.51, 0.50, relative_delta=0.01), is_improvement(0.505, 0.50, relative_delta=0.01)
+    (True, False)
     """
+    return best is None or current > best * (1 + relative_delta)
 
-    learning_rate: float = 0.01
-    margin: float = 1.0
-    num_negatives: int = 100
-    batch_size: int = 1024
-    max_epochs: int = 1000
-    look_every: int = 10
-    patience: int = 10
+
+@dataclass
+class Patience:
+    """Counts the looks without improvement. The paper: less than 1 % within 100 epochs stops the training."""
+
+    looks: int = 10
     relative_delta: float = 0.01
-    redraw: Redraw = "step"
-    hide_targets: bool = False
-    drop_facts: float = 0.0  # with a channel per query: at most this share of the other facts is hidden, too
-    loss: LossKind = "margin"
-    epoch_steps: int = 0  # steps that make an epoch; 0: as many as a pass over all triples needs
-    schedule: Schedule = "constant"  # "linear": the learning rate falls to a tenth over max_epochs
-    max_gradient: float = 0.0  # longer gradients are shortened to this; 0: never
-    evidence_decay: float = 0.001  # how strongly free weights of evidence are pulled to 0
-    evidence_prior: Prior = "equal"  # "examples": divided by how many examples the relation has
-    select_by: Metric = "hits@10"  # of the validation triples: what the best epoch is best in
-    seed: int = 1
+    best: float | None = None
+    best_epoch: int = 0
+    without: int = 0
 
+    def look(self, value: float, epoch: int) -> bool:
+        """Take note of a validation result; True when it is the best so far."""
+        if is_improvement(value, self.best, relative_delta=self.relative_delta):
+            self.best, self.best_epoch, self.without = value, epoch, 0
+            return True
+        self.without += 1
+        return False
 
-@dataclass(frozen=True)
-class TrainingData:
-    """Triples of ids [triple, (head relation tail)] of one graph, and held-out ones to stop by."""
-
-    triples: NDArray[np.int64]
-    valid: NDArray[np.int64]
-    num_entities: int
-    num_relations: int
-    symmetric: tuple[int, ...] = ()  # relations that share one matrix with their inverse
+    @property
+    def exhausted(self) -> bool:
+        """Time to stop?"""
+        return self.without >= self.looks
 
 
 @dataclass
@@ -113,34 +99,6 @@ class DivergedError(ReshuffleError):
             f"  hint: lower the learning rate (learning_rate = {learning_rate:g}); "
             "with row_function = 'square' values also grow with every layer, so lower num_layers too"
         )
-
-
-def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
-    """Refuse what no training can do, before anything is computed."""
-    if architecture.initial == "private":
-        raise ReshuffleError(
-            "private initial states cannot be trained with: in one step only few entities would have a channel\n"
-            "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
-        )
-    if architecture.initial != "head" and architecture.slot_weights:
-        raise ReshuffleError(
-            "slot_weights need a channel per query\n"
-            "  hint: train with initial = 'head', or with slot_weights = false"
-        )
-    if architecture.initial != "head" and settings.drop_facts:
-        raise ReshuffleError(
-            "drop_facts needs a channel per query\n"
-            "  hint: train with initial = 'head', or with drop_facts = 0"
-        )
-    distant = [kind for kind in architecture.evidence if kind not in LOCAL]
-    if architecture.initial != "head" and distant:
-        raise ReshuffleError(
-            f"evidence from {' and '.join(distant)} needs a channel per query\n"
-            f"  hint: train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone"
-        )
-    for name in ("batch_size", "num_negatives", "look_every"):
-        if getattr(settings, name) < 1:
-            raise ReshuffleError(f"setting '{name}' is {getattr(settings, name)}; it must be at least 1")
 
 
 class Trainer:
@@ -329,3 +287,23 @@ class Trainer:
         watched = epoch.mrr if self.settings.select_by == "mrr" else epoch.hits_at_10
         if self.patience.look(watched, epoch.number):
             self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+
+
+def run_in_pieces(
+    step: Callable[[Sequence[Tensor]], Result], batch: Tensor, *, pieces: int, notes: Notes
+) -> tuple[Result, int]:
+    """What `step` makes of the batch cut into pieces, and how many it took: twice as many while memory runs out."""
+    while True:
+        try:
+            return step(batch.chunk(pieces)), pieces
+        except torch.cuda.OutOfMemoryError as error:
+            reason = str(error).split(". ", maxsplit=1)[0]
+        # Outside of the handler, whose exception still holds the tensors that did not fit.
+        if pieces >= len(batch):
+            raise ReshuffleError(
+                f"the GPU memory does not suffice for a single triple: {reason}\n"
+                "  hint: lower num_channels or num_slots, or train with --device cpu"
+            )
+        pieces *= 2
+        torch.cuda.empty_cache()
+        notes(f"out of GPU memory: going on with batches in {pieces} pieces ({reason})")
