@@ -15,15 +15,7 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.settings import (
-    LEAST,
-    MOST,
-    POSITIVE,
-    Settings,
-    read_settings,
-    setting_from_text,
-    setting_names,
-)
+from reshuffle.learning.settings import SETTINGS, Settings, read_settings, setting_from_text
 from reshuffle.learning.training.corruption import random_others
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import memory_in_use
@@ -200,16 +192,21 @@ def test_settings_print_as_the_nearest_recipe_and_what_is_changed() -> None:
     assert str(Settings.of("best", initial="bits")) == "recipe 'best', initial='bits'"
 
 
-def test_ranges_are_of_settings_that_exist() -> None:
-    assert {*LEAST, *MOST, *POSITIVE} <= set(setting_names())
+def test_every_number_has_a_range() -> None:
+    for name, one in SETTINGS.items():
+        bounded = one.info.least is not None or one.info.positive
+        assert bounded == (one.kind in (int, float)), name
 
 
-def test_the_page_says_what_both_recipes_set() -> None:
+def test_the_page_says_what_each_setting_is_and_what_both_recipes_set() -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "train.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) ?\| ", page, flags=re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) ?\| (.+) \|$", page, flags=re.MULTILINE)
+    assert {name: told for name, _, _, told in rows} == {
+        name: one.info.help for name, one in SETTINGS.items()
+    }
     shown = {
-        "paper": dict(setting_from_text(f"{name}={paper}") for name, paper, _ in rows),
-        "best": dict(setting_from_text(f"{name}={best or paper}") for name, paper, best in rows),
+        "paper": dict(setting_from_text(f"{name}={paper}") for name, paper, _, _ in rows),
+        "best": dict(setting_from_text(f"{name}={best or paper}") for name, paper, best, _ in rows),
     }
     for recipe, found in shown.items():
         plain = {

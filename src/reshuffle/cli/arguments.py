@@ -50,9 +50,8 @@ def _following(option: str, given: Sequence[str]) -> str:
 
 
 def _setting_names() -> list[str]:
-    """Those that are numbers; all of them would take loading torch, for a slip."""
     try:
-        from reshuffle.learning.settings import LEAST, POSITIVE  # noqa: PLC0415 - verbs import when they run
+        from reshuffle.learning.settings import SETTINGS  # noqa: PLC0415 - verbs import when they run
     except ImportError:  # nothing can be learned here, which the verb itself says better
         return []
-    return [*LEAST, *POSITIVE]
+    return list(SETTINGS)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.console import table
-from reshuffle.cli.train import add_settings_options, facts_of, given_settings, settings_of
+from reshuffle.cli.train import add_settings_options, facts_of, settings_of
 
 if TYPE_CHECKING:
     import argparse
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         facts_of(arguments.facts, console),
         settings,
         Path(arguments.output),
-        fixed=given_settings(arguments),
+        fixed=settings.given,
         device=arguments.device,
         notes=console.message,
     )

@@ -136,14 +136,6 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
     return settings.changed(**changes)
 
 
-def given_settings(arguments: argparse.Namespace) -> list[str]:
-    """The names of the settings that a file or `--set` gives; those of a recipe are not meant one by one."""
-    from reshuffle.learning.settings import setting_from_text, settings_in  # noqa: PLC0415
-
-    in_file = settings_in(arguments.config) if arguments.config else {}
-    return [*in_file, *(name for name, _ in map(setting_from_text, arguments.changes))]
-
-
 def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
     """A file of triples where there is one of that name, else a benchmark's training graph."""
     from reshuffle.cli.named_data import no_such_data  # noqa: PLC0415

@@ -18,7 +18,7 @@ from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.settings import check_settings, check_trainable
+from reshuffle.learning.settings import check_settings
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import CHECKPOINT
 from reshuffle.learning.training.trainer import DivergedError
@@ -104,7 +104,6 @@ class Search:
                 "  hint: leave out what is to be searched, or use train"
             )
         check_settings(self.settings.architecture, self.settings.training)
-        check_trainable(self.settings.architecture.num_slots)
         if not self.settings.training.max_epochs:
             raise ReshuffleError("setting 'max_epochs' is 0; it must be at least 1 to search")
         given = {name: value for name, value in self.settings.to_dict().items() if name in self.fixed}

@@ -1,9 +1,12 @@
-"""The shape of a model, as its settings say it. Nothing here needs torch."""
+"""The settings that decide the shape of a model, and how a setting is declared. Nothing here needs torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 RowFunction = Literal["softmax", "square"]
 InitialKind = Literal["bits", "official", "continuous", "shared", "private", "head"]
@@ -12,19 +15,111 @@ DirectFacts = Literal["against", "both"]
 
 
 @dataclass(frozen=True)
+class Condition:
+    """With which values of other settings a setting has an effect."""
+
+    settings: tuple[str, ...]  # the ones that decide
+    holds: Callable[[Mapping[str, Any]], bool]  # given all settings by name
+    reason: str  # why there is no effect otherwise
+
+
+@dataclass(frozen=True)
+class SettingInfo:
+    """What is known of a setting besides its type and its default: the range of a number, help, and its effect."""
+
+    help: str
+    least: int | None = None
+    most: int | None = None
+    positive: bool = False
+    when: Condition | None = None  # None: it always has an effect
+
+
+def about(help: str, **options: Any) -> dict[str, SettingInfo]:
+    """The metadata of a field that is a setting; the options are those of `SettingInfo`."""
+    return {"setting": SettingInfo(help, **options)}
+
+
+def random_channels(reason: str) -> Condition:
+    """For settings that mean nothing where every query has a channel of its own."""
+    return Condition(("initial",), lambda values: values["initial"] != "head", reason)
+
+
+def evidence_from(kind: EvidenceKind) -> Condition:
+    """For settings of one kind of evidence."""
+    return Condition(("evidence",), lambda values: kind in values["evidence"], f"it is for {kind!r} evidence")
+
+
+@dataclass(frozen=True)
 class Architecture:
     """What decides the shape and the meaning of the parameters."""
 
-    num_slots: int = 20  # the paper's l
-    num_channels: int = 40  # the paper's k
-    num_layers: int = 3  # the paper's m, #Layers in its table
-    identity: bool = True  # the relation eq; False is the paper's RESHUFFLE_nL
-    row_function: RowFunction = "softmax"  # "square" is the paper's RESHUFFLE²
-    initial: InitialKind = "bits"
-    probability: float = 0.5
-    bias: bool = False  # the paper's c_r, one value per slot; it enters the score only
-    symmetric: tuple[str, ...] = ()  # relations that share one matrix with their inverse
-    slot_weights: bool = False  # the score is a sum over slots with learned positive weights, not a 2-norm
-    evidence: tuple[EvidenceKind, ...] = ()  # added for ranking, and reported apart from the constraints
-    num_hops: int = 6  # how far proximity looks
-    direct_facts: DirectFacts = "against"  # "both": facts between the two may speak for a triple, too
+    num_slots: int = field(default=20, metadata=about("the paper's l: slots of an embedding", least=0))
+    num_channels: int = field(
+        default=40,
+        metadata=about(
+            'the paper\'s k: values per slot; for random channels, not for "head"',
+            least=1,
+            when=random_channels("it is for random channels"),
+        ),
+    )
+    num_layers: int = field(
+        default=3,
+        metadata=about(
+            "the paper's m: rounds of messages, so the length of the paths that are seen", least=0
+        ),
+    )
+    identity: bool = field(default=True, metadata=about("the relation eq; false is the paper's RESHUFFLE_nL"))
+    row_function: RowFunction = field(
+        default="softmax", metadata=about('"square" is the paper\'s RESHUFFLE²')
+    )
+    initial: InitialKind = field(
+        default="bits",
+        metadata=about(
+            'initial values: "bits", "official" (the official code\'s bits), "continuous", "shared" (the same for all '
+            'entities), "private" (to answer with, not to train), "head" (a channel per query)'
+        ),
+    )
+    probability: float = field(
+        default=0.5,
+        metadata=about(
+            'the probability of a 1, for "bits" and "shared"',
+            least=0,
+            most=1,
+            when=Condition(
+                ("initial",),
+                lambda values: values["initial"] in ("bits", "shared"),
+                "it is for random bits",
+            ),
+        ),
+    )
+    bias: bool = field(
+        default=False,
+        metadata=about("the paper's c_r, one value per slot, for disjointness; it enters the score only"),
+    )
+    symmetric: tuple[str, ...] = field(
+        default=(), metadata=about("relations that share one matrix with their inverse")
+    )
+    slot_weights: bool = field(
+        default=False,
+        metadata=about('a sum over slots with learned positive weights instead of a 2-norm; needs "head"'),
+    )
+    evidence: tuple[EvidenceKind, ...] = field(
+        default=(),
+        metadata=about(
+            'what is added for ranking: "unary", "proximity", "paths", "ways", "negative"; "proximity", "paths" and '
+            '"ways" need "head"'
+        ),
+    )
+    num_hops: int = field(
+        default=6,
+        metadata=about(
+            'the largest distance that "proximity" tells apart', least=0, when=evidence_from("proximity")
+        ),
+    )
+    direct_facts: DirectFacts = field(
+        default="against",
+        metadata=about(
+            'for "negative" evidence: facts between head and tail count "against" a triple only, or "both" ways',
+            when=evidence_from("negative"),
+        ),
+    )

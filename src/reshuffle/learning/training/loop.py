@@ -19,7 +19,6 @@ import torch
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
-from reshuffle.learning.settings import check_trainable
 from reshuffle.learning.training.trainer import DivergedError
 from reshuffle.progress import SILENT
 
@@ -45,7 +44,6 @@ def run_training(
     after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
 ) -> None:
     """Train to the end. With a directory, what happens is logged there and can be taken up again."""
-    check_trainable(trainer.model.architecture.num_slots)
     if resume and directory is None:
         raise InputError(
             "resume = True, and no directory with a training to take up",
