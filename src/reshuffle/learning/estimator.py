@@ -133,6 +133,8 @@ class Reshuffle:
         self.injection, self.settings = injection_of(
             inject, self.settings, mode=inject_mode, slots=inject_slots, notes=notes
         )
+        for note in self.settings.notes(injected=self.injection is not None and inject_mode == "frozen"):
+            notes(note)
         seed = self.settings.training.seed
         graph, data = examples_of(
             as_facts(facts),

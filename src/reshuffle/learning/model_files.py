@@ -117,7 +117,7 @@ def load_model(directory: str | Path) -> StoredModel:
     notes = read_notes(folder / SETTINGS)
     arrays = _arrays(folder / ARRAYS, notes["arrays"])
     try:
-        settings = Settings().changed(**notes["settings"])
+        settings = Settings().changed(**notes["settings"]).as_a_whole()
     except ReshuffleError as error:
         raise InputError(
             str(error),

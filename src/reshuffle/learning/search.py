@@ -109,6 +109,8 @@ class Search:
         given = {name: value for name, value in self.settings.to_dict().items() if name in self.fixed}
         for name in (name for name in RANGES if name in given):
             self.notes(f"{name} = {given[name]} is given, and not searched")
+        for note in self.settings.without_effect({*self.fixed, *self.ranges}):
+            self.notes(note)
 
     def _data(self) -> TrainingData:
         """What every trial trains on."""
@@ -163,7 +165,10 @@ class Search:
         known = {_name(done.values): done.score for done in _finished(trial.study)}
         if _name(values) in known:  # the same training would give the same
             return known[_name(values)]
-        model = Reshuffle(self.settings.changed(**values), device=self.device)
+        settings = self.settings.changed(
+            **values
+        ).as_a_whole()  # what has no effect was told before the first trial
+        model = Reshuffle(settings, device=self.device)
         directory = self.directory / _name(values)
         cut_off = (directory / CHECKPOINT).exists()
         try:
