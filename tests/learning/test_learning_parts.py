@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import re
 from pathlib import Path
@@ -282,6 +283,19 @@ def test_settings_that_have_an_effect_are_not_told() -> None:
     assert (
         Settings.of("best", max_epochs=32, patience=3, relative_delta=0.1, select_by="hits@10").notes() == []
     )
+
+
+def test_settings_are_compared_with_stored_ones() -> None:
+    settings = Settings.of("best", num_slots=3)
+    stored = json.loads(json.dumps(settings.to_dict()))
+    assert settings.differences(stored) == []
+    assert settings.changed(evidence=[]).differences(stored) == [
+        "evidence = ['unary', 'proximity', 'paths', 'negative'] (now [])"
+    ]
+    assert settings.differences(stored | {"warp": 9}) == ["warp = 9 (now gone)"]
+    del stored["num_slots"]  # of a time when there was no such setting
+    assert settings.differences(stored) == ["num_slots = 20 (now 3)"]
+    assert settings.changed(num_slots=20).differences(stored) == []
 
 
 def test_a_file_of_all_settings_means_none_on_its_own(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import written_whole
+from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.trainer import Epoch, History, Patience
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
             tensors[f"adam.{index}.{name}"] = value
     notes = {
         "version": VERSION,
-        "settings": json.dumps(_settings(trainer)),
+        "settings": json.dumps([asdict(trainer.model.architecture), asdict(trainer.settings)]),
         "data": fingerprint(trainer.data),
         "injected": _injected(trainer),
         "patience": json.dumps(asdict(trainer.patience)),
@@ -77,10 +78,6 @@ def _take_up(trainer: Trainer, tensors: dict[str, Tensor], notes: dict[str, str]
     )
 
 
-def _settings(trainer: Trainer) -> list[dict[str, Any]]:
-    return [asdict(trainer.model.architecture), asdict(trainer.settings)]
-
-
 def fingerprint(data: TrainingData) -> str:
     """What tells the triples of a training, those to stop by included, from others."""
     digest = hashlib.sha256(f"{data.num_entities} {data.num_relations} {data.symmetric}".encode())
@@ -98,18 +95,13 @@ def _injected(trainer: Trainer) -> str:
 
 
 def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
-    mine, theirs = json.loads(json.dumps(_settings(trainer))), json.loads(notes["settings"])
+    architecture, training = json.loads(notes["settings"])
     # How long to train may change, unless the learning rate falls over just that time and there is more to train.
     done = len(json.loads(notes["history"])["epochs"])
-    over = trainer.settings.max_epochs <= done
-    free = {"max_epochs"} if over or trainer.settings.schedule == "constant" else set()
-    other = [
-        f"{name} = {before[name]!r} (now {now[name]!r})"
-        for now, before in zip(mine, theirs, strict=True)
-        for name in now
-        if name not in free and now[name] != before.get(name, now[name])
-    ]
-    if other:
+    if trainer.settings.max_epochs <= done or trainer.settings.schedule == "constant":
+        training["max_epochs"] = trainer.settings.max_epochs
+    settings = Settings(trainer.model.architecture, trainer.settings)
+    if other := settings.differences({**architecture, **training}):
         raise InputError(
             f"this checkpoint was made with other settings: {', '.join(other)}",
             place=place,

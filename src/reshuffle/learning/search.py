@@ -46,6 +46,16 @@ RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {
 METRIC = "hits@10"
 
 
+class _Searched:
+    """The value of a setting that is searched, where settings are compared."""
+
+    def __repr__(self) -> str:
+        return "searched"
+
+
+_SEARCHED = _Searched()
+
+
 @dataclass(frozen=True)
 class Trial:
     """One setting of the searched parameters, and its validation Hits@10."""
@@ -138,12 +148,13 @@ class Search:
 
     def _check_same(self, study: Any, data: TrainingData) -> None:
         """Scores of trials with other settings or on other triples cannot be compared."""
-        mine = {name: value for name, value in self.settings.to_dict().items() if name not in self.ranges}
-        mine = json.loads(json.dumps(mine))
-        theirs = study.user_attrs.get("settings")
-        if theirs is None:
-            study.set_user_attr("settings", mine)
-        elif other := _differences(mine, theirs):
+        fixed = {name: value for name, value in self.settings.to_dict().items() if name not in self.ranges}
+        before = study.user_attrs.get("settings")
+        if before is None:
+            study.set_user_attr("settings", json.loads(json.dumps(fixed)))
+        elif other := self.settings.differences(
+            {**dict.fromkeys(RANGES, _SEARCHED), **before}, replaced=dict.fromkeys(self.ranges, _SEARCHED)
+        ):
             raise InputError(
                 f"this search was started with other settings: {', '.join(other)}",
                 place=Place(str(self.directory)),
@@ -262,21 +273,6 @@ def _damaged(place: Place, reason: str) -> InputError:
         place=place,
         hint="remove this file and give the same command again: trainings in the directory are not repeated",
     )
-
-
-def _differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    """Settings that were otherwise; what an older reshuffle did not know is not held against it."""
-
-    def told(settings: dict[str, Any], name: str) -> str:
-        return repr(settings[name]) if name in settings else "searched"
-
-    known = [name for name in mine if name in theirs or name in RANGES]
-    fixed = [name for name in theirs if name not in mine and name in RANGES]
-    return [
-        f"{name} = {told(theirs, name)} (now {told(mine, name)})"
-        for name in (*known, *fixed)
-        if told(mine, name) != told(theirs, name)
-    ]
 
 
 def _finished(study: Any) -> list[Trial]:
