@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from reshuffle.errors import Place, ReshuffleError
+from reshuffle.errors import ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.matrices import SoftMatrices
-from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.injection import injection_of, starting_points
-from reshuffle.learning.model_files import StoredModel, load_model, restored_model, save_model
+from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.confidence import Calibration
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
@@ -44,12 +42,11 @@ if TYPE_CHECKING:
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.settings import Recipe
     from reshuffle.learning.training.trainer import Epoch, History
+    from reshuffle.model.confidence import Calibration
     from reshuffle.model.initial import Kind
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules.coerce import Rules
 
-_TYPES = "types.confidences"
-_CALIBRATION = "calibration"
 _TO_TRAIN_ON = {InductiveBenchmark: "train", TransductiveBenchmark: "graph"}
 _TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", TransductiveBenchmark: "valid"}
 
@@ -257,17 +254,14 @@ class Reshuffle:
 
     def save(self, directory: str | Path) -> None:
         """Write `model.safetensors` and `settings.toml`."""
-        arrays = dict(self.model.state_dict())
-        if self._types is not None:
-            arrays[_TYPES] = torch.from_numpy(self._types.confidences)
-        if self.calibration is not None:
-            arrays[_CALIBRATION] = self.calibration.to_array()
         save_model(
             StoredModel(
                 self.relations,
                 self.identities,
                 self.settings,
-                arrays,
+                self.model,
+                self._types,
+                self.calibration,
                 self._heads_through_inverse,
                 self.summary(),
                 self.injection,
@@ -287,13 +281,8 @@ class Reshuffle:
         self.relations, self.identities = stored.relations, stored.identities
         self._heads_through_inverse = stored.heads_through_inverse
         self._stored_summary, self.injection = stored.training, stored.injection
-        arrays = dict(stored.arrays)
-        self.calibration = Calibration.of_array(arrays.pop(_CALIBRATION, None))
-        if _TYPES in arrays:
-            known = Vocabulary(self.relations, kind="relation")
-            self._types = TypeBaseline(known, arrays.pop(_TYPES).numpy())
-        model = restored_model(stored, arrays, Place(str(directory)))
-        self._model = model.to(self.device).eval()
+        self._types, self.calibration = stored.types, stored.calibration
+        self._model = stored.model.to(self.device).eval()
         return self
 
 
