@@ -1,4 +1,4 @@
-"""A training at rest: everything that its next epoch depends on, in one file, written whole.
+"""Checkpoints: everything that the next epoch of a training depends on, in one file, written whole.
 
 Tensors and plain data only (safetensors with a JSON header), so that nothing is ever unpickled.
 """
@@ -31,7 +31,7 @@ VERSION = "1"
 
 
 def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
-    """Between two epochs: parameters, the best so far, Adam's moments, the generator, and what was seen."""
+    """Write the state between two epochs: parameters, the best so far, Adam's moments, the generator, the history."""
     tensors: dict[str, Tensor] = {"generator": trainer.generator.get_state(), "draw": trainer.draw_state}
     for name, value in trainer.model.state_dict().items():
         tensors[f"model.{name}"] = value
@@ -46,7 +46,7 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
         "data": fingerprint(trainer.data),
         "injected": _injected(trainer),
         "patience": json.dumps(asdict(trainer.patience)),
-        "history": json.dumps(trainer.history.to_dict()),
+        "history": json.dumps(asdict(trainer.history)),
     }
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     with written_whole(path) as aside:
@@ -54,7 +54,7 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
 
 
 def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
-    """Continue where `save_checkpoint` left off; data and settings must be the same, up to how long to train."""
+    """Restore what `save_checkpoint` wrote; data and settings must be the same, except for the number of epochs."""
     tensors, notes = _read(path)
     try:
         _take_up(trainer, tensors, notes, path)
@@ -79,7 +79,7 @@ def _take_up(trainer: Trainer, tensors: dict[str, Tensor], notes: dict[str, str]
 
 
 def fingerprint(data: TrainingData) -> str:
-    """What tells the triples of a training, those to stop by included, from others."""
+    """A digest of the triples of a training, validation triples included."""
     digest = hashlib.sha256(f"{data.num_entities} {data.num_relations} {data.symmetric}".encode())
     for triples in (data.triples, data.valid):
         digest.update(triples.tobytes())
@@ -87,7 +87,7 @@ def fingerprint(data: TrainingData) -> str:
 
 
 def _injected(trainer: Trainer) -> str:
-    """What tells the injected rules from others; empty where there are none."""
+    """A digest of the injected rules; empty where there are none."""
     block, start = trainer.model.injected, trainer.start
     if block is not None:
         return hashlib.sha256(json.dumps(block.constraints.to_dict()).encode()).hexdigest()
@@ -148,7 +148,7 @@ def _damaged(path: str | Path) -> InputError:
 
 
 def _digest(tensors: dict[str, Tensor], notes: dict[str, str]) -> str:
-    """Of all that a checkpoint holds, so that a bit that flipped on the disk is noticed."""
+    """A digest of all that a checkpoint holds, so that a bit that flipped on the disk is noticed."""
     digest = hashlib.sha256(json.dumps(notes, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -18,7 +18,7 @@ from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.learning.calibration import fit_calibration
-from reshuffle.learning.injection import injection_of, starting_points
+from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.examples import examples_of
@@ -71,8 +71,8 @@ class Reshuffle:
     ) -> None:
         """`recipe` says where to start from, unless settings are given: "best", or "paper" for the paper's own model.
 
-        `changes` are single settings by name: num_slots, num_layers, learning_rate, seed, ... The channels of the best
-        recipe belong to queries, so that `num_channels` matters to the paper's alone.
+        `changes` are single settings by name: num_slots, num_layers, learning_rate, seed, ... `fit` notes those that
+        have no effect with the others.
         """
         self.settings = (settings or Settings.of(recipe)).changed(**changes)
         self.device = chosen_device(device)
@@ -99,6 +99,7 @@ class Reshuffle:
         return f"<Reshuffle: {self.settings}; {self._state()}>"
 
     def _state(self) -> str:
+        """How the model came about, in a few words."""
         if self._model is None:
             return "not trained"
         epochs = self.summary().get("epochs")
@@ -122,33 +123,37 @@ class Reshuffle:
         notes: Notes = UNHEARD,
         after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
     ) -> Reshuffle:
-        """Train on a graph; without validation triples 10 % of it are held out by seed.
+        """Train on a graph; without validation triples 10 % of it are held out by seed, for early stopping.
 
-        With a `directory`, logs and checkpoints go there, and `resume` takes up a training that was cut off. `inject`
+        With a `directory`, logs and checkpoints go there, and `resume` continues a training that was cut off. `inject`
         are rules to start from, in at most `inject_slots` slots: "frozen" in a block of their own, or to "refine".
+        `after_epoch` is a callback.
         """
-        self.injection, self.settings = injection_of(
+        split, held_out = _training_data(facts, valid)
+        injection, settings = injection_of(
             inject, self.settings, mode=inject_mode, slots=inject_slots, notes=notes
         )
-        for note in self.settings.notes(injected=self.injection is not None and inject_mode == "frozen"):
+        for note in settings.notes(injected=injection is not None and inject_mode == "frozen"):
             notes(note)
-        seed = self.settings.training.seed
         graph, data = examples_of(
-            as_facts(facts),
-            as_valid(valid),
-            seed=seed,
-            symmetric=self.settings.architecture.symmetric,
-            also=() if self.injection is None else self.injection.rules.relations,
+            split,
+            held_out,
+            seed=settings.training.seed,
+            symmetric=settings.architecture.symmetric,
+            also=() if injection is None else injection.rules.relations,
             notes=notes,
         )
+        relations, num_slots = tuple(graph.relations), settings.architecture.num_slots
         trainer = Trainer(
             data,
-            self.settings.architecture,
-            self.settings.training,
+            settings.architecture,
+            settings.training,
             device=self.device,
             notes=notes,
-            **starting_points(self.injection, tuple(graph.relations), self.settings),
+            injected=None if injection is None else injection.block(relations),
+            start=None if injection is None else injection.start(relations, num_slots),
         )
+        self.injection, self.settings = injection, settings
         run_training(
             trainer,
             directory=None if directory is None else Path(directory),
@@ -160,10 +165,11 @@ class Reshuffle:
 
     @classmethod
     def trained(cls, trainer: Trainer, graph: KnowledgeGraph, settings: Settings) -> Reshuffle:
-        """Of a training that was run elsewhere, on the facts of `graph`."""
+        """The model of a training that was run elsewhere, on the facts of `graph`."""
         return cls(settings, device=str(trainer.device))._taken(trainer, graph)
 
     def _taken(self, trainer: Trainer, graph: KnowledgeGraph) -> Reshuffle:
+        """Take over what a trainer has learned, and calibrate its confidences."""
         self._model, self.history = trainer.model.eval(), trainer.history
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
@@ -222,7 +228,7 @@ class Reshuffle:
 
     def soft_matrices(self) -> SoftMatrices:
         """The learned matrices as `extract_rules` takes them; with slot weights, also what one path adds to a score."""
-        return soft_matrices(self.model, self.relations, self.identities)
+        return _soft_matrices(self.model, self.relations, self.identities)
 
     @classmethod
     def from_constraints(
@@ -311,13 +317,14 @@ def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
 
 
 def _best_look(history: History) -> dict[str, float]:
+    """The validation metrics of the epoch that was kept, where it was evaluated."""
     looks = [epoch for epoch in history.epochs if epoch.number == history.best_epoch]
     values = {"hits@10": looks[0].hits_at_10, "mrr": looks[0].mrr} if looks else {}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def chosen_device(name: str) -> torch.device:
-    """`auto` takes a GPU where there is one."""
+    """The device of that name; `auto` is a GPU where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
@@ -334,19 +341,21 @@ def chosen_device(name: str) -> torch.device:
     return device
 
 
-def as_facts(given: Triples | GraphSplit) -> KnowledgeGraph | GraphSplit:
-    """A graph, or one with held-out triples."""
-    return given if isinstance(given, GraphSplit) else as_graph(given, parts=_TO_TRAIN_ON)
-
-
-def as_valid(given: Triples | None) -> KnowledgeGraph | None:
-    """Triples to stop by, where there are any."""
-    return None if given is None else as_graph(given, parts=_TO_STOP_BY)
+def _training_data(
+    facts: Triples | GraphSplit, valid: Triples | None
+) -> tuple[KnowledgeGraph | GraphSplit, KnowledgeGraph | None]:
+    """What a caller hands over to learn from, as graphs; a slip is one clear error and not a missing attribute."""
+    return (
+        facts if isinstance(facts, GraphSplit) else as_graph(facts, parts=_TO_TRAIN_ON),
+        None if valid is None else as_graph(valid, parts=_TO_STOP_BY),
+    )
 
 
 @torch.no_grad()
-def soft_matrices(model: ReshuffleModel, relations: Sequence[str], identities: Sequence[str]) -> SoftMatrices:
-    """All matrices with their names; with slot weights, also what one path adds to a score."""
+def _soft_matrices(
+    model: ReshuffleModel, relations: Sequence[str], identities: Sequence[str]
+) -> SoftMatrices:
+    """All matrices with the names of their relations; with slot weights, also what one path adds to a score."""
     values = model.matrices().double().cpu().numpy()
     weighted = model.slot_logits is not None
     return SoftMatrices(
@@ -354,12 +363,14 @@ def soft_matrices(model: ReshuffleModel, relations: Sequence[str], identities: S
         values,
         frozenset(identities),
         starts=np.ones(values.shape[:2]) if weighted else None,
-        weights=_path_weights(model, values) if weighted else None,
+        weights=_worth_of_slots(model, values) if weighted else None,
     )
 
 
-def _path_weights(model: ReshuffleModel, values: NDArray[np.float64]) -> NDArray[np.float64]:  # relation slot
-    """What slot x of the tail is worth: its weight as far as B_r asks for it, and what "paths" gives for it.
+def _worth_of_slots(
+    model: ReshuffleModel, values: NDArray[np.float64]
+) -> NDArray[np.float64]:  # relation slot
+    """How much slot x of the tail adds to a score: its weight as far as B_r asks for it, and its "paths" evidence.
 
     A query lights all slots of its head.
     """

@@ -41,7 +41,7 @@ RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {
     "margin": (0.5, 1.0, 2.0),
     "learning_rate": (0.005, 0.01),
 }
-"""The paper's, in its appendix on hyperparameter optimisation."""
+"""The ranges of the paper's appendix on hyperparameter optimisation."""
 
 METRIC = "hits@10"
 
@@ -84,11 +84,11 @@ class Search:
 
     @property
     def ranges(self) -> dict[str, tuple[int, ...] | tuple[float, ...]]:
-        """What is searched."""
+        """The settings that are searched, with their values."""
         return {name: choices for name, choices in RANGES.items() if name not in self.fixed}
 
     def run(self, num_trials: int, *, progress: Progress = SILENT) -> list[Trial]:
-        """Run until there are `num_trials` finished trials, those of earlier runs counted; best first."""
+        """Run until there are `num_trials` finished trials, with those of earlier runs; all of them, best first."""
         self._check()
         data = self._data()
         with _alone_in(made_directory(self.directory)):
@@ -123,7 +123,7 @@ class Search:
             self.notes(note)
 
     def _data(self) -> TrainingData:
-        """What every trial trains on."""
+        """The data that every trial trains on."""
         seed, symmetric = self.settings.training.seed, self.settings.architecture.symmetric
         _, data = examples_of(self.facts, None, seed=seed, symmetric=symmetric)
         if not len(data.valid):
@@ -171,7 +171,7 @@ class Search:
             )
 
     def _score(self, trial: Any) -> float:
-        """Validation Hits@10 of one training."""
+        """The validation Hits@10 of one training."""
         values = {name: trial.suggest_categorical(name, choices) for name, choices in self.ranges.items()}
         known = {_name(done.values): done.score for done in _finished(trial.study)}
         if _name(values) in known:  # the same training would give the same

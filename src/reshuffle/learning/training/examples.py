@@ -1,4 +1,4 @@
-"""From graphs with names to arrays of ids to train on."""
+"""The data of a training: from graphs with names to arrays of ids, and the triples held out for early stopping."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HELD_OUT = 0.1
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Triples of ids [triple, (head relation tail)] of one graph, and held-out ones to stop by."""
+    """Triples of ids [triple, (head relation tail)] of one graph, and those held out for early stopping."""
 
     triples: NDArray[np.int64]
     valid: NDArray[np.int64]
@@ -63,7 +63,7 @@ def examples_of(
 
 
 def numbers_of(names: Sequence[str], relations: Sequence[str]) -> tuple[int, ...]:
-    """Positions of the relations that the setting `symmetric` names."""
+    """The positions of the relations that the setting `symmetric` names."""
     for name in names:
         if name not in relations:
             near = did_you_mean(name, relations)
@@ -77,6 +77,7 @@ def _split(
     seed: int,
     notes: Notes,
 ) -> tuple[KnowledgeGraph, KnowledgeGraph]:
+    """The graph to train on, and the validation triples: those given, or a tenth of the facts."""
     graph = facts.facts if isinstance(facts, GraphSplit) else facts
     if valid is None and isinstance(facts, GraphSplit):
         valid = facts.valid
@@ -92,7 +93,7 @@ def _split(
 
 
 def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, KnowledgeGraph]:
-    """90 % to train on and 10 % to stop by, over the same names; every relation keeps a fact to train on."""
+    """90 % to train on and 10 % for early stopping, over the same names; every relation keeps a fact to train on."""
     order = np.random.default_rng(seed).permutation(len(facts))
     _, from_the_end = np.unique(facts.relation_ids[order[::-1]], return_index=True)
     # Without the last fact of each relation in this order: it is drawn only where all others are held out.
@@ -108,7 +109,7 @@ def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, Knowled
 
 
 def _with_used_relations(graph: KnowledgeGraph) -> KnowledgeGraph:
-    """Without the relations that have no triple: nothing can be learned about them."""
+    """The graph without the relations that have no triple: nothing can be learned about them."""
     used = np.unique(graph.relation_ids)
     if len(used) == len(graph.relations):
         return graph
@@ -120,7 +121,7 @@ def _with_used_relations(graph: KnowledgeGraph) -> KnowledgeGraph:
 
 
 def _with_relations(graph: KnowledgeGraph, names: Sequence[str]) -> KnowledgeGraph:
-    """With more relations: injected rules may speak of some that no fact has."""
+    """The graph with more relations: injected rules may speak of some that no fact has."""
     new = [name for name in dict.fromkeys(names) if name not in graph.relations]
     if not new:
         return graph
@@ -130,7 +131,7 @@ def _with_relations(graph: KnowledgeGraph, names: Sequence[str]) -> KnowledgeGra
 
 
 def _known_ids(graph: KnowledgeGraph, like: KnowledgeGraph) -> NDArray[np.int64]:
-    """Triples as ids of the graph `like`; those with names it does not have are left out."""
+    """The triples of a graph as ids of the graph `like`; those with names it does not have are left out."""
     entities = like.entities.positions_of(graph.entities)
     relations = like.relations.positions_of(graph.relations)
     columns = [entities[graph.heads], relations[graph.relation_ids], entities[graph.tails]]

@@ -1,4 +1,4 @@
-"""Runs a training with everything around it: progress, logs, checkpoints, and going on after a kill."""
+"""Runs a training with everything around it: progress, logs, checkpoints, and resuming after a kill."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
 
 CHECKPOINT = "checkpoint.safetensors"
-SECONDS_BETWEEN = 60.0  # checkpoints, where looks are rare
+SECONDS_BETWEEN = 60.0  # checkpoints, where validation is rare
 COLUMNS = ("epoch", "loss", "hits@10", "mrr", "seconds")
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h numbers them
@@ -43,7 +43,7 @@ def run_training(
     progress: Progress = SILENT,
     after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
 ) -> None:
-    """Train to the end. With a directory, what happens is logged there and can be taken up again."""
+    """Train to the end. With a directory, the training is logged there and can be resumed. `after_epoch` is called back."""
     if resume and directory is None:
         raise InputError(
             "resume = True, and no directory with a training to take up",
@@ -51,7 +51,7 @@ def run_training(
         )
     if trainer.device.type == "cpu":
         keep_freed_memory()
-    keeper = None if directory is None else _Keeper(trainer, directory, resume=resume)
+    recorder = None if directory is None else _Recorder(trainer, directory, resume=resume)
     with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
         report(len(trainer.history.epochs))
         told = ""
@@ -60,31 +60,32 @@ def run_training(
         try:
             for epoch in trainer.epochs():
                 seconds, started = time.perf_counter() - started, time.perf_counter()
-                if keeper is not None:
+                note = progress_note(trainer, epoch)
+                if recorder is not None:
                     with interrupts_held_back():
-                        keeper.keep(epoch, seconds)
-                report(1, note := progress_note(trainer, epoch))
+                        recorder.record(epoch, seconds)
+                report(1, note)
                 told = f"{note}, "
                 after_epoch(epoch)
         except DivergedError:
-            if keeper is not None:
-                keeper.tell_last_good()
+            if recorder is not None:
+                recorder.tell_last_good()
             raise
         finally:
-            if keeper is not None:
+            if recorder is not None:
                 with interrupts_held_back():
-                    keeper.close()
+                    recorder.log.close()
 
 
 def progress_note(trainer: Trainer, epoch: Epoch) -> str:
-    """What stands beside the bar: loss, the best validation result so far, memory. Time left is the bar's business."""
+    """The text beside the progress bar: loss, best validation result, memory; the bar itself has the time."""
     best, watched = trainer.patience.best, trainer.settings.select_by
     looked = "" if best is None else f"{watched} {best:.3f} (epoch {trainer.patience.best_epoch}), "
     return f"loss {epoch.loss:.4f}, {looked}{memory_in_use(trainer.device) / 2**30:.1f} GB"
 
 
-class _Keeper:
-    """Logs every epoch, and saves a checkpoint at every look and at least once a minute."""
+class _Recorder:
+    """Logs every epoch, and saves a checkpoint after each validation and at least once a minute."""
 
     def __init__(self, trainer: Trainer, directory: Path, *, resume: bool) -> None:
         made_directory(directory)
@@ -99,13 +100,14 @@ class _Keeper:
             )
         elif resume:  # the name may be mistyped
             trainer.notes(f"there is no checkpoint in {directory}: starting anew")
-        self._log = TrainingLog(directory, last_epoch=len(trainer.history.epochs))
+        self.log = TrainingLog(directory, last_epoch=len(trainer.history.epochs))
         self._saved, self._saved_epoch = time.monotonic(), len(trainer.history.epochs)
 
-    def keep(self, epoch: Epoch, seconds: float) -> None:
-        self._log.write(epoch, seconds)
-        looked = epoch.hits_at_10 is not None
-        if looked or self._trainer.finished or time.monotonic() - self._saved > SECONDS_BETWEEN:
+    def record(self, epoch: Epoch, seconds: float) -> None:
+        """Log an epoch that took some seconds, and save a checkpoint where it is time for one."""
+        self.log.write(epoch, seconds)
+        validated = epoch.hits_at_10 is not None
+        if validated or self._trainer.finished or time.monotonic() - self._saved > SECONDS_BETWEEN:
             save_checkpoint(self._trainer, self._path)
             self._saved, self._saved_epoch = time.monotonic(), epoch.number
 
@@ -119,12 +121,12 @@ class _Keeper:
             f"max_epochs={self._saved_epoch} makes a model of it; other settings need another directory"
         )
 
-    def close(self) -> None:
-        self._log.close()
-
 
 class TrainingLog:
-    """`log.csv` and `tensorboard/` in a directory. What lies there of epochs after `last_epoch` is forgotten."""
+    """`log.csv` and `tensorboard/` in a directory; what is there of epochs after `last_epoch` is removed.
+
+    TensorBoard events are written where tensorboard is installed.
+    """
 
     def __init__(self, directory: Path, *, last_epoch: int = 0) -> None:
         self._path = directory / "log.csv"
@@ -138,7 +140,7 @@ class TrainingLog:
         self._events = _events(directory / "tensorboard", last_epoch)
 
     def write(self, epoch: Epoch, seconds: float) -> None:
-        """One epoch; the column `seconds` counts from the start of the training, pauses left out."""
+        """Add one epoch; the column `seconds` counts from the start of the training, pauses left out."""
         self._seconds += seconds
         values = {"loss": epoch.loss, "hits@10": epoch.hits_at_10, "mrr": epoch.mrr}
         row = [epoch.number, *("" if value is None else value for value in values.values())]
@@ -164,6 +166,7 @@ def _rows_until(path: Path, last_epoch: int) -> list[list[str]]:
 
 
 def _events(directory: Path, last_epoch: int) -> Any:
+    """A writer of TensorBoard events, where tensorboard is installed."""
     if find_spec("tensorboard") is None:
         return None
     from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and only where it is installed
@@ -177,7 +180,7 @@ def _events(directory: Path, last_epoch: int) -> Any:
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """An interrupt that arrives here is raised at the end.
+    """Ctrl-C waits while something is written: an interrupt that arrives here is raised at the end.
 
     TensorBoard hands its events to a thread. What an interrupt leaves half handed over, the thread never gets, and
     closing the log waits for it.
@@ -197,11 +200,11 @@ def interrupts_held_back() -> Iterator[None]:
             before(*arrived[0])
 
 
-# --- memory ---
+# --- memory -------------------------------------------------------------------------------------------------------
 
 
 def memory_in_use(device: torch.device) -> int:
-    """Bytes: of the GPU where the work is there, else of this process."""
+    """The bytes in use, of the GPU where the work is there, else of this process."""
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
     try:

@@ -1,9 +1,9 @@
-"""The training loop, on arrays of ids: it knows no names and no files."""
+"""The trainer: epochs, batches, steps, validation and early stopping, on arrays of ids, without names and files."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_WARM_UP = 20  # steps in which a scheduled learning rate rises to its height
-_LAST_SHARE = 0.1  # of it that is left in the end
+_WARM_UP = 20  # steps in which a scheduled learning rate rises to its maximum
+_LAST_SHARE = 0.1  # the share of the maximum that is left in the end
 
 
 def is_improvement(current: float, best: float | None, *, relative_delta: float) -> bool:
-    """Better than the best so far by more than a share of it.
+    """Whether a result is better than the best so far by more than a share of it.
 
     >>> is_improvement(0.51, 0.50, relative_delta=0.01), is_improvement(0.505, 0.50, relative_delta=0.01)
     (True, False)
@@ -44,16 +44,19 @@ def is_improvement(current: float, best: float | None, *, relative_delta: float)
 
 @dataclass
 class Patience:
-    """Counts the looks without improvement. The paper: less than 1 % within 100 epochs stops the training."""
+    """Early stopping: counts the validations without improvement.
 
-    looks: int = 10
+    The paper stops after less than 1 % within 100 epochs.
+    """
+
+    looks: int = 10  # how many of them stop the training
     relative_delta: float = 0.01
     best: float | None = None
     best_epoch: int = 0
     without: int = 0
 
     def look(self, value: float, epoch: int) -> bool:
-        """Take note of a validation result; True when it is the best so far."""
+        """Count a validation result; True when it is the best so far."""
         if is_improvement(value, self.best, relative_delta=self.relative_delta):
             self.best, self.best_epoch, self.without = value, epoch, 0
             return True
@@ -62,13 +65,13 @@ class Patience:
 
     @property
     def exhausted(self) -> bool:
-        """Time to stop?"""
+        """Whether it is time to stop."""
         return self.without >= self.looks
 
 
 @dataclass
 class Epoch:
-    """What one epoch showed."""
+    """The loss of one epoch, and its validation metrics where it was validated."""
 
     number: int
     loss: float
@@ -82,15 +85,11 @@ class History:
 
     epochs: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
-    seconds: float = 0.0  # of training, over all the pieces it was done in
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain data."""
-        return asdict(self)
+    seconds: float = 0.0  # of training, over all runs that it took
 
 
 class DivergedError(ReshuffleError):
-    """The loss, or what a look at the validation triples ranks by, is not a number any more."""
+    """The loss or the validation scores became NaN or infinite."""
 
     def __init__(self, epoch: int, became: str, learning_rate: float) -> None:
         self.epoch = epoch
@@ -115,7 +114,7 @@ class Trainer:
         injected: InjectedBlock | None = None,
         start: Tensor | None = None,
     ) -> None:
-        """`notes` is told what a user should know, such as that memory ran out.
+        """`notes` hears what a user should know, such as that memory ran out.
 
         `injected` are rules that stay as they are; `start` is added to the first logits [relation, slot, slot + 1].
         """
@@ -151,27 +150,20 @@ class Trainer:
         self.history = History()
         self.pieces = 1  # how many a batch is cut into
         self.after_step: Callable[[int], None] = lambda _number: None
+        self.steps_per_epoch = settings.epoch_steps or -(-len(self.examples) // settings.batch_size)
         self.objective = objective_of(self)
+        # Whether a step can be recorded: a recording holds the learning rate as a number.
+        self.steps_are_alike = self.objective.replayable and settings.schedule == "constant"
         self._captured: CapturedStep | None = None
         self._may_capture = device.type == "cuda" and self.steps_are_alike
 
     @property
-    def steps_per_epoch(self) -> int:
-        """A pass over all examples, or as many as the settings say."""
-        return self.settings.epoch_steps or -(-len(self.examples) // self.settings.batch_size)
-
-    @property
-    def steps_are_alike(self) -> bool:
-        """Can a step be recorded? A recording holds the learning rate as a number."""
-        return self.objective.replayable and self.settings.schedule == "constant"
-
-    @property
     def finished(self) -> bool:
-        """Are the epochs used up, or the patience?"""
+        """Whether all epochs are done, or early stopping ends the training."""
         return len(self.history.epochs) >= self.settings.max_epochs or self.patience.exhausted
 
     def epochs(self) -> Iterator[Epoch]:
-        """Train until finished, and keep the best model; without validation triples that is the last."""
+        """Train until finished, and keep the best epoch; without validation triples that is the last."""
         while not self.finished:
             number = len(self.history.epochs) + 1
             epoch = Epoch(number, self._epoch(number))
@@ -186,6 +178,7 @@ class Trainer:
         self.history.best_epoch = self.patience.best_epoch or len(self.history.epochs)
 
     def _epoch(self, number: int) -> float:
+        """Train one epoch; its mean loss."""
         total = torch.zeros((), device=self.device)
         batches = self._batches()
         for place, batch in enumerate(batches):
@@ -200,7 +193,7 @@ class Trainer:
         return loss
 
     def _batches(self) -> tuple[Tensor, ...]:
-        """Of one epoch: each example once, or where the settings give the number of steps, as often as those need."""
+        """The batches of one epoch: each example once, or as often as the number of steps in the settings needs."""
         size, count = self.settings.batch_size, len(self.examples)
         rounds = -(-self.settings.epoch_steps * size // count) if self.settings.epoch_steps else 1
         orders = [torch.randperm(count, generator=self.generator, device=self.device) for _ in range(rounds)]
@@ -218,7 +211,7 @@ class Trainer:
 
     @property
     def _numbers_per_step(self) -> int:
-        """How many differences the negatives of a batch make."""
+        """How many numbers a step compares, which decides how many threads are worth their start."""
         examples = min(self.settings.batch_size, len(self.examples))
         architecture = self.model.architecture
         if architecture.initial == "head":
@@ -226,6 +219,7 @@ class Trainer:
         return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
 
     def _step(self, batch: Tensor) -> Tensor:
+        """Train on one batch, by a recording of such a step where there can be one; the loss."""
         if not self._may_capture or len(batch) < min(self.settings.batch_size, len(self.examples)):
             return self._plain_step(batch)
         if self._captured is not None:
@@ -235,6 +229,7 @@ class Trainer:
         return loss
 
     def _capture(self, batch: Tensor) -> None:
+        """Record a step, where there is memory for it."""
         if self.pieces > 1:  # memory is short, and a recording needs its own
             self._may_capture = False
             return
@@ -244,6 +239,7 @@ class Trainer:
             self._may_capture = False
 
     def _plain_step(self, batch: Tensor) -> Tensor:
+        """Train on one batch, in pieces where memory asks for it."""
         loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
         return self._moved(loss)
 
@@ -252,7 +248,7 @@ class Trainer:
         return self._moved(self._gradients([batch]))
 
     def _moved(self, loss: Tensor) -> Tensor:
-        """Let the parameters follow their gradients."""
+        """Let the optimizer take its step; the loss as it was."""
         if self.settings.max_gradient:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_gradient)
         self.optimizer.step()
@@ -270,11 +266,12 @@ class Trainer:
         return total
 
     def loss(self, batch: Tensor) -> Tensor:
-        """The loss of examples, by position."""
+        """The loss of a batch of examples, given by position."""
         return self.objective.loss(batch)
 
     @torch.no_grad()
     def _look(self, epoch: Epoch) -> None:
+        """Validate the model, and keep it where it is the best so far."""
         objective = self.objective
         ranks, objective.at_once = ranks_within_memory(
             objective.look, self.queries, at_once=objective.at_once, notes=self.notes
@@ -292,7 +289,7 @@ class Trainer:
 def run_in_pieces(
     step: Callable[[Sequence[Tensor]], Result], batch: Tensor, *, pieces: int, notes: Notes
 ) -> tuple[Result, int]:
-    """What `step` makes of the batch cut into pieces, and how many it took: twice as many while memory runs out."""
+    """The result of `step` for a batch in pieces, and the number of pieces: twice as many while memory runs out."""
     while True:
         try:
             return step(batch.chunk(pieces)), pieces
