@@ -43,7 +43,7 @@ def run_training(
     progress: Progress = SILENT,
     after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
 ) -> None:
-    """Train to the end. With a directory, the training is logged there and can be resumed. `after_epoch` is called back."""
+    """Train to the end. With a directory, the training is logged there and can be resumed."""
     if resume and directory is None:
         raise InputError(
             "resume = True, and no directory with a training to take up",
