@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks import baselines, choosing, untuned
 from benchmarks.pages import rewrite, spread, text_table
+from benchmarks.paper import DATASETS, VARIANTS
 from benchmarks.reproduction import RESULTS, ROOT
 
-from reshuffle.learning.experiments import VARIANTS
 from reshuffle.learning.settings import read_toml
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
 CPU_RESULTS = ROOT / "benchmarks" / "results" / "cpu"
 PUBLISHED = ROOT / "benchmarks" / "published.toml"
-DATASETS = tuple(f"{family}-v{n}" for family in ("FB15k-237", "WN18RR", "NELL-995") for n in range(1, 5))
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
 UNCOUNTED = "NELL-995-v1"  # 225 entities, 100 test triples: reported, and no conclusion drawn
 RULE_BASED = ("AnyBURL", "RuleN", "DRUM", "Neural-LP", "GraIL", "CoMPILE")

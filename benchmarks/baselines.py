@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.paper import DATASETS
 from benchmarks.speed.measure import describe
 
 from reshuffle.data import load_from_files
@@ -24,7 +25,7 @@ from reshuffle.kg import written_whole
 from reshuffle.kg.splits import InductiveBenchmark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from reshuffle.evaluation import Scorer
 
@@ -33,7 +34,6 @@ RESULTS = ROOT / "benchmarks" / "results" / "baselines.json"
 DOCUMENT = ROOT / "docs" / "explanation" / "evaluation.md"
 BEGIN, END = "<!-- written by benchmarks.baselines -->", "<!-- end -->"
 
-DATASETS = [f"{family}-v{number}" for family in ("FB15k-237", "WN18RR", "NELL-995") for number in range(1, 5)]
 SEEDS = (1, 2, 3)
 
 # Hits@10 of sampled-50 and MRR of full: Meilicke, Stuckenschmidt, Ott 2024 (arXiv 2409.20130).
@@ -93,7 +93,7 @@ class Cell:
         )
 
 
-def cells(datasets: list[str], seeds: tuple[int, ...] = SEEDS) -> list[Cell]:
+def cells(datasets: Sequence[str], seeds: tuple[int, ...] = SEEDS) -> list[Cell]:
     """All cells, those of one scorer on one data set together."""
     runs: list[tuple[str, int | None]] = [("full", None), *(("sampled-50", seed) for seed in seeds)]
     return [Cell(name, scorer, *run) for name in datasets for scorer in SCORERS for run in runs]
@@ -130,7 +130,7 @@ def _rounded(value: Any) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def run(datasets: list[str], *, again: bool = False) -> None:
+def run(datasets: Sequence[str], *, again: bool = False) -> None:
     """Measure what is missing, and store it after every cell."""
     stored = {} if again or not RESULTS.exists() else json.loads(RESULTS.read_text())["cells"]
     todo = [cell for cell in cells(datasets) if str(cell) not in stored]

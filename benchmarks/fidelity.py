@@ -25,8 +25,8 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.accuracy import DATASETS
 from benchmarks.pages import rewrite, text_table
+from benchmarks.paper import DATASETS
 from benchmarks.reproduction import ROOT
 from benchmarks.speed.measure import describe
 

@@ -15,13 +15,13 @@ from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
+from benchmarks.machine import processor_name
 from benchmarks.pages import rewrite
 
 from reshuffle.data.families import families
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph, written_whole
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.hardware import processor_name
 from reshuffle.learning.settings import Settings
 from reshuffle.rules import RuleBase
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import stdev
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.console import table
 from reshuffle.kg import written_whole
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

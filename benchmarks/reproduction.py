@@ -9,12 +9,10 @@ from statistics import mean
 
 from benchmarks import baselines
 from benchmarks.pages import rewrite, spread, text_table
-
-from reshuffle.learning.settings import read_toml
+from benchmarks.paper import reported
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "paper"
-SETTINGS = ROOT / "benchmarks" / "paper"
 PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
 ALTERNATIVES = ROOT / "benchmarks" / "results" / "speed" / "alternatives.json"
 SPEED = ROOT / "benchmarks" / "results" / "speed" / "training.json"
@@ -36,7 +34,7 @@ def rows() -> list[dict[str, object]]:
 def _row(dataset: str, variant: str, cells: list[dict]) -> dict[str, object]:
     sampled = [_protocol(cell, "sampled-50") for cell in cells]
     hits = [result["metrics"]["hits@10"] for result in sampled]
-    paper = read_toml(SETTINGS / f"{dataset}.{variant}.toml")["paper"]["hits@10"]
+    paper = reported(dataset, variant)["hits@10"]
     return {
         "data set": dataset,
         "variant": variant,

@@ -99,17 +99,18 @@ def _answers(graph: Any, task: str) -> Any:
 
 def product_search(graph: Any, task: str) -> int:
     """The product without dead ends, written out, and a search from every entity."""
-    from reshuffle.reasoning.geometry.walkers import ProductWalker
+    from reshuffle.reasoning.geometry.all_pairs import ProductWalker
 
     answers, relation = _answers(graph, task)
     machine = answers._machine
-    walker = ProductWalker(graph, [machine.automata[place] for place in machine.clauses_of[relation]])
+    automata = [machine.automata[place] for place in machine.clauses_of[relation]]
+    walker = ProductWalker(graph, automata, answers.live.labels)
     return walker.count(walker.marks(), walker.sources)
 
 
 def graph_search(graph: Any, task: str) -> int:
     """A search from every entity through the graph's own rows."""
-    from reshuffle.reasoning.geometry.walkers import GraphWalker
+    from reshuffle.reasoning.geometry.all_pairs import GraphWalker
 
     answers, relation = _answers(graph, task)
     walker = GraphWalker(answers.live, answers._machine, relation)

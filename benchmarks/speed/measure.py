@@ -93,7 +93,7 @@ def _version(package: str) -> str:
 
 def hardware() -> dict[str, Any]:
     """Processor, cores and memory."""
-    from reshuffle.learning.hardware import processor_name
+    from benchmarks.machine import processor_name
 
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {"cpu": processor_name(), "cores": os.cpu_count(), "memory_gigabytes": round(pages / 2**30)}

@@ -7,7 +7,6 @@ query; the graph is prepared once before, and that time is told, too.
 
 from __future__ import annotations
 
-import itertools
 import os
 import statistics
 import sys
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
 
 PROMISE_SECONDS = 0.05
 QUERIES = 100
-NAMES = tuple(
-    f"{family}-v{number}"
-    for family, number in itertools.product(("FB15k-237", "WN18RR", "NELL-995"), (1, 2, 3, 4))
-)
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -78,9 +73,11 @@ def _untrained(graph: KnowledgeGraph) -> ModelAnswers:
 
 def run() -> None:
     """All sets, each in a fresh process."""
+    from benchmarks.paper import DATASETS
+
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     results = {}
-    for name in NAMES:
+    for name in DATASETS:
         results[name] = run_fresh("benchmarks.speed.reasons:measure", name, environment=one_thread).value
         told = ", ".join(
             f"{part} {times['median_seconds'] * 1000:.1f} ms" for part, times in results[name].items()

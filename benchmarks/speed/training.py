@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.speed.measure import RESULTS, describe, run_fresh, write_result
@@ -31,7 +30,6 @@ FASTER = 10.0  # what is asked of us: at least
 REPEATS = 2
 OURS, PLAIN, KEEPING = "reshuffle", "official way", "official way, memory kept"
 STEPS = {"cpu": {OURS: 5, PLAIN: 2, KEEPING: 2}, "cuda": {OURS: 40, PLAIN: 10}}
-_SETTINGS = Path(__file__).parents[1] / "paper"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 _MODES: dict[str, dict[str, dict[str, str]]] = {
     "cpu": {"one thread": _ONE_THREAD, "all threads": {"OMP_WAIT_POLICY": "PASSIVE"}},
@@ -113,13 +111,13 @@ def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mod
 def trainer_and_batches(dataset: str, device: str) -> tuple[Trainer, Sequence[Tensor]]:
     """In the paper's settings, with the batches of a first epoch; all but the last are whole."""
     import torch
+    from benchmarks.paper import cell_settings
 
     from reshuffle.data.load import load_benchmark
-    from reshuffle.learning.settings import read_settings
     from reshuffle.learning.training.examples import examples_of
     from reshuffle.learning.training.trainer import Trainer
 
-    settings = read_settings(_SETTINGS / f"{dataset}.default.toml")
+    settings = cell_settings(dataset)
     _, data = examples_of(load_benchmark(dataset).train, None, seed=1)
     trainer = Trainer(data, settings.architecture, settings.training, device=torch.device(device))
     order = torch.randperm(len(trainer.examples), generator=trainer.generator, device=trainer.device)

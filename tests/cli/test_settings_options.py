@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reshuffle.cli.inputs import add_settings_options, settings_of
 from reshuffle.cli.main import main
-from reshuffle.cli.train import add_settings_options, settings_of
 from reshuffle.errors import ReshuffleError
 from reshuffle.learning.settings import Settings
 

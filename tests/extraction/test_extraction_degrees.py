@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reshuffle.errors import InputError, UnknownNameError
-from reshuffle.extraction.capturing import forward
-from reshuffle.extraction.degrees import Flows, degree, graded_by_degree
+from reshuffle.extraction.hard import forward
 from reshuffle.extraction.kernels import degree_bounds
-from reshuffle.extraction.matrices import SoftMatrices
+from reshuffle.extraction.soft import Flows, degree, graded_by_degree
+from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.kg import inverse_name
 from reshuffle.rules import PathRule
 

@@ -13,6 +13,7 @@ from tests.strategies import fact_lists
 
 from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, KnowledgeGraph, Triple, Vocabulary
+from reshuffle.kg.inverses import base_relation, inverse_name, is_inverse, label_of, with_inverses
 from reshuffle.kg.rows import sorted_distinct
 
 
@@ -209,3 +210,16 @@ def test_a_graph_whose_relations_are_named_like_inverses_is_not_completed():
         InputError, match=r"it stands for the inverse of 'follows'\n  hint: write such triples"
     ):
         CompletedGraph(weird)
+
+
+def test_inverses_by_name_by_id_and_by_label() -> None:
+    assert (inverse_name("r"), is_inverse("r^-1"), base_relation("r^-1"), base_relation("r")) == (
+        "r^-1",
+        True,
+        "r",
+        "r",
+    )
+    triples = np.array([[0, 1, 2], [3, 0, 0]])
+    assert with_inverses(triples, 5).tolist() == [[0, 1, 2], [3, 0, 0], [2, 6, 0], [0, 5, 3]]
+    assert with_inverses(triples[:0], 5).shape == (0, 3)
+    assert (label_of(3, backwards=False), label_of(3, backwards=True)) == (6, 7)

@@ -16,14 +16,16 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.console import common_options
-from reshuffle.errors import InputError, Place
-from reshuffle.text import counted
+from reshuffle.errors import InputError, Place, with_hint
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
+
+    from benchmarks.experiments import Bench, Cell
 
     from reshuffle.cli.console import Console
-    from reshuffle.learning.experiments import Bench, Cell
 
 HELP = "run and report the paper's experiments and the timings"
 
@@ -77,17 +79,34 @@ def _at_least_one(text: str) -> int:
 
 
 def _add_folders(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--settings", type=Path, default=Path("benchmarks/paper"), help="folder of settings files"
-    )
-    parser.add_argument(
-        "--results", type=Path, default=Path("benchmarks/results/paper"), help="folder of results"
-    )
+    parser.add_argument("--settings", type=Path, help="folder of settings files")
+    parser.add_argument("--results", type=Path, help="folder of results")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Do one of the three."""
+    """Run experiments, report them, or run the timings."""
     return {"paper": _paper, "report": _report, "speed": _speed}[arguments.kind](arguments, console)
+
+
+def _bench(arguments: argparse.Namespace) -> Bench:
+    """Where settings and results lie; from here on, `benchmarks` can be imported."""
+    folders = [Path(__file__).parents[3], Path.cwd(), *Path.cwd().parents]  # the package's own checkout first
+    root = _first_with("benchmarks/experiments.py", folders)
+    if root is None:
+        raise InputError(
+            "the experiments are not part of the installed package",
+            hint="run this from a checkout of the project",
+        )
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+    from benchmarks.experiments import Bench  # noqa: PLC0415 - verbs import when they run
+
+    here = root / "benchmarks"
+    return Bench(arguments.settings or here, arguments.results or here / "results" / "paper")
+
+
+def _first_with(file: str, folders: Iterable[Path]) -> Path | None:
+    return next((folder for folder in folders if (folder / file).exists()), None)
 
 
 def _paper(arguments: argparse.Namespace, console: Console) -> int:
@@ -96,9 +115,10 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
 
     from reshuffle.data.load import inductive_names  # noqa: PLC0415
-    from reshuffle.learning.experiments import Bench, Cell  # noqa: PLC0415
 
-    bench = Bench(arguments.settings, arguments.results)
+    bench = _bench(arguments)
+    from benchmarks.experiments import Cell  # noqa: PLC0415
+
     cells = [
         Cell(dataset, arguments.recipe, arguments.variant, seed)
         for dataset in arguments.dataset or inductive_names()
@@ -140,8 +160,9 @@ def _tell(states: dict[Cell, str], console: Console) -> None:
 def _here(
     cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
 ) -> tuple[str, int]:
+    from benchmarks.experiments import run_cell  # noqa: PLC0415
+
     from reshuffle.learning.estimator import chosen_device  # noqa: PLC0415
-    from reshuffle.learning.experiments import run_cell  # noqa: PLC0415
 
     result = run_cell(
         cell,
@@ -163,7 +184,7 @@ def _in_process(
     command = [sys.executable, "-m", "reshuffle", "bench", "paper"]
     command += ["--dataset", cell.dataset, "--seeds", str(cell.seed)]
     command += ["--recipe", cell.recipe, "--variant", cell.variant, "--device", arguments.device]
-    command += ["--settings", str(arguments.settings), "--results", str(arguments.results)]
+    command += ["--settings", str(bench.settings), "--results", str(bench.results)]
     if seconds is not None:
         command += ["--minutes", str(seconds / 60)]
     if arguments.models is not None:
@@ -187,17 +208,16 @@ def _headline(result: dict[str, Any]) -> str:
 
 
 def _report(arguments: argparse.Namespace, console: Console) -> int:
-    from reshuffle.cli.console import table  # noqa: PLC0415
-    from reshuffle.learning.experiments import Bench  # noqa: PLC0415
-    from reshuffle.learning.results import report_rows  # noqa: PLC0415
+    bench = _bench(arguments)
+    from benchmarks.cells import report_rows  # noqa: PLC0415
 
-    if not arguments.results.is_dir():
+    if not bench.results.is_dir():
         raise InputError(
             "there is no such directory, expected one with stored results",
-            place=Place(str(arguments.results)),
+            place=Place(str(bench.results)),
             hint="run this from a checkout of the project, or name the directory with --results",
         )
-    rows = report_rows(Bench(arguments.settings, arguments.results).stored())
+    rows = report_rows(bench.stored())
     header = [
         "dataset",
         "recipe",
@@ -226,8 +246,11 @@ def _report(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _speed(arguments: argparse.Namespace, console: Console) -> int:
-    if not Path("benchmarks/speed").is_dir():
-        console.error("there is no benchmarks/speed here\n  hint: run this from a checkout of the project")
+    root = _first_with("benchmarks/speed", [Path.cwd(), *Path.cwd().parents])
+    if root is None:
+        console.error(
+            with_hint("there is no benchmarks/speed here", "run this from a checkout of the project")
+        )
         return 2
     command = [sys.executable, "-m", "benchmarks.speed", *([arguments.name] if arguments.name else [])]
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run(command, check=False, cwd=root).returncode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.kg import algebra
-from reshuffle.kg.rows import grouped_by_row, sorted_distinct
+from reshuffle.kg.rows import Adjacency, sorted_distinct, starts_in
 from reshuffle.kg.vocabulary import Vocabulary
 from reshuffle.progress import UNHEARD
 from reshuffle.text import counted
@@ -48,25 +47,6 @@ def checked_triple(triple: Sequence[str]) -> Sequence[str]:
             hint="give an iterable of such triples; read_graph(path) reads a file",
         )
     return triple
-
-
-@dataclass(frozen=True)
-class Adjacency:
-    """Compressed rows: entity e has the edges `starts[e] : starts[e + 1]`, sorted by (relation, neighbour).
-
-    One row pointer for all relations together, since a pointer per relation would cost entities x relations.
-    """
-
-    starts: NDArray[np.int64]  # entity + 1
-    relations: NDArray[np.int32]  # edge
-    neighbours: NDArray[np.int32]  # edge
-
-    def of(self, entity: int, relation: int) -> NDArray[np.int32]:
-        """The neighbours of `entity` over `relation`."""
-        start, end = self.starts[entity], self.starts[entity + 1]
-        row = self.relations[start:end]
-        first, last = np.searchsorted(row, [relation, relation + 1])
-        return self.neighbours[start + first : start + last]
 
 
 class KnowledgeGraph(AbstractSet[Triple]):
@@ -289,24 +269,15 @@ class KnowledgeGraph(AbstractSet[Triple]):
 
     @cached_property
     def _relation_starts(self) -> NDArray[np.int64]:
-        return np.searchsorted(self.relation_ids, np.arange(len(self.relations) + 1)).astype(np.int64)
+        return starts_in(self.relation_ids, num_rows=len(self.relations))
 
     @cached_property
     def by_head(self) -> Adjacency:
         """Out-edges of every entity."""
-        return _adjacency(self.heads, self.relation_ids, self.tails, self.num_entities)
+        # Triples come sorted by (relation, head, tail), as the rows need them.
+        return Adjacency.grouped(self.heads, self.relation_ids, self.tails, num_rows=self.num_entities)
 
     @cached_property
     def by_tail(self) -> Adjacency:
         """In-edges of every entity."""
-        return _adjacency(self.tails, self.relation_ids, self.heads, self.num_entities)
-
-
-def _adjacency(
-    rows: NDArray[np.int32], relations: NDArray[np.int32], neighbours: NDArray[np.int32], num_rows: int
-) -> Adjacency:
-    starts = np.zeros(num_rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=num_rows), out=starts[1:])
-    # The triples come sorted by (relation, head, tail), so grouping them stably leaves each row sorted by
-    # (relation, neighbour).
-    return Adjacency(starts, *grouped_by_row(rows, relations, neighbours, starts))
+        return Adjacency.grouped(self.tails, self.relation_ids, self.heads, num_rows=self.num_entities)

@@ -12,9 +12,9 @@ import torch
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.extraction.matrices import SoftMatrices
+from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.learning.calibration import fit_calibration
@@ -90,9 +90,7 @@ class Reshuffle:
     def model(self) -> ReshuffleModel:
         """The module with the parameters."""
         if self._model is None:
-            raise ReshuffleError(
-                "this model has not been trained\n  hint: call fit(facts) first, or load one"
-            )
+            raise ReshuffleError("this model has not been trained", hint="call fit(facts) first, or load one")
         return self._model
 
     def __repr__(self) -> str:
@@ -298,13 +296,13 @@ def _check_keeps_constraints(settings: Settings, strength: float) -> None:
         raise ReshuffleError(f"strength is {strength!r}; it must be more than 0")
     if settings.architecture.symmetric:
         raise ReshuffleError(
-            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them\n"
-            "  hint: leave it out"
+            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them",
+            hint="leave it out",
         )
     if settings.architecture.row_function != "softmax":
         raise ReshuffleError(
-            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot\n"
-            "  hint: leave out row_function, or give 'softmax'"
+            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot",
+            hint="leave out row_function, or give 'softmax'",
         )
 
 
@@ -312,8 +310,7 @@ def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
     """The relations that are neither identities, nor hidden, nor inverses of others."""
     silent = constraints.identities | constraints.hidden
     shown = [relation for relation in constraints.relations if relation not in silent]
-    bases = (name[: -len(INVERSE_SUFFIX)] if name.endswith(INVERSE_SUFFIX) else name for name in shown)
-    return tuple(dict.fromkeys(bases))
+    return tuple(dict.fromkeys(map(base_relation, shown)))
 
 
 def _best_look(history: History) -> dict[str, float]:
@@ -329,13 +326,13 @@ def chosen_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ReshuffleError(
-            f"device '{name}' was asked for, and torch sees no GPU\n"
-            "  hint: leave --device out, or install a build of torch with CUDA"
+            f"device '{name}' was asked for, and torch sees no GPU",
+            hint="leave --device out, or install a build of torch with CUDA",
         )
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ReshuffleError(f"unknown device '{name}'\n  hint: auto, cpu or cuda") from error
+        raise ReshuffleError(f"unknown device '{name}'", hint="auto, cpu or cuda") from error
     if device.type == "cuda" and device.index is not None:
         torch.cuda.set_device(device)  # kernels and recordings go to the current one
     return device

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 
 from reshuffle.errors import BudgetError, ReshuffleError, did_you_mean
+from reshuffle.kg.inverses import base_relation
 from reshuffle.model.hardening import all_names
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.progress import UNHEARD
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase
-from reshuffle.rules.base import base_relation
 from reshuffle.rules.classes import classify
 from reshuffle.rules.coerce import as_rules
 from reshuffle.text import counted
@@ -223,12 +223,12 @@ def injection_of(
         return None, settings
     rules = as_rules(rules)
     if not len(rules):
-        raise ReshuffleError("there are no rules to inject\n  hint: give at least one, or do without")
+        raise ReshuffleError("there are no rules to inject", hint="give at least one, or do without")
     _check(mode, settings.architecture, slots)
     room = DEFAULT_SLOTS if mode == "frozen" else settings.architecture.num_slots
     injection = Injection(choose_rules(rules, slots=room if slots is None else slots), mode)
     if not len(injection.rules.taken):
-        raise ReshuffleError(_why_none(injection.rules))
+        raise _none_fit(injection.rules)
     notes(str(injection.rules))
     if injection.needs_identity and not settings.architecture.identity:
         notes("the relation eq is switched on (identity = true): the constraints of these rules use it")
@@ -240,37 +240,40 @@ def _check_nothing_is_asked(mode: str, slots: int | None) -> None:
     """Refuse options of injection where no rules are given: they may have been forgotten."""
     if mode != "frozen" or slots is not None:
         raise ReshuffleError(
-            "inject_mode and inject_slots say how rules are injected, and there are none\n  hint: give inject=rules"
+            "inject_mode and inject_slots say how rules are injected, and there are none",
+            hint="give inject=rules",
         )
 
 
-def _why_none(rules: ChosenRules) -> str:
+def _none_fit(rules: ChosenRules) -> ReshuffleError:
     """Why no rule could be taken. Rules were asked for, so that a training without any is not what was meant."""
     lines = [f"{'the rule cannot' if len(rules.left_out) == 1 else 'none of the rules can'} be injected"]
     lines += [f"  {one}" for one in rules.left_out[:_REASONS]]
     if len(rules.left_out) > _REASONS:
         lines.append(f"  and {len(rules.left_out) - _REASONS:,} more")
-    return "\n".join([*lines, "  hint: allow more slots (--inject-slots, num_slots), or give other rules"])
+    return ReshuffleError(
+        "\n".join(lines), hint="allow more slots (--inject-slots, num_slots), or give other rules"
+    )
 
 
 def _check(mode: str, architecture: Architecture, slots: int | None) -> None:
     if mode not in MODES:
         raise ReshuffleError(
-            f"unknown way to inject '{mode}'{did_you_mean(mode, MODES)}\n  hint: frozen or refine"
+            f"unknown way to inject '{mode}'{did_you_mean(mode, MODES)}", hint="frozen or refine"
         )
     if mode == "frozen":
         if architecture.initial != "head":
             raise ReshuffleError(
-                "a frozen block needs a channel per query\n  hint: train with initial = 'head' (the recipe 'best'), "
-                "or inject with the mode 'refine'"
+                "a frozen block needs a channel per query",
+                hint="train with initial = 'head' (the recipe 'best'), or inject with the mode 'refine'",
             )
         return
     if architecture.row_function != "softmax":
         raise ReshuffleError(
-            "rules are refined in rows that choose a slot\n  hint: train with row_function = 'softmax'"
+            "rules are refined in rows that choose a slot", hint="train with row_function = 'softmax'"
         )
     if slots is not None and slots > architecture.num_slots:
         raise ReshuffleError(
-            f"{slots} slots to refine, and the model has {architecture.num_slots}\n"
-            f"  hint: train with num_slots = {slots} or more"
+            f"{slots} slots to refine, and the model has {architecture.num_slots}",
+            hint=f"train with num_slots = {slots} or more",
         )

@@ -90,7 +90,7 @@ def save_model(stored: StoredModel, directory: str | Path) -> None:
     folder = made_directory(directory)
     arrays = dict(stored.model.state_dict())
     if stored.types is not None:
-        arrays[_TYPES] = torch.from_numpy(stored.types.confidences)
+        arrays[_TYPES] = torch.from_numpy(stored.types.stored())
     if stored.calibration is not None:
         arrays[_CALIBRATION] = stored.calibration.to_array()
     with written_whole(folder / ARRAYS) as aside:
@@ -133,7 +133,9 @@ def load_model(directory: str | Path) -> StoredModel:
         identities,
         settings,
         _restored(arrays, settings, relations, len(identities), injection, Place(str(directory))),
-        None if types is None else TypeBaseline(Vocabulary(relations, kind="relation"), types.numpy()),
+        None
+        if types is None
+        else TypeBaseline.from_stored(Vocabulary(relations, kind="relation"), types.numpy()),
         Calibration.of_array(calibration),
         values["heads_through_inverse"],
         values["training"],

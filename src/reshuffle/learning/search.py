@@ -110,8 +110,8 @@ class Search:
             raise MissingPackageError("optuna", extra="learn")
         if not self.ranges:
             raise ReshuffleError(
-                f"there is nothing to search: {', '.join(RANGES)} are all given\n"
-                "  hint: leave out what is to be searched, or use train"
+                f"there is nothing to search: {', '.join(RANGES)} are all given",
+                hint="leave out what is to be searched, or use train",
             )
         check_settings(self.settings.architecture, self.settings.training)
         if not self.settings.training.max_epochs:
@@ -128,8 +128,8 @@ class Search:
         _, data = examples_of(self.facts, None, seed=seed, symmetric=symmetric)
         if not len(data.valid):
             raise ReshuffleError(
-                "there are no validation triples to choose by\n"
-                "  hint: a tenth of the facts is held out; give at least ten, or a benchmark"
+                "there are no validation triples to choose by",
+                hint="a tenth of the facts is held out; give at least ten, or a benchmark",
             )
         return data
 

@@ -222,7 +222,8 @@ class Settings:
             raise ReshuffleError(f"setting 'recipe' is {recipe!r}; it must be one of {', '.join(RECIPES)}")
         if recipe not in RECIPES:
             raise ReshuffleError(
-                f"unknown recipe '{recipe}'{did_you_mean(recipe, RECIPES)}\n  hint: one of {', '.join(RECIPES)}"
+                f"unknown recipe '{recipe}'{did_you_mean(recipe, RECIPES)}",
+                hint=f"one of {', '.join(RECIPES)}",
             )
         return cls().changed(**_RECIPE_CHANGES[recipe]).as_a_whole().changed(**changes)
 
@@ -372,24 +373,23 @@ def check_settings(architecture: Architecture, settings: TrainingSettings) -> No
 
     if architecture.initial == "private":
         raise ReshuffleError(
-            "private initial states cannot be trained with: in one step only few entities would have a channel\n"
-            "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
+            "private initial states cannot be trained with: in one step only few entities would have a channel",
+            hint="train with 'bits', and answer with model.on(graph, initial='private')",
         )
     if architecture.initial != "head" and architecture.slot_weights:
         raise ReshuffleError(
-            "slot_weights need a channel per query\n"
-            "  hint: train with initial = 'head', or with slot_weights = false"
+            "slot_weights need a channel per query",
+            hint="train with initial = 'head', or with slot_weights = false",
         )
     if architecture.initial != "head" and settings.drop_facts:
         raise ReshuffleError(
-            "drop_facts needs a channel per query\n"
-            "  hint: train with initial = 'head', or with drop_facts = 0"
+            "drop_facts needs a channel per query", hint="train with initial = 'head', or with drop_facts = 0"
         )
     distant = [kind for kind in architecture.evidence if kind not in LOCAL]
     if architecture.initial != "head" and distant:
         raise ReshuffleError(
-            f"evidence from {' and '.join(distant)} needs a channel per query\n"
-            f"  hint: train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone"
+            f"evidence from {' and '.join(distant)} needs a channel per query",
+            hint=f"train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone",
         )
     for name in ("batch_size", "num_negatives", "look_every"):
         if getattr(settings, name) < 1:
@@ -436,7 +436,7 @@ def setting_from_text(text: str) -> tuple[str, Any]:
     """
     name, equals, value = text.partition("=")
     if not equals:
-        raise ReshuffleError(f"'{text}' is not a setting\n  hint: write key=value, such as num_slots=30")
+        raise ReshuffleError(f"'{text}' is not a setting", hint="write key=value, such as num_slots=30")
     try:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

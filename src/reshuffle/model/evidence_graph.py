@@ -1,7 +1,6 @@
 """A graph as evidence sees it: who has which roles, and the edges by where they leave.
 
-A *role* is numbered like a relation: who is a tail of r has role r, and who is a head of r, that is a tail of r^-1, has
-role r + R.
+Roles are numbered as in `kg/roles.py`, by the question that they answer.
 """
 
 from __future__ import annotations
@@ -14,7 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.evaluation.baselines.types import Roles
+from reshuffle.kg.inverses import with_inverses
+from reshuffle.kg.roles import Roles
+from reshuffle.kg.rows import Rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,21 +40,19 @@ class EvidenceGraph:
         cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, device: torch.device
     ) -> EvidenceGraph:
         """From triples of ids [triple, (head relation tail)]."""
-        head, relation, tail = triples.reshape(-1, 3).T
-        heads, tails = np.concatenate([head, tail]), np.concatenate([tail, head])
-        relations = np.concatenate([relation, relation + num_relations])
+        heads, relations, tails = with_inverses(triples.reshape(-1, 3), num_relations).T
         keys, entry, counts = np.unique(
             tails * np.int64(2 * num_relations) + relations, return_inverse=True, return_counts=True
         )
         owners, roles = np.divmod(keys, max(1, 2 * num_relations))
-        order = np.argsort(heads, kind="stable")
-        starts = np.searchsorted(heads[order], np.arange(num_entities + 1))
+        by_head = Rows.positions(heads, num_rows=num_entities)
+        order = by_head.values
         columns = (
             owners,
             roles,
             counts,
             entry.reshape(-1),
-            starts,
+            by_head.starts,
             order,
             relations[order],
             tails[order],
@@ -102,4 +101,5 @@ class EvidenceGraph:
 
     def role_pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
         """How many entities have both of two roles."""
-        return Roles(self.role_starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)
+        rows = Rows(self.role_starts.cpu().numpy(), self.roles.cpu().numpy())
+        return Roles(rows, num_roles).pair_counts()

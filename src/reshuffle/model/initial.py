@@ -47,8 +47,8 @@ def initial_states(
         raise ReshuffleError(f"unknown kind of initial states '{kind}'{did_you_mean(kind, KINDS)}")
     if kind == "head":
         raise ReshuffleError(
-            "with initial = 'head' there are no states before a question: every query has a channel of its own\n"
-            "  hint: ask for scores, or for the states of given heads; or choose another kind, such as 'bits'"
+            "with initial = 'head' there are no states before a question: every query has a channel of its own",
+            hint="ask for scores, or for the states of given heads; or choose another kind, such as 'bits'",
         )
     if kind == "private":
         return _private(shape, generator, owners)

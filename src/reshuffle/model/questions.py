@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError, did_you_mean, near_names
-from reshuffle.evaluation.unknown import passed_over
+from reshuffle.evaluation.queries import passed_over
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.judgement import Judgement
 from reshuffle.model.predicting import Prediction, Predictions, best_places, check_top

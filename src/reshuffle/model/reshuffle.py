@@ -95,7 +95,7 @@ class ReshuffleModel(nn.Module):
     def slot_weights(self) -> Tensor:  # relation slot
         """How much a slot counts in the score of a relation: strictly positive, so that 0 still means captured."""
         if self.slot_logits is None:
-            raise ReshuffleError("this model has no slot weights\n  hint: train with slot_weights = true")
+            raise ReshuffleError("this model has no slot weights", hint="train with slot_weights = true")
         return softplus(self.slot_logits) + _LIGHTEST
 
     @property

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.constraints import OrderingConstraints
-from reshuffle.errors import InputError, did_you_mean
+from reshuffle.errors import InputError, did_you_mean, near_names
 from reshuffle.kg.coerce import as_graph
+from reshuffle.kg.inverses import base_relation
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.reasoning.geometry.workspace import parsed_bytes
+from reshuffle.reasoning.resources import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules.coerce import as_rules
-from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
@@ -60,6 +61,14 @@ class Reasoner:
             if engine == "auto":
                 budget = {} if node_budget is None else {"node_budget": node_budget}
                 self.constraints = constraints_for(self.rules, bound=bound, **budget)
+        self._relations = self._own_relations()
+
+    def _own_relations(self) -> tuple[str, ...]:
+        """The relations of the rules, no inverse and no fresh relation among them."""
+        if self.constraints is not None:
+            return self.constraints.answerable
+        assert self.rules is not None
+        return tuple(dict.fromkeys(base_relation(relation) for relation in self.rules.relations))
 
     def _take(self, constraints: OrderingConstraints, bound: int | None) -> None:
         self.rules = constraints.rules
@@ -84,11 +93,10 @@ class Reasoner:
 
     @property
     def exactness(self) -> str:
-        """What its answers are."""
+        """What the answers will be: exact, exact within m steps, or the fixpoint of the chase."""
         if self.constraints is None:
             return "exact fixpoint by chase: no geometry"
-        bound = self.constraints.bound
-        return "exact" if bound is None else f"exact within {counted(bound, 'step')}"
+        return self.constraints.exactness
 
     def on(
         self,
@@ -98,20 +106,28 @@ class Reasoner:
         notes: Notes = UNHEARD,
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
-        from reshuffle.reasoning.geometry.answers import GeometryAnswers, shares_nothing  # noqa: PLC0415 - compiled code
-
         facts = as_graph(graph)
-        if self.constraints is not None:
-            return GeometryAnswers(
-                self.constraints, facts, memory=self._memory, progress=progress, notes=notes
-            )
-        from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415
-
-        assert self.rules is not None
-        note = shares_nothing(self.rules.relations, facts)
+        note = self._nothing_shared(facts)
         if note:
             notes(note)
+        if self.constraints is not None:
+            from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
+
+            return GeometryAnswers(self.constraints, facts, memory=self._memory, progress=progress)
+        from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - compiled code
+
+        assert self.rules is not None
         return ChaseAnswers(self.rules, facts, memory=self._memory, progress=progress)
+
+    def _nothing_shared(self, facts: KnowledgeGraph) -> str | None:
+        """A note when no fact can meet a rule; not an error, since facts may be added later."""
+        used = list(facts.relations)
+        known = self._relations
+        if not used or any(relation in known for relation in used):
+            return None
+        near = [f"'{name}' (facts: '{found[0]}')" for name in known if (found := near_names(name, used))]
+        hint = f"; near names: {', '.join(near[:3])}" if near else ""
+        return f"warning: facts and rules share no relation, so nothing follows{hint}"
 
     def sketch(
         self,
@@ -156,7 +172,7 @@ class Reasoner:
 
     @classmethod
     def load(cls, path: str | Path, *, memory: int | str | None = None) -> Reasoner:
-        """What `save` (or `reshuffle compile`) wrote."""
+        """A reasoner from a file that `save` (or `reshuffle compile`) wrote."""
         return cls(OrderingConstraints.load(path), memory=memory)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.kg.inverses import base_relation
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
-from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

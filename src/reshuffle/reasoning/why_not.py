@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.reasoning.proofs import atom_triple, spelled
 from reshuffle.rules.rule import IntersectionRule
 
@@ -124,7 +124,7 @@ def _followed(answers: Answers, body: tuple[str, ...], start: str) -> list[Origi
 
 
 def _neighbours(answers: Answers, relation: str, entity: str) -> Iterator[str]:
-    if relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(relation):
         return answers.heads(inverse_name(relation), entity)
     return answers.tails(entity, relation)
 

@@ -9,7 +9,7 @@ from reshuffle.rulegraphs.graph import Edge, RuleGraph
 
 
 def compiled(graph: RuleGraph) -> OrderingConstraints:
-    """The matrices of a rule graph. Condition (R2) is what makes `sources` a function."""
+    """The ordering constraints of a rule graph. Condition (R2) makes `sources` a function."""
     position = {label: index for index, label in enumerate(graph.labels)}
     sources = np.full((len(graph.labels), graph.num_nodes), UNCONSTRAINED, dtype=np.int32)
     for source, label, target in graph.edges:

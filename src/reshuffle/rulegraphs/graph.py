@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from reshuffle.rules.grammar import reachable
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class RuleGraph:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """All labels, identities last."""
+        """All labels of edges, identities last."""
         used = dict.fromkeys(edge.label for edge in self.edges)
         return (*(label for label in used if label not in self.identities), *sorted(self.identities))
 
@@ -59,7 +60,7 @@ class RuleGraph:
 
     @cached_property
     def _steps(self) -> dict[tuple[int, str], frozenset[int]]:
-        """Where a label leads from a node, identities before and after included."""
+        """The nodes that a label leads to from a node, identity edges after it included."""
         steps: dict[tuple[int, str], set[int]] = {}
         for source, label, target in self.edges:
             if label not in self.identities:
@@ -82,7 +83,7 @@ class RuleGraph:
         for source, label, target in self.edges:
             if label in self.identities:
                 direct.setdefault(source, []).append(target)
-        return tuple(frozenset(_reachable(node, direct)) for node in range(self.num_nodes))
+        return tuple(frozenset(reachable([node], direct)) for node in range(self.num_nodes))
 
     def after(self, nodes: Iterable[int], label: str) -> frozenset[int]:
         """The nodes that a `label` edge, with identities after it, leads to."""
@@ -143,13 +144,3 @@ class RuleGraph:
 
     def __str__(self) -> str:
         return f"rule graph with {counted(self.num_nodes, 'node')} and {counted(len(self.edges), 'edge')}"
-
-
-def _reachable(start: int, direct: Mapping[int, Sequence[int]]) -> set[int]:
-    seen, waiting = {start}, [start]
-    while waiting:
-        for node in direct.get(waiting.pop(), ()):
-            if node not in seen:
-                seen.add(node)
-                waiting.append(node)
-    return seen

@@ -1,4 +1,4 @@
-"""What follows: rules, their classes, and the slow, obvious meaning of entailment."""
+"""Rules as data: reading and writing them, their classes, mining, and the reference meaning of entailment."""
 
 from reshuffle.rules.base import RuleBase, Unread
 from reshuffle.rules.parsing import parse_rules, read_rules

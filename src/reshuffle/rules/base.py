@@ -1,4 +1,4 @@
-"""A set of rules, and the rewritings that the constructions ask for."""
+"""Rule bases: a set of rules, and the rewritings that the constructions need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ FRESH_PREFIX = "~"
 
 @dataclass(frozen=True)
 class Unread:
-    """What a rule file holds and we do not use: so many of a kind, and where the first one stands.
+    """Parts of a rule file that are not used: how many of a kind, and where the first one stands.
 
     >>> print(Unread("rules with constants", 2, "mined.txt:7: speaks(X,english) <= bornIn(X,london)"))
     rules with constants not read: 2; the first: mined.txt:7: speaks(X,english) <= bornIn(X,london)
@@ -61,22 +61,22 @@ class RuleBase:
 
     @cached_property
     def duplicates(self) -> tuple[Rule, ...]:
-        """Rules that were given more than once."""
+        """The rules that were given more than once, each once."""
         return tuple(rule for rule, count in Counter(self.given).items() if count > 1)
 
     @cached_property
     def tautologies(self) -> tuple[Rule, ...]:
-        """Rules that say nothing, such as `r(X, Y) -> r(X, Y)`."""
+        """The rules that say nothing, such as `r(X, Y) -> r(X, Y)`."""
         return tuple(dict.fromkeys(rule for rule in self.given if rule.is_tautology))
 
     @cached_property
     def path_rules(self) -> tuple[PathRule, ...]:
-        """Closed path and hierarchy rules."""
+        """The closed path rules, hierarchy rules included."""
         return tuple(rule for rule in self.rules if isinstance(rule, PathRule))
 
     @cached_property
     def intersection_rules(self) -> tuple[IntersectionRule, ...]:
-        """Intersection rules."""
+        """The intersection rules."""
         return tuple(rule for rule in self.rules if isinstance(rule, IntersectionRule))
 
     @cached_property
@@ -105,7 +105,7 @@ class RuleBase:
     @property
     def uses_inverses(self) -> bool:
         """Does any atom run backwards?"""
-        return any(relation.endswith(INVERSE_SUFFIX) for relation in self.relations)
+        return any(is_inverse(relation) for relation in self.relations)
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -117,7 +117,7 @@ class RuleBase:
         return "\n".join(str(rule) for rule in (*self.given, *self.disjointness))
 
     def closed_under_reversal(self) -> RuleBase:
-        """With `r^-1` as a relation of its own: each rule also read from its second variable.
+        """The rules, and each rule also read from its second variable, with `r^-1` as a relation of its own.
 
         Needed as soon as one atom runs backwards, since (e, r, f) then holds iff (f, r^-1, e) does.
         """
@@ -127,7 +127,9 @@ class RuleBase:
         return replace(self, given=both, fresh=self.fresh | {inverse_name(name) for name in self.fresh})
 
     def binarised(self) -> RuleBase:
-        """Bodies of at most two atoms, by fresh relations whose names start with `~` and that `fresh` lists.
+        """An equivalent base with bodies of at most two atoms.
+
+        Longer bodies are cut by fresh relations, whose names start with `~` and which `fresh` lists.
 
         >>> print(RuleBase((PathRule(("a", "b", "c"), "r"),)).binarised())
         a(X, Y) & b(Y, Z) -> "~1"(X, Z)
@@ -155,8 +157,3 @@ class RuleBase:
         taken = {base_relation(relation) for relation in self.relations}
         numbered = (f"{FRESH_PREFIX}{number}" for number in itertools.count(1))
         return (name for name in numbered if name not in taken)
-
-
-def base_relation(relation: str) -> str:
-    """The relation that facts use: `r` for `r` and for `r^-1`."""
-    return inverse_name(relation) if relation.endswith(INVERSE_SUFFIX) else relation

@@ -1,4 +1,4 @@
-"""The kinds of rules, as data.
+"""The kinds of rules, as data, and how their atoms are written.
 
 A closed path rule `r1(X1,X2) & ... & rp(Xp,Xp+1) -> r(X1,Xp+1)` is the word r1;...;rp and the head r. A
 hierarchy rule is a path of one atom. An atom that runs backwards uses the inverse relation `r^-1`.
@@ -6,29 +6,34 @@ hierarchy rule is a path of one atom. An atom that runs backwards uses the inver
 
 from __future__ import annotations
 
+import itertools
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import inverse_name
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
 _PLAIN = re.compile(r"[^\W\d][\w.:-]*(\^-1)?\Z")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-_VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
+VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
 
 _PSEUDOCOUNT = 5  # PyClause's default: rules with few predictions are believed less
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What a miner said of a rule: how many predictions its body makes, how many are true, and the share."""
+    """How good a miner found a rule: the predictions of its body, how many of them are true, and the confidence."""
 
     predictions: int | None = None
     support: int | None = None
     confidence: float | None = None
 
     def recomputed(self) -> Quality:
-        """With PyClause's confidence, support / (predictions + 5), where both counts are known.
+        """The same counts with PyClause's confidence, support / (predictions + 5), where both counts are known.
 
         >>> Quality(predictions=15, support=10, confidence=0.66).recomputed().confidence
         0.5
@@ -44,7 +49,7 @@ def quoted(relation: str) -> str:
     >>> quoted("bornIn"), quoted("/film/film/genre"), quoted("X")
     ('bornIn', '"/film/film/genre"', '"X"')
     """
-    if _PLAIN.match(relation) and not _VARIABLE.match(relation) and relation != "false":
+    if _PLAIN.match(relation) and not VARIABLE.match(relation) and relation != "false":
         return relation
     if relation.endswith("^-1"):
         return quoted_text(inverse_name(relation)) + "^-1"
@@ -56,38 +61,59 @@ def quoted_text(name: str) -> str:
     return f'"{name.translate(_ESCAPES)}"'
 
 
-def is_variable(argument: str) -> bool:
-    """One upper-case letter with optional digits, or `?name`.
+@dataclass(frozen=True)
+class _Implication(ABC):
+    """A body of relations that implies a head; the kinds of rules say how the variables of the body meet."""
 
-    >>> is_variable("X"), is_variable("Z12"), is_variable("?who"), is_variable("London")
-    (True, True, True, False)
-    """
-    return _VARIABLE.match(argument) is not None
+    body: tuple[str, ...]
+    head: str
+    quality: Quality | None = field(default=None, compare=False)
+
+    @property
+    @abstractmethod
+    def num_variables(self) -> int:
+        """How many variables the rule has."""
+
+    @abstractmethod
+    def _ends(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        """The two variables of each body atom."""
+
+    def terms(self, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+        """(relation, start, end) of each body atom and then of the head; inverse relations are turned around.
+
+        The head leads from the first of the variables `names` to the last.
+
+        >>> list(PathRule(("r", "s^-1"), "t").terms("XYZ"))
+        [('r', 'X', 'Y'), ('s', 'Z', 'Y'), ('t', 'X', 'Z')]
+        """
+        for relation, (start, end) in zip(self.body, self._ends(names), strict=True):
+            yield _turned(relation, start, end)
+        yield _turned(self.head, names[0], names[-1])
+
+    def __str__(self) -> str:
+        *body, head = (_atom(*term) for term in self.terms(variables(self.num_variables)))
+        return f"{' & '.join(body)} -> {head}"
 
 
 @dataclass(frozen=True)
-class PathRule:
+class PathRule(_Implication):
     """A closed path rule; `body` is the word of relations from the head's first variable to its second.
 
     >>> print(PathRule(("bornIn", "cityIn"), "citizenOf"))
     bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)
     """
 
-    body: tuple[str, ...]
-    head: str
-    quality: Quality | None = field(default=None, compare=False)
+    @property
+    def num_variables(self) -> int:
+        """One more than the body has atoms."""
+        return len(self.body) + 1
 
-    def __str__(self) -> str:
-        names = variables(len(self.body) + 1)
-        atoms = [
-            _atom(relation, start, end)
-            for relation, start, end in zip(self.body, names, names[1:], strict=False)
-        ]
-        return f"{' & '.join(atoms)} -> {_atom(self.head, names[0], names[-1])}"
+    def _ends(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return itertools.pairwise(names)
 
     @property
     def is_tautology(self) -> bool:
-        """`r -> r` says nothing."""
+        """Is it `r -> r`, which says nothing?"""
         return self.body == (self.head,)
 
     def reversed(self) -> PathRule:
@@ -98,23 +124,24 @@ class PathRule:
 
 
 @dataclass(frozen=True)
-class IntersectionRule:
+class IntersectionRule(_Implication):
     """`r1(X,Y) & r2(X,Y) [& ...] -> r(X,Y)`.
 
     >>> print(IntersectionRule(("livesIn", "worksIn"), "localTo"))
     livesIn(X, Y) & worksIn(X, Y) -> localTo(X, Y)
     """
 
-    body: tuple[str, ...]
-    head: str
-    quality: Quality | None = field(default=None, compare=False)
+    @property
+    def num_variables(self) -> int:
+        """Two, which all atoms share."""
+        return 2
 
-    def __str__(self) -> str:
-        return f"{' & '.join(_atom(r, 'X', 'Y') for r in self.body)} -> {_atom(self.head, 'X', 'Y')}"
+    def _ends(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return [(names[0], names[-1])] * len(self.body)
 
     @property
     def is_tautology(self) -> bool:
-        """The head is one of its own conditions."""
+        """Is the head one of its own conditions?"""
         return self.head in self.body
 
     def reversed(self) -> IntersectionRule:
@@ -130,21 +157,26 @@ class Disjointness:
     second: str
 
     def __str__(self) -> str:
-        return f"{_atom(self.first, 'X', 'Y')} & {_atom(self.second, 'X', 'Y')} -> false"
+        first, second = (_atom(*_turned(relation, "X", "Y")) for relation in (self.first, self.second))
+        return f"{first} & {second} -> false"
 
 
 Rule: TypeAlias = PathRule | IntersectionRule
 
 
-def _atom(relation: str, start: str, end: str) -> str:
+def _turned(relation: str, start: str, end: str) -> tuple[str, str, str]:
     """An inverse relation is written as the relation with its arguments swapped."""
     if relation.endswith("^-1"):
-        return f"{quoted(inverse_name(relation))}({end}, {start})"
+        return inverse_name(relation), end, start
+    return relation, start, end
+
+
+def _atom(relation: str, start: str, end: str) -> str:
     return f"{quoted(relation)}({start}, {end})"
 
 
 def variables(count: int) -> list[str]:
-    """X, Y, Z, then Z1, Z2, ...
+    """The first variable names: X, Y, Z, then Z1, Z2, ...
 
     >>> variables(5)
     ['X', 'Y', 'Z', 'Z1', 'Z2']

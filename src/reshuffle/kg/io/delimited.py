@@ -14,8 +14,8 @@ from gzip import BadGzipFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError
-from reshuffle.kg.completion import INVERSE_SUFFIX, named_like_an_inverse
 from reshuffle.kg.graph import COLUMNS
+from reshuffle.kg.inverses import INVERSE_SUFFIX, named_like_an_inverse
 from reshuffle.text import counted
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from reshuffle.kg.completion import INVERSE_SUFFIX
 from reshuffle.kg.graph import KnowledgeGraph
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.kg.io import name_kernels as kernels
 from reshuffle.kg.vocabulary import Vocabulary
 
@@ -63,7 +63,7 @@ def _read(stream: BinaryIO, *, separator: bytes, size: int, block: int) -> tuple
         raise OddInput
     pairs = entity_ids.filled()
     entities, relations = names.vocabulary("entity"), scanner.relations.vocabulary("relation")
-    if any(name.endswith(INVERSE_SUFFIX) for name in relations):
+    if any(is_inverse(name) for name in relations):
         raise OddInput
     del names, scanner, blocks, current  # they make room for the sort
     graph = KnowledgeGraph.from_ids(pairs[0::2], rows, pairs[1::2], entities=entities, relations=relations)

@@ -18,8 +18,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.completion import refuse_inverse_names
 from reshuffle.kg.graph import COLUMNS, KnowledgeGraph
+from reshuffle.kg.inverses import refuse_inverse_names
 from reshuffle.kg.io.delimited import GZIP_ERRORS, NoTriplesError, no_triples, read_csv_rows, read_tsv_rows
 from reshuffle.kg.io.files import STDIN, Source, find_source
 from reshuffle.progress import SILENT, UNHEARD

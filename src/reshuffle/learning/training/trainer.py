@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.kg.inverses import with_inverses
 from reshuffle.learning.settings import check_settings
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.objective import objective_of
@@ -94,9 +95,9 @@ class DivergedError(ReshuffleError):
     def __init__(self, epoch: int, became: str, learning_rate: float) -> None:
         self.epoch = epoch
         super().__init__(
-            f"{became} in epoch {epoch}, and no further epoch can mend that\n"
-            f"  hint: lower the learning rate (learning_rate = {learning_rate:g}); "
-            "with row_function = 'square' values also grow with every layer, so lower num_layers too"
+            f"{became} in epoch {epoch}, and no further epoch can mend that",
+            hint=f"lower the learning rate (learning_rate = {learning_rate:g}); "
+            "with row_function = 'square' values also grow with every layer, so lower num_layers too",
         )
 
 
@@ -134,9 +135,7 @@ class Trainer:
         self.queries = ValidationQueries.build(
             data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
         ).to(device)
-        forward = torch.from_numpy(data.triples)
-        inverse = torch.stack([forward[:, 2], forward[:, 1] + data.num_relations, forward[:, 0]], dim=1)
-        self.examples = torch.cat([forward, inverse]).to(device)
+        self.examples = torch.from_numpy(with_inverses(data.triples, data.num_relations)).to(device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=settings.learning_rate,
@@ -298,8 +297,8 @@ def run_in_pieces(
         # Outside of the handler, whose exception still holds the tensors that did not fit.
         if pieces >= len(batch):
             raise ReshuffleError(
-                f"the GPU memory does not suffice for a single triple: {reason}\n"
-                "  hint: lower num_channels or num_slots, or train with --device cpu"
+                f"the GPU memory does not suffice for a single triple: {reason}",
+                hint="lower num_channels or num_slots, or train with --device cpu",
             )
         pieces *= 2
         torch.cuda.empty_cache()

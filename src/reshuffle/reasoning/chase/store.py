@@ -14,7 +14,8 @@ import numpy as np
 
 from reshuffle.errors import BudgetError
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.chase.kernels import joins, keysets, retraction, rows
+from reshuffle.reasoning import keysets
+from reshuffle.reasoning.chase.kernels import joins, retraction, rows
 from reshuffle.reasoning.chase.kernels.pairs import (
     FILLED,
     POOLED,
@@ -218,9 +219,8 @@ class Store:
         """Enlarge whatever is nearly full: one of these is what a kernel found no room in."""
         pairs, counters = self.pairs, self.pairs.counters
         if 2 * counters[FILLED] > len(pairs.known):
-            live = int(np.count_nonzero(pairs.known >= 0))
-            self._replace(known=keysets.rehashed(pairs.known, 1 << max(10, (3 * live).bit_length())))
-            counters[FILLED] = live
+            size = 1 << max(10, int(3 * counters[FILLED]).bit_length())
+            self._replace(known=keysets.rehashed(pairs.known, size))
         if 2 * counters[ROWS] > len(pairs.row_keys):
             row_keys, row_of = keysets.rehashed_map(pairs.row_keys, pairs.row_of, 2 * len(pairs.row_keys))
             self._replace(row_keys=row_keys, row_of=row_of)
@@ -240,9 +240,9 @@ class Store:
         if self.memory is not None and self.num_bytes > self.memory:
             raise BudgetError(
                 f"the fixpoint needs more than memory={self.memory:,} bytes: at {self.num_triples:,} triples, "
-                f"and not yet done, it needs {self.num_bytes:,}\n"
-                f"  hint: give it at least {2 * self.num_bytes:,}; all pairs of all relations as bits take "
-                f"{len(self.pairs.slot_of) * self.num_entities**2 // 4:,}"
+                f"and not yet done, it needs {self.num_bytes:,}",
+                hint=f"give it at least {2 * self.num_bytes:,}; all pairs of all relations as bits take "
+                f"{len(self.pairs.slot_of) * self.num_entities**2 // 4:,}",
             )
 
     def _dense_at(self, words: int) -> int:

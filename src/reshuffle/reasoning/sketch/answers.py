@@ -17,8 +17,7 @@ from reshuffle.kg.coerce import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.answers import GeometryAnswers
-from reshuffle.reasoning.geometry.machine import answerable
-from reshuffle.reasoning.geometry.workspace import spelled_bytes
+from reshuffle.reasoning.resources import spelled_bytes
 from reshuffle.reasoning.sketch import kernels as kernel
 from reshuffle.reasoning.sketch.channels import (
     channels_for_mean,
@@ -66,7 +65,7 @@ class SketchedAnswers(Answers):
         self.constraints = constraints
         self._seed, self._progress = seed, progress
         self._memory = _MEMORY if memory is None else memory
-        self._relations = [r for r in answerable(constraints) if constraints.decisive_slots(r)]
+        self._relations = [r for r in constraints.answerable if constraints.decisive_slots(r)]
         self._starts = start_slots(constraints, self._relations)
         self._sample = sample_of(self._exact, self._relations, self._starts, size=_SAMPLE, seed=seed)
         self._choose(channels, epsilon)
@@ -91,8 +90,8 @@ class SketchedAnswers(Answers):
             asked = f"a mean false-positive rate of {epsilon}" if channels is None else "such a sketch"
             raise BudgetError(
                 f"{asked} needs {self.channels:,} channels, {spelled_bytes(needed)} as packed bits; "
-                f"{spelled_bytes(self._memory)} are allowed\n  hint: allow more memory, accept a larger epsilon, "
-                "or ask exactly, without a sketch"
+                f"{spelled_bytes(self._memory)} are allowed",
+                hint="allow more memory, accept a larger epsilon, or ask exactly, without a sketch",
             )
 
     def _size(self, channels: int) -> int:
