@@ -226,7 +226,7 @@ INEFFECTIVE = [
     (
         "best",
         {"patience": 3},
-        "look_every = 16 and max_epochs = 16 (the validation triples are looked at only once, at the end)",
+        "look_every = 16 and max_epochs = 16 (there is only one validation, at the end)",
     ),
     ("paper", {"num_hops": 2}, "evidence = [] (it is for 'proximity' evidence)"),
     ("paper", {"direct_facts": "both"}, "evidence = [] (it is for 'negative' evidence)"),
@@ -240,7 +240,7 @@ INEFFECTIVE = [
         (
             "best",
             change,
-            "look_every = 16 and max_epochs = 16 (the validation triples are looked at only once, at the end)",
+            "look_every = 16 and max_epochs = 16 (there is only one validation, at the end)",
         )
         for change in ({"relative_delta": 0.5}, {"select_by": "hits@10"})
     ),

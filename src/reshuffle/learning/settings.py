@@ -46,7 +46,7 @@ _RESULTS = ("paper", "validation")
 _LOOKS_AGAIN = Condition(
     ("look_every", "max_epochs"),
     lambda values: values["max_epochs"] > values["look_every"],
-    "the validation triples are looked at only once, at the end",
+    "there is only one validation, at the end",
 )
 _HAS_EVIDENCE = Condition(
     ("evidence",), lambda values: bool(values["evidence"]) or values[INJECTED], "it is for evidence"
@@ -57,11 +57,11 @@ _HAS_EVIDENCE = Condition(
 class TrainingSettings:
     """How to train. The defaults are the paper's where it says; `redraw` and `hide_targets` it does not say."""
 
-    learning_rate: float = field(default=0.01, metadata=about("the learning rate of Adam", positive=True))
+    learning_rate: float = field(default=0.01, metadata=about("learning rate of Adam", positive=True))
     margin: float = field(
         default=1.0,
         metadata=about(
-            "the margin of the ranking loss",
+            "margin of the ranking loss",
             least=0,
             when=Condition(
                 ("loss",), lambda values: values["loss"] == "margin", "it is for the margin ranking loss"
@@ -71,37 +71,38 @@ class TrainingSettings:
     num_negatives: int = field(
         default=100,
         metadata=about(
-            'corrupted triples per true one; with "head" it is all other entities',
+            "negatives per positive triple; with a channel per query all entities are used instead",
             least=1,
             when=random_channels("every other entity is a negative there"),
         ),
     )
-    batch_size: int = field(default=1024, metadata=about("true triples per step", least=1))
-    max_epochs: int = field(default=1000, metadata=about("the largest number of epochs", least=0))
+    batch_size: int = field(default=1024, metadata=about("positive triples per step", least=1))
+    max_epochs: int = field(default=1000, metadata=about("largest number of epochs", least=0))
     look_every: int = field(
         default=10,
         metadata=about(
-            "epochs between two evaluations on the validation triples; the best recipe evaluates at the end, and keeps "
-            "the last epoch",
+            "epochs between validations; the best recipe validates once at the end and keeps the last epoch",
             least=1,
         ),
     )
     patience: int = field(
         default=10,
         metadata=about(
-            "early stopping: evaluations without improvement before it stops", least=1, when=_LOOKS_AGAIN
+            "early stopping: validations without improvement before training stops",
+            least=1,
+            when=_LOOKS_AGAIN,
         ),
     )
     relative_delta: float = field(
         default=0.01,
         metadata=about(
-            "early stopping: the relative gain that counts as an improvement", least=0, when=_LOOKS_AGAIN
+            "early stopping: the smallest relative improvement that counts", least=0, when=_LOOKS_AGAIN
         ),
     )
     redraw: Redraw = field(
         default="step",
         metadata=about(
-            'initial values are drawn "once", per "step", or per scoring "call"; for random channels, not for "head"',
+            'initial values are drawn "once", per "step", or per scoring "call"',
             when=random_channels("it is for random channels"),
         ),
     )
@@ -111,28 +112,28 @@ class TrainingSettings:
     drop_facts: float = field(
         default=0.0,
         metadata=about(
-            'remove at most this share of the other facts in a step, too; needs "head"', least=0, most=1
+            'largest share of the other facts that is removed in a step; needs "head"', least=0, most=1
         ),
     )
     loss: LossKind = field(default="margin", metadata=about('"margin" (the paper\'s) or "softmax"'))
     epoch_steps: int = field(
-        default=0, metadata=about("steps that make an epoch; 0: a pass over all triples", least=0)
+        default=0, metadata=about("steps per epoch; 0: one pass over all triples", least=0)
     )
     schedule: Schedule = field(
         default="constant",
-        metadata=about('"constant", or "linear": the learning rate falls to a tenth over `max_epochs`'),
+        metadata=about('"constant", or "linear": the learning rate falls to a tenth'),
     )
     max_gradient: float = field(
-        default=0.0, metadata=about("gradients with a larger norm are scaled down to this; 0: never", least=0)
+        default=0.0, metadata=about("gradients are clipped to this norm; 0: never", least=0)
     )
     evidence_decay: float = field(
         default=0.001,
-        metadata=about("weight decay of the free weights of evidence", least=0, when=_HAS_EVIDENCE),
+        metadata=about("strength of the L2 penalty on the weights of evidence", least=0, when=_HAS_EVIDENCE),
     )
     evidence_prior: Prior = field(
         default="equal",
         metadata=about(
-            'weight decay is "equal" for all relations, or divided by the number of "examples" of the relation',
+            'the penalty is "equal" for all relations, or divided by the relation\'s number of "examples"',
             when=Condition(
                 ("evidence", "evidence_decay"),
                 lambda values: _HAS_EVIDENCE.holds(values) and values["evidence_decay"] > 0,
@@ -143,12 +144,10 @@ class TrainingSettings:
     select_by: Metric = field(
         default="hits@10",
         metadata=about(
-            'the validation metric that chooses the epoch to keep: "hits@10" or "mrr"', when=_LOOKS_AGAIN
+            'validation metric that selects the epoch to keep: "hits@10" or "mrr"', when=_LOOKS_AGAIN
         ),
     )
-    seed: int = field(
-        default=1, metadata=about("the seed of everything that is drawn", least=0, most=2**63 - 1)
-    )
+    seed: int = field(default=1, metadata=about("random seed", least=0, most=2**63 - 1))
 
 
 @dataclass(frozen=True)

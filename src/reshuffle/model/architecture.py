@@ -57,16 +57,14 @@ class Architecture:
     num_channels: int = field(
         default=40,
         metadata=about(
-            'the paper\'s k: values per slot; for random channels, not for "head"',
+            "the paper's k: values per slot; not used with a channel per query",
             least=1,
             when=random_channels("it is for random channels"),
         ),
     )
     num_layers: int = field(
         default=3,
-        metadata=about(
-            "the paper's m: rounds of messages, so the length of the paths that are seen", least=0
-        ),
+        metadata=about("rounds of message passing, and so the longest path that is seen", least=0),
     )
     identity: bool = field(default=True, metadata=about("the relation eq; false is the paper's RESHUFFLE_nL"))
     row_function: RowFunction = field(
@@ -75,14 +73,15 @@ class Architecture:
     initial: InitialKind = field(
         default="bits",
         metadata=about(
-            'initial values: "bits", "official" (the official code\'s bits), "continuous", "shared" (the same for all '
-            'entities), "private" (to answer with, not to train), "head" (a channel per query)'
+            'initial values: "bits", "official" (the official code\'s bits), "continuous", "shared" (the '
+            'same for all entities), "private" (to answer with, not to train), "head" (a channel per '
+            "query)"
         ),
     )
     probability: float = field(
         default=0.5,
         metadata=about(
-            'the probability of a 1, for "bits" and "shared"',
+            'probability of a 1 with "bits"',
             least=0,
             most=1,
             when=Condition(
@@ -106,20 +105,20 @@ class Architecture:
     evidence: tuple[EvidenceKind, ...] = field(
         default=(),
         metadata=about(
-            'what is added for ranking: "unary", "proximity", "paths", "ways", "negative"; "proximity", "paths" and '
-            '"ways" need "head"'
+            'kinds of evidence added to the score for ranking: "unary", "proximity", "paths", "ways", '
+            '"negative"; "proximity", "paths" and "ways" need "head"'
         ),
     )
     num_hops: int = field(
         default=6,
         metadata=about(
-            'the largest distance that "proximity" tells apart', least=0, when=evidence_from("proximity")
+            "the largest distance that proximity sees, in steps", least=0, when=evidence_from("proximity")
         ),
     )
     direct_facts: DirectFacts = field(
         default="against",
         metadata=about(
-            'for "negative" evidence: facts between head and tail count "against" a triple only, or "both" ways',
+            'other facts between head and tail count only "against" a triple, or "both" for and against it',
             when=evidence_from("negative"),
         ),
     )

@@ -45,6 +45,7 @@ def examples_of(
     """The graph to train on, with the relations that it uses and those in `also`, and its triples as ids."""
     graph, held_out = _split(facts, valid, seed, notes)
     graph = _with_relations(_with_used_relations(graph), also)
+    same_matrix = numbers_of(symmetric, tuple(graph.relations))
     known = _known_ids(held_out, graph)
     if len(known) < len(held_out):
         notes(
@@ -54,11 +55,7 @@ def examples_of(
     if not len(known):
         notes("there are no validation triples to stop by: all epochs are trained, and the last one is kept")
     return graph, TrainingData(
-        _known_ids(graph, graph),
-        known,
-        graph.num_entities,
-        len(graph.relations),
-        numbers_of(symmetric, tuple(graph.relations)),
+        _known_ids(graph, graph), known, graph.num_entities, len(graph.relations), same_matrix
     )
 
 
