@@ -276,7 +276,6 @@ class ProductMarks(Ticks):
     """Stamps per node of the product."""
 
     def __init__(self, product: kernel.Product, num_entities: int) -> None:
-        super().__init__()
         nodes = len(product.answers)
         self.arrays = kernel.Marks(
             np.zeros(nodes, dtype=np.int32),

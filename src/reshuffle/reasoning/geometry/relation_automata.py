@@ -129,7 +129,7 @@ def _unrolled(automaton: Automaton, longest: int) -> Automaton:
 
 
 def _trimmed(automaton: Automaton) -> Automaton:
-    """Only states that the start reaches and that reach an accepting state; the start stays."""
+    """The automaton with only those states that the start reaches and that reach an accepting state."""
     onward: dict[int, set[int]] = defaultdict(set)
     back: dict[int, set[int]] = defaultdict(set)
     for source, _, target in automaton.arcs:
@@ -171,7 +171,7 @@ def _determinised(automaton: Automaton, *, most: int) -> Automaton | None:
 
 
 def _minimised(automaton: Automaton) -> Automaton:
-    """Moore's partition refinement; states are numbered in a canonical order, so equal languages compare equal."""
+    """The smallest automaton (Moore's partition refinement), canonically numbered: equal languages compare equal."""
     moves: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for source, label, target in sorted(automaton.arcs):
         moves[source].append((label, target))
@@ -193,7 +193,7 @@ def _minimised(automaton: Automaton) -> Automaton:
 
 
 def _numbered(start: int, arcs: set[Arc], accepting: set[int]) -> Automaton:
-    """States in the order in which a breadth-first walk by label meets them."""
+    """The automaton with states numbered in the order in which a breadth-first walk by label meets them."""
     moves: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for source, label, target in sorted(arcs):
         moves[source].append((label, target))
