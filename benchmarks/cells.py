@@ -15,11 +15,12 @@ from benchmarks.paper import cell_settings
 from benchmarks.result_files import changed_results, numbered_lines
 
 from reshuffle.errors import InputError, Place
-from reshuffle.learning.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from reshuffle.learning.settings import Settings
 
 NAME = "paper.jsonl"
 _NO_RESULT = "move it elsewhere, or remove it and run its cell again with `reshuffle bench paper`"
@@ -143,25 +144,12 @@ def _is_result(found: Any) -> bool:
 
 def check_same_settings(found: dict[str, Any], settings: Settings, place: Place) -> None:
     """Refuse a result of other settings: its numbers must not pass for this cell's."""
-    # A setting that came later had its default before.
-    before, now = {**_as_stored(Settings()), **found["settings"]}, _as_stored(settings)
-    other = [
-        f"{name} = {value!r} (now {repr(now[name]) if name in now else 'gone'})"
-        for name, value in before.items()
-        if name not in now or value != now[name]
-    ]
-    if other:
+    if other := settings.differences(found["settings"]):
         raise InputError(
             f"this cell was finished with other settings: {', '.join(other)}",
             place=place,
             hint=_ANOTHER.format("file" if place.line is None else "line"),
         )
-
-
-def _as_stored(settings: Settings) -> dict[str, Any]:
-    """Lists for tuples, as JSON has it."""
-    stored: dict[str, Any] = json.loads(json.dumps(settings.to_dict()))
-    return stored
 
 
 def report_rows(stored: list[dict[str, Any]]) -> list[dict[str, Any]]:

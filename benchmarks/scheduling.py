@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.experiments import run_cell
 
-from reshuffle.learning.devices import chosen_device
+from reshuffle.learning.estimator import chosen_device
 
 if TYPE_CHECKING:
     from pathlib import Path

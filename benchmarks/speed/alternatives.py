@@ -54,7 +54,7 @@ def timed(dataset: str, contender: str, device: str) -> dict[str, Any]:
     import torch
     from benchmarks.speed.official import PlainTraining
 
-    from reshuffle.learning.training.memory import keep_freed_memory
+    from reshuffle.learning.training.loop import keep_freed_memory
 
     trainer, batches = trainer_and_batches(dataset, device)
     keep_freed_memory()
@@ -75,7 +75,7 @@ def timed(dataset: str, contender: str, device: str) -> dict[str, Any]:
 
 def outside_of_kernels(dataset: str, device: str) -> float:
     """The share of our step's time that is not spent in kernels of our own."""
-    from reshuffle.learning.training.memory import keep_freed_memory
+    from reshuffle.learning.training.loop import keep_freed_memory
 
     trainer, batches = trainer_and_batches(dataset, device)
     keep_freed_memory()

@@ -92,7 +92,7 @@ def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mod
     """Contender: a few steps after one to warm up, as seconds per epoch; and the first loss, to compare."""
     from benchmarks.speed.official import PlainTraining
 
-    from reshuffle.learning.training.memory import keep_freed_memory
+    from reshuffle.learning.training.loop import keep_freed_memory
 
     trainer, batches = trainer_and_batches(dataset, device)
     if device == "cpu" and contender != PLAIN:
