@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+
+import pytest
+from numba import __version__ as version
 
 import reshuffle
 from reshuffle.compiled import compiled
@@ -23,6 +28,31 @@ def test_options_reach_the_compiler() -> None:
     assert twice(4) == 8
     options = twice.targetoptions  # type: ignore[attr-defined]
     assert (options["nogil"], options["forceinline"], options["fastmath"]) == (True, True, {"nsz"})
+
+
+@pytest.mark.parametrize(
+    "index",
+    [b"", b"damaged", pickle.dumps(version) + b"creshuffle.not_there\nEdges\n."],
+    ids=["empty", "cut", "old"],
+)
+def test_damaged_files_are_made_anew(index: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kernels.py").write_text(
+        "from reshuffle.compiled import compiled\n@compiled\ndef twice(number):\n    return 2 * number\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("kernels", None)
+    twice = import_module("kernels").twice
+    assert twice(4) == 8
+    (stored,) = tmp_path.rglob("*.nbi")
+    good = stored.read_bytes()
+    stored.write_bytes(index)
+    for hits in (0, 1):  # compiled anew and kept, then found
+        del sys.modules["kernels"]
+        twice = import_module("kernels").twice
+        assert twice(4) == 8
+        assert sum(twice.stats.cache_hits.values()) == hits
+    assert stored.read_bytes() == good
 
 
 def test_infer_where_no_cache_can_be_written(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from numba import njit
+from numba.core.caching import FunctionCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,9 +45,29 @@ def compiled(
     }
 
     def of(kernel: Kernel) -> Kernel:
-        try:
-            return njit(cache=True, **options)(kernel)  # type: ignore[no-any-return]
-        except RuntimeError:  # neither the package nor the home can be written: compile in every process
-            return njit(**options)(kernel)  # type: ignore[no-any-return]
+        dispatcher = njit(**options)(kernel)
+        with suppress(
+            RuntimeError
+        ):  # neither the package nor the home can be written: compile in every process
+            dispatcher._cache = _Cache(kernel)  # type: ignore[no-untyped-call]
+        return dispatcher  # type: ignore[no-any-return]
 
     return of if function is None else of(function)
+
+
+class _Cache(FunctionCache):
+    """Machine code on disk. Files that are cut short, or of another version, are as good as none."""
+
+    def load_overload(self, *arguments: Any) -> Any:
+        """The machine code of a signature, or None."""
+        try:
+            return super().load_overload(*arguments)  # type: ignore[no-untyped-call]
+        except Exception:  # noqa: BLE001 - what a damaged pickle raises depends on the damage
+            with suppress(OSError):
+                self.flush()  # type: ignore[no-untyped-call]
+            return None
+
+    def save_overload(self, *arguments: Any) -> None:
+        """Keep the machine code of a signature, unless the disk is full or the folder is no longer to be written."""
+        with suppress(OSError):
+            super().save_overload(*arguments)  # type: ignore[no-untyped-call]
