@@ -4,7 +4,7 @@ Four commands run on four facts. Of each are counted the modules and functions o
 returns: go through the functions in the order in which they are first entered; a return is a step to a module that had
 been left before. Left out are the reading of the command line, which all verbs share, code that runs while modules are
 imported (each command runs once before it is watched), and comprehensions and lambdas, which are parts of functions.
-Compiled code cannot be watched.
+A kernel counts where Python calls it; what it calls in turn is compiled and cannot be watched.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _data(name: str) -> Path:
 
 def _as_numbers(rules: Any, graph: Any) -> dict[str, Any]:
     """Relations and entities by number, so that no engine has to quote names: atoms are [relation, backwards]."""
-    from reshuffle.kg.inverses import base_relation
+    from reshuffle.kg.vocabulary import base_relation
 
     names = dict.fromkeys([*graph.relations, *(base_relation(name) for name in rules.relations)])
     number = {name: place for place, name in enumerate(names)}

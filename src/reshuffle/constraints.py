@@ -17,8 +17,8 @@ import numpy as np
 
 from reshuffle.errors import InputError, Place, ReshuffleError, UnknownNameError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import is_inverse
 from reshuffle.kg.io.files import written_whole
+from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.rules import PathRule, parse_rules
 from reshuffle.text import counted
 

@@ -16,7 +16,7 @@ from reshuffle.kg.io.files import Format, Source
 from reshuffle.kg.io.reading import read_csv, read_tsv
 
 if TYPE_CHECKING:
-    from reshuffle.kg.triples import TripleColumns
+    from reshuffle.kg.rows import TripleColumns
 
 pieces = st.sampled_from(
     ["a", "b", "ü", "\t", "\t", "\t", "\n", "\n", " ", "\r", "\r\n", "#", '"', ",", "\ufeff"]

@@ -13,8 +13,8 @@ from tests.strategies import fact_lists
 
 from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, KnowledgeGraph, Triple, Vocabulary
-from reshuffle.kg.inverses import base_relation, inverse_name, is_inverse, label_of, with_inverses
-from reshuffle.kg.triples import sorted_distinct
+from reshuffle.kg.rows import sorted_distinct
+from reshuffle.kg.vocabulary import base_relation, inverse_name, is_inverse, label_of, with_inverses
 
 
 @given(fact_lists())
@@ -62,7 +62,7 @@ def test_set_operations_between_vocabularies_of_different_order():
 
 
 def test_set_operations_where_no_single_key_fits(monkeypatch):
-    monkeypatch.setattr("reshuffle.kg.triples._KEY_BITS", 3)
+    monkeypatch.setattr("reshuffle.kg.rows._KEY_BITS", 3)
     left = KnowledgeGraph([("c", "s", "d"), ("a", "r", "b"), ("a", "r", "b"), ("a", "r", "a")])
     right = KnowledgeGraph([("d", "s", "c"), ("a", "r", "b")])
     assert len(left) == 3

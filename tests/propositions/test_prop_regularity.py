@@ -22,9 +22,8 @@ from reshuffle.errors import NotExpressibleError
 from reshuffle.rulegraphs import build
 from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
 from reshuffle.rulegraphs.checks import check_graph
-from reshuffle.rules.classes import classify
+from reshuffle.rules.classes import PathGrammar, classify
 from reshuffle.rules.entailment import entailed_words, entails_within
-from reshuffle.rules.grammar import PathGrammar
 from strategies import acyclic_bases, regular_bases, rule_bases
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from reshuffle.rulegraphs.checks import check_graph
 from reshuffle.rulegraphs.constructions.intersection import clauses_of
 from reshuffle.rulegraphs.constructions.regular import regular_graph
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
-from reshuffle.rules.classes import CLASSES
-from reshuffle.rules.grammar import PathGrammar
+from reshuffle.rules.classes import CLASSES, PathGrammar
 
 
 def all_hold(graph: RuleGraph) -> bool:

@@ -15,7 +15,7 @@ from reshuffle.rulegraphs.automata import (
 )
 from reshuffle.rulegraphs.checks import Check, check_graph
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
-from reshuffle.rules.grammar import PathGrammar
+from reshuffle.rules.classes import PathGrammar
 
 COMPOSED = RuleBase((PathRule(("a", "b"), "c"),))
 GOOD = [(0, "c", 1), (0, "a", 2), (2, "b", 1), (0, "b", 3)]

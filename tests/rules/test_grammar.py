@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reshuffle.rules import PathRule, RuleBase, parse_rules
+from reshuffle.rules.classes import PathGrammar, Recursion, reachable, strongly_connected
 from reshuffle.rules.entailment import entailed_words
-from reshuffle.rules.grammar import PathGrammar, Recursion, reachable, strongly_connected
 from strategies import rule_bases
 
 if TYPE_CHECKING:

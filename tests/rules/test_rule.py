@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
 from reshuffle.rules.entailment import Fact, closure
 from strategies import fact_lists, rule_bases

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 def _data(
     base: RuleBase, classification: Classification, graph: RuleGraph | None, checks: dict[str, Check]
 ) -> dict[str, Any]:
-    from reshuffle.kg.inverses import base_relation  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.vocabulary import base_relation  # noqa: PLC0415 - verbs import when they run
 
     bound = graph.bound if graph else None
     return {

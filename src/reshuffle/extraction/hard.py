@@ -38,7 +38,7 @@ import numpy as np
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import InputError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import is_inverse
+from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.rules import IntersectionRule, PathRule
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from reshuffle.extraction.kernels import found_by_others, found_by_themselves
 from reshuffle.kg import CompletedGraph, inverse_name
-from reshuffle.kg.inverses import base_relation, is_inverse
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.rules import IntersectionRule, PathRule
 from reshuffle.rules.mining import Measures, measure

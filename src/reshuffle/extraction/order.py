@@ -20,7 +20,7 @@ import numpy as np
 
 from reshuffle.extraction.measure import FoundFacts
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import base_relation, is_inverse
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:

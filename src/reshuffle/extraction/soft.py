@@ -51,8 +51,8 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.extraction.hard import check_length, forward
 from reshuffle.extraction.kernels import best_products, best_walks, degree_bounds, degrees
-from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.roles import Roles, role_of
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT
 from reshuffle.rules import PathRule
 

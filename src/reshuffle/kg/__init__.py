@@ -2,12 +2,10 @@
 
 from reshuffle.kg.completion import CompletedGraph
 from reshuffle.kg.graph import KnowledgeGraph, read_graph
-from reshuffle.kg.inverses import IDENTITY, identity_name, inverse_name, refuse_inverse_names
 from reshuffle.kg.io.files import written_whole
 from reshuffle.kg.io.writing import write_graph, write_triples
-from reshuffle.kg.rows import Adjacency, Rows
-from reshuffle.kg.triples import Triple
-from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.kg.rows import Adjacency, Rows, Triple
+from reshuffle.kg.vocabulary import IDENTITY, Vocabulary, identity_name, inverse_name, refuse_inverse_names
 
 __all__ = [
     "IDENTITY",

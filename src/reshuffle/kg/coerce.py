@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import InputError
 from reshuffle.kg.graph import KnowledgeGraph
+from reshuffle.kg.rows import checked_triple
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
-from reshuffle.kg.triples import checked_triple
 from reshuffle.kg.vocabulary import check_names
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.kg.inverses import identity_name, inverse_name, refuse_inverse_names
-from reshuffle.kg.rows import Adjacency
-from reshuffle.kg.triples import Triple
+from reshuffle.kg.rows import Adjacency, Triple
+from reshuffle.kg.vocabulary import identity_name, inverse_name, refuse_inverse_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,17 @@ from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io import tables
 from reshuffle.kg.io.reading import read_triples
 from reshuffle.kg.io.writing import write_graph
-from reshuffle.kg.rows import Adjacency, starts_in
-from reshuffle.kg.triples import COLUMNS, Triple, TripleColumns, checked_triple, fits_key, numbered, row_keys
+from reshuffle.kg.rows import (
+    COLUMNS,
+    Adjacency,
+    Triple,
+    TripleColumns,
+    checked_triple,
+    fits_key,
+    numbered,
+    row_keys,
+    starts_in,
+)
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 

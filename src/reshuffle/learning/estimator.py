@@ -14,9 +14,9 @@ from reshuffle.errors import ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from reshuffle.model.confidence import Calibration
     from reshuffle.model.initial import Kind
     from reshuffle.progress import Notes, Progress
-    from reshuffle.rules.coerce import Rules
+    from reshuffle.rules.parsing import Rules
 
 _TO_TRAIN_ON = {InductiveBenchmark: "train", TransductiveBenchmark: "graph"}
 _TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", TransductiveBenchmark: "valid"}

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 
 from reshuffle.errors import BudgetError, ReshuffleError, did_you_mean
-from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.model.hardening import all_names
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.progress import UNHEARD
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase
 from reshuffle.rules.classes import classify
-from reshuffle.rules.coerce import as_rules
+from reshuffle.rules.parsing import as_rules
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reshuffle.model.architecture import Architecture
     from reshuffle.progress import Notes
     from reshuffle.rules import Rule
-    from reshuffle.rules.coerce import Rules
+    from reshuffle.rules.parsing import Rules
 
 InjectMode = Literal["frozen", "refine"]
 MODES = get_args(InjectMode)

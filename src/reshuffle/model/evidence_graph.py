@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.kg.inverses import with_inverses
 from reshuffle.kg.roles import Roles
 from reshuffle.kg.rows import Rows
+from reshuffle.kg.vocabulary import with_inverses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,8 +23,8 @@ from torch.nn.functional import softplus
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.rows import Rows, starts_of
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.model.runs import runs
 
 if TYPE_CHECKING:

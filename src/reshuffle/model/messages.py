@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.kg.inverses import with_inverses
 from reshuffle.kg.rows import Rows
+from reshuffle.kg.vocabulary import with_inverses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from reshuffle.kg.io.tables import batches_of
-from reshuffle.kg.triples import COLUMNS
+from reshuffle.kg.rows import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.kg.inverses import base_relation, is_inverse
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.rule import IntersectionRule, quoted
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, did_you_mean, near_names
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.resources import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
-from reshuffle.rules.coerce import as_rules
+from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.answers import Answers
     from reshuffle.reasoning.sketch.answers import SketchedAnswers
     from reshuffle.rules import RuleBase
-    from reshuffle.rules.coerce import Rules
+    from reshuffle.rules.parsing import Rules
 
 ENGINES = ("auto", "chase")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
 
 if TYPE_CHECKING:

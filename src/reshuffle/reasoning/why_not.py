@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.kg.inverses import is_inverse
+from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.reasoning.proofs import atom_triple, spelled
 from reshuffle.rules.rule import IntersectionRule
 

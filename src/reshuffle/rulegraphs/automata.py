@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError
-from reshuffle.rules.grammar import Recursion, reachable
+from reshuffle.rules.classes import Recursion, reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reshuffle.rulegraphs.graph import RuleGraph
-    from reshuffle.rules.grammar import PathGrammar, Production
+    from reshuffle.rules.classes import PathGrammar, Production
 
 
 @dataclass

@@ -1,18 +1,22 @@
-"""Chooses the construction for a rule base, or says why there is none."""
+"""From a rule base to ordering constraints: chooses the construction, or says why there is none, and compiles.
+
+A rule graph and its constraints say the same: b_ij = 1 iff there is an r-edge from n_j to n_i.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import NotExpressibleError
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
 from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET
-from reshuffle.rulegraphs.graph import compiled
+from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.classes import classify
 
 if TYPE_CHECKING:
-    from reshuffle.constraints import OrderingConstraints
-    from reshuffle.rulegraphs.graph import RuleGraph
     from reshuffle.rules import RuleBase
 
 CONSTRUCTION_OF = {
@@ -53,3 +57,36 @@ def constraints_for(
 ) -> OrderingConstraints:
     """The ordering constraints of a rule base: those of the rule graph that `build` gives."""
     return compiled(build(base, bound=bound, node_budget=node_budget))
+
+
+def compiled(graph: RuleGraph) -> OrderingConstraints:
+    """The ordering constraints of a rule graph. Condition (R2) makes `sources` a function."""
+    used = dict.fromkeys(edge.label for edge in graph.edges)
+    labels = (*(label for label in used if label not in graph.identities), *sorted(graph.identities))
+    position = {label: index for index, label in enumerate(labels)}
+    sources = np.full((len(labels), graph.num_nodes), UNCONSTRAINED, dtype=np.int32)
+    for source, label, target in graph.edges:
+        if sources[position[label], target] != UNCONSTRAINED:
+            raise ValueError(f"node {target} has two incoming {label}-edges, against (R2)")
+        sources[position[label], target] = source
+    hidden = frozenset[str]() if graph.rules is None else graph.rules.fresh & used.keys()
+    return OrderingConstraints(
+        labels, sources, graph.identities, hidden, graph.roots, graph.bound, graph.rules
+    )
+
+
+def decompiled(constraints: OrderingConstraints) -> RuleGraph:
+    """The rule graph of hard constraints, a hardened model's too; without roots where they have none."""
+    edges = [
+        Edge(int(constraints.sources[index, target]), label, int(target))
+        for index, label in enumerate(constraints.relations)
+        for target in np.flatnonzero(constraints.sources[index] != UNCONSTRAINED)
+    ]
+    return RuleGraph(
+        constraints.num_slots,
+        tuple(edges),
+        constraints.identities,
+        constraints.roots,
+        constraints.rules,
+        constraints.bound,
+    )

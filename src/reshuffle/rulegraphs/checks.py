@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reshuffle.errors import BudgetError
 from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
-from reshuffle.rules.grammar import PathGrammar, conjunctive_relations
+from reshuffle.rules.classes import PathGrammar, conjunctive_relations
 from reshuffle.rules.rule import IntersectionRule, RuleBase
 
 if TYPE_CHECKING:

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
-from reshuffle.rules.grammar import reachable
+from reshuffle.rules.classes import reachable
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -47,12 +44,6 @@ class RuleGraph:
     rules: RuleBase | None = None
     bound: int | None = None
     unreduced_nodes: int | None = None  # before the reductions, to say what they saved
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """All labels of edges, identities last."""
-        used = dict.fromkeys(edge.label for edge in self.edges)
-        return (*(label for label in used if label not in self.identities), *sorted(self.identities))
 
     @cached_property
     def by_label(self) -> dict[str, tuple[Edge, ...]]:
@@ -151,34 +142,3 @@ class RuleGraph:
 
 
 # --- to ordering constraints and back: b_ij = 1 iff there is an r-edge from n_j to n_i --------------------------
-
-
-def compiled(graph: RuleGraph) -> OrderingConstraints:
-    """The ordering constraints of a rule graph. Condition (R2) makes `sources` a function."""
-    position = {label: index for index, label in enumerate(graph.labels)}
-    sources = np.full((len(graph.labels), graph.num_nodes), UNCONSTRAINED, dtype=np.int32)
-    for source, label, target in graph.edges:
-        if sources[position[label], target] != UNCONSTRAINED:
-            raise ValueError(f"node {target} has two incoming {label}-edges, against (R2)")
-        sources[position[label], target] = source
-    hidden = frozenset[str]() if graph.rules is None else graph.rules.fresh & set(graph.labels)
-    return OrderingConstraints(
-        graph.labels, sources, graph.identities, hidden, graph.roots, graph.bound, graph.rules
-    )
-
-
-def decompiled(constraints: OrderingConstraints) -> RuleGraph:
-    """The rule graph of hard constraints, a hardened model's too; without roots where they have none."""
-    edges = [
-        Edge(int(constraints.sources[index, target]), label, int(target))
-        for index, label in enumerate(constraints.relations)
-        for target in np.flatnonzero(constraints.sources[index] != UNCONSTRAINED)
-    ]
-    return RuleGraph(
-        constraints.num_slots,
-        tuple(edges),
-        constraints.identities,
-        constraints.roots,
-        constraints.rules,
-        constraints.bound,
-    )

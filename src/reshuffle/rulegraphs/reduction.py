@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import identity_name
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
-from reshuffle.rules.grammar import reachable
+from reshuffle.rules.classes import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

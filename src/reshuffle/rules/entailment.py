@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import NotExpressibleError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import is_inverse
+from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.rules.rule import IntersectionRule, PathRule
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.kg import CompletedGraph
-from reshuffle.kg.inverses import base_relation, is_inverse
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.rules.mining_kernels import Pairs, composed, supports
 from reshuffle.rules.rule import PathRule, Quality, RuleBase

@@ -1,22 +1,23 @@
-"""From rule text and rule files to a `RuleBase`, whatever the format."""
+"""From rule text, rule files and lists of rules to a `RuleBase`, whatever the format."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.io.files import files_inside, find_source
 from reshuffle.rules.formats import amie, anyburl, nemo, owl, text
-from reshuffle.rules.formats.shape import meaning
-from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine
-from reshuffle.rules.rule import Disjointness, Rule, RuleBase, Unread
+from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine, meaning
+from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule, RuleBase, Unread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from reshuffle.rules.formats.statement import Statement
 
@@ -238,3 +239,45 @@ def _decoded(content: bytes, file: str) -> str:
             place=Place(file, line, column),
             hint="save the file as UTF-8",
         ) from None
+
+
+Rules: TypeAlias = RuleBase | Iterable[Rule | Disjointness]
+
+_SHOWN = 30
+
+
+def as_rules(given: Rules) -> RuleBase:
+    """A rule base of any collection of rules and constraints.
+
+    >>> from reshuffle.rules import parse_rules
+    >>> as_rules([PathRule(("a",), "b")]) == parse_rules("a(X, Y) -> b(X, Y)")
+    True
+    """
+    if isinstance(given, RuleBase):
+        return given
+    if isinstance(given, str | PathLike) or not isinstance(given, Iterable):
+        raise _not_rules(f"found {_shown(given)}")
+    rules: list[Rule] = []
+    disjointness: list[Disjointness] = []
+    for item in given:
+        if isinstance(item, Disjointness):
+            disjointness.append(item)
+        elif isinstance(item, PathRule | IntersectionRule):
+            rules.append(item)
+        else:
+            raise _not_rules(f"found {_shown(item)} among the rules")
+    return RuleBase(tuple(rules), tuple(disjointness))
+
+
+def _not_rules(found: str) -> InputError:
+    return InputError(
+        f"{found}, expected rules",
+        hint="parse_rules(text) takes rules as text, reshuffle.rules.read_rules(path) reads a file",
+    )
+
+
+def _shown(given: object) -> str:
+    """The argument as Python writes it; of a text of many lines only the opening."""
+    if isinstance(given, str) and "\n" in given:
+        return repr(given[:_SHOWN] + "...")
+    return repr(given)

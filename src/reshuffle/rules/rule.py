@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import base_relation, is_inverse
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

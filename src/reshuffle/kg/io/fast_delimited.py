@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from reshuffle.kg import name_kernels as kernels
-from reshuffle.kg.inverses import is_inverse
-from reshuffle.kg.triples import TripleColumns
-from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.kg.rows import TripleColumns
+from reshuffle.kg.vocabulary import Vocabulary, is_inverse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

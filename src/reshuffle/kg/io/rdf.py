@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.inverses import refuse_inverse_names
 from reshuffle.kg.io.files import GZIP_ERRORS, Format, broken_gzip, no_triples
-from reshuffle.kg.triples import numbered
-from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.kg.rows import numbered
+from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from reshuffle.kg.io.files import Source
-    from reshuffle.kg.triples import TripleColumns
+    from reshuffle.kg.rows import TripleColumns
     from reshuffle.progress import Notes
 
 OWN_NAMES = "urn:reshuffle:"

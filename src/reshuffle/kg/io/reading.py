@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
-from reshuffle.kg.inverses import INVERSE_SUFFIX, named_like_an_inverse
 from reshuffle.kg.io.files import (
     GZIP_ERRORS,
     STDIN,
@@ -32,7 +31,8 @@ from reshuffle.kg.io.files import (
 )
 from reshuffle.kg.io.rdf import read_rdf
 from reshuffle.kg.io.tables import read_parquet
-from reshuffle.kg.triples import COLUMNS, TripleColumns, numbered
+from reshuffle.kg.rows import COLUMNS, TripleColumns, numbered
+from reshuffle.kg.vocabulary import INVERSE_SUFFIX, named_like_an_inverse
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 

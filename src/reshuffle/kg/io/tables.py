@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.inverses import refuse_inverse_names
 from reshuffle.kg.io.files import no_triples
-from reshuffle.kg.triples import COLUMNS, TripleColumns
-from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.kg.rows import COLUMNS, TripleColumns
+from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.kg.inverses import with_inverses
+from reshuffle.kg.vocabulary import with_inverses
 from reshuffle.learning.settings import check_settings
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.objective import objective_of

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.kg.inverses import with_inverses
 from reshuffle.kg.rows import Rows
+from reshuffle.kg.vocabulary import with_inverses
 
 if TYPE_CHECKING:
     from collections.abc import Callable

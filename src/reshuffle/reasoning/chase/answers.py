@@ -10,8 +10,7 @@ import numpy as np
 from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
-from reshuffle.kg.inverses import base_relation
-from reshuffle.kg.vocabulary import GrowingVocabulary
+from reshuffle.kg.vocabulary import GrowingVocabulary, base_relation
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.chase.program import Program

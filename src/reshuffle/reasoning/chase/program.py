@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.kg.rows import Rows, starts_in
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.reasoning.chase.kernels.joins import Triggers
 from reshuffle.reasoning.chase.kernels.retraction import Sources
 from reshuffle.rules.rule import IntersectionRule

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.reasoning.geometry.kernels import search as kernel
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented

@@ -25,7 +25,7 @@ from reshuffle.errors import BudgetError
 from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels.search import STATE_MASK, Arcs, Clauses
-from reshuffle.rules.grammar import reachable
+from reshuffle.rules.classes import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

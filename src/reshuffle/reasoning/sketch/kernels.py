@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import overload
 
 from reshuffle.compiled import compiled
-from reshuffle.reasoning.geometry.kernels.edges import NONE, Edges
+from reshuffle.reasoning.geometry.changing_graph import NONE, Edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError
 from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET, Draft
-from reshuffle.rules.grammar import PathGrammar, reachable
+from reshuffle.rules.classes import PathGrammar, reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import BudgetError
 from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET, Draft, Reader
-from reshuffle.rules.grammar import conjunctive_relations
+from reshuffle.rules.classes import conjunctive_relations
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:

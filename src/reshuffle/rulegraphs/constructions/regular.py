@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, NotExpressibleError
 from reshuffle.rulegraphs.reduction import FREE, reduced_graph
-from reshuffle.rules.grammar import PathGrammar, Recursion, reachable
+from reshuffle.rules.classes import PathGrammar, Recursion, reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.rules.rule import variables
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
-from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.kg.io.rdf import from_iri, pyoxigraph, to_term
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.rule import Disjointness, PathRule, Unread
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.formats.shape import is_variable
-from reshuffle.rules.formats.statement import BRACKETED, QUOTED, statement_of, written_columns
+from reshuffle.rules.formats.statement import BRACKETED, QUOTED, is_variable, statement_of, written_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.reasoning.geometry.kernels.edges import NONE, Edges, lower_bound
+from reshuffle.reasoning.geometry.changing_graph import NONE, Edges, lower_bound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
