@@ -1,1 +1,1 @@
-"""The paper's experiments, the comparisons and the timings behind the documentation's tables; README.md is the map."""
+"""Experiments, comparisons and timings behind the tables of the documentation; README.md leads to the numbers."""

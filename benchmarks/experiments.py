@@ -1,36 +1,29 @@
 """The paper's experiments, cell by cell: a data set, a recipe, a variant, a seed.
 
 A cell is trained in pieces: it leaves a checkpoint when its time is up and once a minute before, in case it is killed,
-and the next run goes on from there. A finished cell is one JSON file with settings, seed, hardware, versions, time and
-all metrics, and is never run again; one that was run with other settings is refused.
+and the next run goes on from there. A finished cell is stored (`benchmarks.cells`) and never run again; one that was
+run with other settings is refused.
 """
 
 from __future__ import annotations
 
-import json
-import platform
 import time
-from dataclasses import dataclass
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from benchmarks.cells import check_same_settings, read_result
-from benchmarks.machine import processor_name
-from benchmarks.paper import cell_settings
+from benchmarks.machine import device_name, versions
 
-from reshuffle import __version__
 from reshuffle.data.load import load_benchmark
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.kg.io.files import written_whole
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.training.examples import TrainingData
 from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
-from reshuffle.learning.training.trainer import Trainer, TrainingData
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.answering import ModelAnswers
 from reshuffle.model.hardening import hardened
 from reshuffle.progress import SILENT
@@ -38,6 +31,7 @@ from reshuffle.progress import SILENT
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from benchmarks.cells import Bench, Cell
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
@@ -46,56 +40,6 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
 
 PROTOCOLS = ("sampled-50", "sampled-50-official-code", "full")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One training."""
-
-    dataset: str
-    recipe: str
-    variant: str
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """The name of its files."""
-        return f"{self.dataset}.{self.recipe}.{self.variant}.{self.seed}"
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Where settings are read from and results go to."""
-
-    settings: Path
-    results: Path
-
-    def settings_of(self, cell: Cell) -> Settings:
-        """The settings of a cell, with its seed."""
-        found = cell_settings(cell.dataset, cell.recipe, cell.variant, folder=self.settings)
-        return found.changed(seed=cell.seed)
-
-    def result_path(self, cell: Cell) -> Path:
-        """Where the finished cell lies."""
-        return self.results / f"{cell.name}.json"
-
-    def checkpoint_path(self, cell: Cell) -> Path:
-        """Where the unfinished cell rests; not kept in the repository."""
-        return self.results / "unfinished" / f"{cell.name}.safetensors"
-
-    def finished(self, cell: Cell) -> dict[str, Any] | None:
-        """What is stored of a cell, if it is; refused where it was run with other settings."""
-        target = self.result_path(cell)
-        if not target.exists():
-            return None
-        found = read_result(target)
-        check_same_settings(found, self.settings_of(cell), Place(str(target)))
-        return found
-
-    def stored(self) -> list[dict[str, Any]]:
-        """All finished cells, by name."""
-        # A hidden file is a result that is being written.
-        return [read_result(path) for path in sorted(self.results.glob("*.json")) if path.name[0] != "."]
 
 
 def run_cell(
@@ -136,10 +80,7 @@ def run_cell(
         result["hardened"] = _evaluated(hardened(trainer.model, paths=True), data, settings)
     if models is not None:
         Reshuffle.trained(trainer, data.train.facts, settings).save(models / cell.name)
-    target = bench.result_path(cell)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(target) as aside:
-        aside.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    bench.store(result)
     rest.unlink(missing_ok=True)
     return result
 
@@ -202,13 +143,8 @@ def _described(cell: Cell, settings: Settings, trainer: Trainer, device: torch.d
         "seed": cell.seed,
         "command": f"reshuffle bench paper --dataset {cell.dataset} --seeds {cell.seed} --recipe {cell.recipe} "
         f"--variant {cell.variant}",
-        "hardware": torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name(),
-        "versions": {
-            "reshuffle": __version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": metadata.version("numpy"),
-        },
+        "hardware": device_name(device),
+        "versions": versions(["reshuffle", "torch", "numpy"]),
         "settings": settings.to_dict(),
         "training": {
             "seconds": round(trainer.history.seconds, 1),

@@ -1,4 +1,4 @@
-"""The settings of the paper's experiments and the numbers it reports, from `paper.toml`.
+"""The settings of the paper's experiments and the numbers it reports, from `paper.toml`; and what others published.
 
 `python -m benchmarks.paper WN18RR-v1 no-loop` prints the settings of a cell as a file for `reshuffle train --config`;
 `--recipe best` those of the best recipe.
@@ -62,6 +62,12 @@ def reported(dataset: str, variant: str) -> dict[str, Any]:
     tables = _TABLE["paper"]["reported"]
     found: dict[str, Any] = tables.get(variant, tables["default"])[dataset]
     return found
+
+
+def published(metric: str) -> dict[str, dict[str, float]]:
+    """What other systems reach, from `published.toml`, by system and data set."""
+    rows = read_toml(FOLDER / "published.toml")[metric]
+    return {name: dict(zip(DATASETS, numbers, strict=True)) for name, numbers in rows.items()}
 
 
 def settings_file(dataset: str, recipe: str, variant: str) -> str:

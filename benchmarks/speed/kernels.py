@@ -13,8 +13,9 @@ import time
 from typing import Any
 
 import numpy as np
-from benchmarks.speed.measure import describe, run_fresh, write_result
-from benchmarks.speed.reasoning import _data
+from benchmarks.machine import describe
+from benchmarks.speed.measure import run_fresh, write_result
+from benchmarks.speed.reasoning import wordnet_file
 from benchmarks.speed.workloads import DRF, EXPECTED, HYP, PART
 from numba import njit
 
@@ -32,7 +33,7 @@ EXPECTED_PAIRS = {"W1": EXPECTED["W1"], "W2 parts": 949_475, "W3": EXPECTED["W3"
 
 def run() -> None:
     """Measure all kernels on all tasks and write `results/speed/kernels.json`."""
-    path = str(_data("train.txt"))
+    path = str(wordnet_file("train.txt"))
     found: dict[str, Any] = {}
     for task, expected in EXPECTED_PAIRS.items():
         found[task] = {}

@@ -13,7 +13,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.speed.measure import describe, run_fresh, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import run_fresh, write_result
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
@@ -25,9 +26,10 @@ QUERIES = 100
 
 def measure(name: str) -> dict[str, Any]:
     """Both graphs of one data set: the small one that is asked about, and the larger one of the training."""
-    from reshuffle import load_benchmark
+    from reshuffle import InductiveBenchmark, load_benchmark
 
     bench = load_benchmark(name)
+    assert isinstance(bench, InductiveBenchmark)
     graphs = {
         "test": (bench.test.facts, bench.test.queries),
         "train": (bench.train.facts, bench.train.valid),

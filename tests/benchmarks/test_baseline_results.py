@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from benchmarks import baselines
+from benchmarks.pages import page_with
+from benchmarks.result_files import Results, write_results
 
 from datasets import benchmark
 from reshuffle.evaluation import PROTOCOLS
@@ -16,16 +18,16 @@ from reshuffle.evaluation import PROTOCOLS
 if TYPE_CHECKING:
     from pathlib import Path
 
-RESULTS: dict[str, Any] = json.loads(baselines.RESULTS.read_text(encoding="utf-8"))
-DOCUMENT = baselines.DOCUMENT.read_text(encoding="utf-8")
+CELLS: dict[str, Any] = baselines.stored_cells()
+DOCUMENT = baselines.PAGE.read_text(encoding="utf-8")
 
 
 def test_every_cell_is_there() -> None:
-    assert list(RESULTS["cells"]) == [str(cell) for cell in baselines.cells(baselines.DATASETS)]
+    assert list(CELLS) == [str(cell) for cell in baselines.cells(baselines.DATASETS)]
 
 
 def test_the_document_holds_the_stored_numbers() -> None:
-    assert baselines.document(DOCUMENT, RESULTS) == DOCUMENT
+    assert page_with(DOCUMENT, baselines.made_tables()) == DOCUMENT
 
 
 def test_the_document_explains_every_protocol() -> None:
@@ -35,17 +37,17 @@ def test_the_document_explains_every_protocol() -> None:
 
 @pytest.mark.parametrize("name", baselines.DATASETS)
 def test_the_stored_type_baseline_meets_its_published_columns(name: str) -> None:
-    cells = [RESULTS["cells"][f"{name}/types/sampled-50/{seed}"] for seed in baselines.SEEDS]
+    cells = [CELLS[f"{name}/types/sampled-50/{seed}"] for seed in baselines.SEEDS]
     hits, mrr = baselines.PUBLISHED[name]
     assert np.mean([cell["metrics"]["hits@10"] for cell in cells]) == pytest.approx(hits, abs=0.005)
-    assert RESULTS["cells"][f"{name}/types/full"]["metrics"]["mrr"] == pytest.approx(mrr, abs=0.0006)
+    assert CELLS[f"{name}/types/full"]["metrics"]["mrr"] == pytest.approx(mrr, abs=0.0006)
 
 
 def test_a_stored_cell_can_be_measured_again() -> None:
     benchmark("NELL-995-v1")
     cell = baselines.Cell("NELL-995-v1", "rules, then types", "sampled-50", 2)
     _, again = next(baselines.measured([cell]))
-    stored = RESULTS["cells"][str(cell)]
+    stored = CELLS[str(cell)]
     assert {name: again[name] for name in ("queries", "metrics", "tie_rate", "sides")} == {
         name: stored[name] for name in ("queries", "metrics", "tie_rate", "sides")
     }
@@ -53,14 +55,15 @@ def test_a_stored_cell_can_be_measured_again() -> None:
 
 def test_a_run_keeps_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     benchmark("NELL-995-v1")
-    file = tmp_path / "baselines.json"
-    monkeypatch.setattr(baselines, "RESULTS", file)
-    kept = str(baselines.cells(["NELL-995-v1"])[0])
+    file = tmp_path / "baselines.jsonl"
+    monkeypatch.setattr(baselines, "BASELINES", file)
+    first = baselines.cells(["NELL-995-v1"])[0]
+    kept = str(first)
     marked = {"metrics": {"hits@10": 2.0}}
-    file.write_text(json.dumps({"cells": {kept: marked}}), encoding="utf-8")
+    write_results(file, Results(rows=[asdict(first) | marked]))
     baselines.run(["NELL-995-v1"])
-    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    cells = baselines.stored_cells()
     assert cells[kept] == marked
     assert len(cells) == len(baselines.cells(["NELL-995-v1"]))
     baselines.run(["NELL-995-v1"], again=True)
-    assert json.loads(file.read_text(encoding="utf-8"))["cells"][kept] != marked
+    assert baselines.stored_cells()[kept] != marked

@@ -8,7 +8,8 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from benchmarks import experiments
+from benchmarks import scheduling
+from benchmarks.result_files import read_results
 
 from reshuffle.cli.main import main
 from reshuffle.kg.io.files import written_whole
@@ -65,7 +66,8 @@ def test_a_finished_cell_of_other_settings_is_refused_before_anything_runs(
         capsys.readouterr()
         assert main([*command, "--seeds", "1,2,3", "--jobs", jobs]) == 2
         assert "finished with other settings: max_epochs = 2 (now 3)" in capsys.readouterr().err
-        assert [path.name for path in Path(folders[3]).glob("*.json")] == ["families.paper.default.2.json"]
+        assert [cell["seed"] for cell in read_results(Path(folders[3]) / "paper.jsonl").rows] == [2]
+        assert not list(Path(folders[3]).glob("**/*.safetensors"))
 
 
 def told(seed: int, state: str) -> dict[str, object]:
@@ -91,7 +93,8 @@ def test_time_that_is_up_is_up_for_all_cells(
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.minutes = 100.0
-        monkeypatch.setattr("reshuffle.cli.bench.monotonic", lambda: 60 * self.minutes)
+        for module in ("reshuffle.cli.bench", "benchmarks.scheduling"):
+            monkeypatch.setattr(f"{module}.monotonic", lambda: 60 * self.minutes)
 
     def tick(self, minutes: float) -> None:
         self.minutes += minutes
@@ -119,7 +122,7 @@ def test_every_cell_gets_the_time_that_is_left(
         seen.append(seconds / 60)
         clock.tick(needed)
 
-    monkeypatch.setattr(experiments, "run_cell", run_cell)
+    monkeypatch.setattr(scheduling, "run_cell", run_cell)
     command = ["bench", "paper", "--dataset", "families", "--minutes", "10", "--device", "cpu", "--json"]
     assert main([*command, *folders]) == 0
     assert seen == pytest.approx(given)
@@ -146,7 +149,7 @@ def test_processes_get_the_time_that_is_left_when_they_start(
             both_run.wait(timeout=60)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr("reshuffle.cli.bench.subprocess.run", run)
+    monkeypatch.setattr("benchmarks.scheduling.subprocess.run", run)
     command = ["bench", "paper", "--dataset", "families", "--minutes", "10", "--jobs", "2", "--json"]
     assert main([*command, *folders]) == 0
     assert seen == pytest.approx(given)
@@ -160,7 +163,7 @@ def test_a_cell_whose_process_is_killed_is_not_passed_over(
         assert "-q" in command
         return subprocess.CompletedProcess(command, -9 if command[command.index("--seeds") + 1] == "2" else 0)
 
-    monkeypatch.setattr("reshuffle.cli.bench.subprocess.run", run)
+    monkeypatch.setattr("benchmarks.scheduling.subprocess.run", run)
     command = ["bench", "paper", "--dataset", "families", "--seeds", "1,2", "--jobs", "2", "--json", "-q"]
     assert main([*command, *folders]) == 137
     captured = capsys.readouterr()
@@ -207,6 +210,7 @@ RESULT = (
 )
 
 
+@pytest.mark.parametrize("name", ["families.paper.default.1.json", "paper.jsonl"])
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -214,6 +218,7 @@ RESULT = (
             '{"dataset": "fam',
             "not JSON, or cut short: Unterminated string starting at: line 1 column 13 (char 12)",
         ),
+        ("1", "not the result of a cell"),
         ("[1]", "not the result of a cell"),
         ('{"dataset": "x"}', "not the result of a cell"),
         (RESULT % "[]", "not the result of a cell"),
@@ -224,24 +229,37 @@ RESULT = (
     ],
 )
 def test_files_that_are_no_results(
-    content: str, message: str, folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    content: str,
+    message: str,
+    name: str,
+    folders: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = tmp_path / "results" / "families.paper.default.1.json"
+    path = tmp_path / "results" / name
     path.parent.mkdir()
     path.write_text(content)
+    place, hint = path, NO_RESULT
+    if name.endswith(".jsonl"):
+        place = f"{path}:1"
+        if not content.startswith("{") or "cut short" in message:
+            message = message.replace("the result of a cell", "a row of results")
+            hint = "remove the line, and run again the command that made the file"
     for command in (["report"], ["paper", "--dataset", "families", "--seeds", "1"]):
         assert main(["bench", *command, *folders]) == 2
-        assert capsys.readouterr() == ("", f"{path}: {message}\n  hint: {NO_RESULT}\n")
+        assert capsys.readouterr() == ("", f"{place}: {message}\n  hint: {hint}\n")
 
 
 def test_a_result_that_is_being_written_is_not_reported(
     folders: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "results").mkdir()
-    with written_whole(tmp_path / "results" / "families.paper.default.1.json") as aside:
-        aside.write_text('{"dataset": "fam')
-        assert report(folders, capsys) == []
-        aside.write_text("{}")
+    for name in ("families.paper.default.1.json", "paper.jsonl"):
+        with written_whole(tmp_path / "results" / name) as aside:
+            aside.write_text('{"dataset": "fam')
+            assert report(folders, capsys) == []
+            aside.write_text("{}")
+        (tmp_path / "results" / name).unlink()
 
 
 @pytest.mark.parametrize("arguments", [["paper", "--dataset", "families"], ["report"]])

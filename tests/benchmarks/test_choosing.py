@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from benchmarks import accuracy, choosing, untuned
 from benchmarks.combining import Averaged, BothDirections
+from benchmarks.result_files import Results, read_results, write_results
 
 from reshuffle.evaluation import RuleBaseline
 from reshuffle.kg import KnowledgeGraph
@@ -85,10 +85,10 @@ def test_the_two_parts_have_no_entity_in_common(seed: int) -> None:
 def test_full_size_models_are_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "CUTS", (1,))
     monkeypatch.setattr(choosing, "COMPARED_FULL", (({}, (1, 2)), ({"num_slots": 2}, (1,))))
-    target = tmp_path / "full.json"
+    target = tmp_path / "full.jsonl"
     found = choosing.compare_full(target, datasets=["families"], base=TINY)
-    assert found == json.loads(target.read_text())
-    assert [(row["changes"], row["scoring"], row["seeds"]) for row in found["rows"]] == [
+    assert found == read_results(target)
+    assert [(row["changes"], row["scoring"], row["seeds"]) for row in found.rows] == [
         ({}, "alone", [1]),
         ({}, "alone", [2]),
         ({}, "mean of seeds", [1, 2]),
@@ -96,11 +96,11 @@ def test_full_size_models_are_compared_once(tmp_path: Path, monkeypatch: pytest.
         ({}, "both directions, as shares", [1]),
         ({"num_slots": 2}, "alone", [1]),
     ]
-    assert all(0 < row["mrr"] < 1 and 0 < row["type baseline hits@10"] <= 1 for row in found["rows"])
-    assert {"command", "base", "cuts", "hardware", "versions", "date"} <= set(found)
+    assert all(0 < row["mrr"] < 1 and 0 < row["type baseline hits@10"] <= 1 for row in found.rows)
+    assert {"command", "base", "cuts", "hardware", "versions", "date"} <= set(found.about)
 
     monkeypatch.setattr(choosing.Trial, "rows", lambda _trial: pytest.fail("this has been run"))
-    assert choosing.compare_full(target, datasets=["families"], base=TINY)["rows"] == found["rows"]
+    assert choosing.compare_full(target, datasets=["families"], base=TINY).rows == found.rows
     with pytest.raises(SystemExit, match="other settings than this would"):
         choosing.compare_full(target, datasets=["families"], base={**TINY, "num_slots": 4})
 
@@ -108,7 +108,7 @@ def test_full_size_models_are_compared_once(tmp_path: Path, monkeypatch: pytest.
 def test_rows_from_elsewhere_are_not_taken_for_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target, made = tmp_path / "full.json", ("hits@10", "mrr", "hits@1", "tie_rate", "type baseline hits@10")
+    target, made = tmp_path / "full.jsonl", ("hits@10", "mrr", "hits@1", "tie_rate", "type baseline hits@10")
     monkeypatch.setattr(choosing, "_run", lambda *_: iter(()))
     monkeypatch.setattr(choosing, "FULL_RESULTS", target)
     base = choosing._plain(Settings.of("best").to_dict())
@@ -117,19 +117,19 @@ def test_rows_from_elsewhere_are_not_taken_for_its_own(
     )
     copied = {name: value for name, value in row.items() if name != "tie_rate"}
     for strange in (copied, row | {"changes": {"max_epochs": 5}}):
-        target.write_text(json.dumps({"base": base, "rows": [row, strange]}))
+        write_results(target, Results({"base": base}, [row, strange]))
         with pytest.raises(SystemExit, match="rows that this command did not make"):
             choosing.compare_full(target)
         assert accuracy.choosing_full_table() == "(not run)"
-    target.write_text(json.dumps({"base": base, "rows": [row]}))
-    assert choosing.compare_full(target)["rows"] == [row]
+    write_results(target, Results({"base": base}, [row]))
+    assert choosing.compare_full(target).rows == [row]
     assert "(nothing), seed 1" in accuracy.choosing_full_table()
 
 
 def test_ways_to_score_a_changed_setting_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = tmp_path / "full.json"
+    target = tmp_path / "full.jsonl"
     monkeypatch.setattr(choosing, "FULL_RESULTS", target)
     changes = next(changes for changes, seeds in choosing.COMPARED_FULL if changes and len(seeds) > 1)
     told = {"dataset": "WN18RR-v1", "cut": 1, "changes": changes} | dict.fromkeys(choosing._MEASURED, 0.5)
@@ -138,20 +138,20 @@ def test_ways_to_score_a_changed_setting_are_told_apart(
         told | {"scoring": "alone", "seeds": [2], "mrr": 0.4},
         told | {"scoring": "mean of seeds", "seeds": [1, 2], "mrr": 0.9},
     ]
-    target.write_text(json.dumps({"base": Settings.of("best").to_dict(), "rows": rows}))
+    write_results(target, Results({"base": Settings.of("best").to_dict()}, rows))
     lines = {line[:28].strip(): line for line in accuracy.choosing_full_table().splitlines()}
     for name, mrr in {"all seeds": "0.300", "seed 1": "0.200", "mean of seeds": "0.900"}.items():
         assert mrr in lines[f"+ ways, {name}"]
 
 
 def test_what_was_compared_stands_in_the_files() -> None:
-    small = json.loads(choosing.RESULTS.read_text(encoding="utf-8"))
-    assert small["base"] == choosing.BASE
-    assert all(row["changes"] in choosing.COMPARED for row in small["rows"])
+    small = read_results(choosing.SMALL_RESULTS)
+    assert small.about["base"] == choosing.BASE
+    assert small.rows and all(row["changes"] in choosing.COMPARED for row in small.rows)
     Settings.of(**choosing.BASE)  # all names and kinds of values are right
-    full = json.loads(choosing.FULL_RESULTS.read_text(encoding="utf-8"))
-    assert full["base"] == choosing._plain(Settings.of("best").to_dict())
-    assert choosing.own_rows(full)
+    full = read_results(choosing.FULL_RESULTS)
+    assert full.about["base"] == choosing._plain(Settings.of("best").to_dict())
+    assert full.rows and choosing.own_rows(full)
 
 
 def test_a_cut_that_goes_through_files_is_the_same(tmp_path: Path) -> None:

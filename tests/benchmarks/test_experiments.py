@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 from benchmarks import accuracy, reproduction
-from benchmarks.cells import report_rows
-from benchmarks.experiments import Bench, Cell, run_cell
+from benchmarks.cells import Bench, Cell, report_rows
+from benchmarks.experiments import run_cell
+from benchmarks.machine import hardware
 from benchmarks.pages import page_with
-from benchmarks.paper import DATASETS, FOLDER, VARIANTS, cell_settings, reported, settings_file
-from benchmarks.speed.measure import hardware
+from benchmarks.paper import DATASETS, FOLDER, VARIANTS, cell_settings, published, reported, settings_file
+from benchmarks.result_files import Results, read_results, write_results
 from safetensors import safe_open
 from tests.datasets import benchmark
 
@@ -148,7 +149,7 @@ def test_a_cell_in_pieces_gives_what_it_gives_at_once(tmp_path: Path) -> None:
     assert at_once["training"]["validation"] == in_pieces["training"]["validation"]
     assert [r["metrics"] for r in at_once["results"]] == [r["metrics"] for r in in_pieces["results"]]
     assert not pieces.checkpoint_path(cell).exists()
-    assert run_cell(cell, pieces, device=device) == json.loads(pieces.result_path(cell).read_text())
+    assert [run_cell(cell, pieces, device=device)] == read_results(pieces.file).rows
 
 
 KILLED = """
@@ -225,35 +226,46 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, Cell]:
     return bench, cell
 
 
-def with_settings(finished: tuple[Bench, Cell], folder: Path, changes: dict, without: str = "") -> Bench:
-    """The finished cell in another folder, as if it had been run with other settings."""
+def with_settings(
+    finished: tuple[Bench, Cell], folder: Path, changes: dict, without: str = "", *, single: bool = False
+) -> Bench:
+    """The finished cell in another folder, as if run with other settings; in a `single` file, as before."""
     bench, cell = finished
-    result = json.loads(bench.result_path(cell).read_text(encoding="utf-8"))
+    (result,) = read_results(bench.file).rows
     result["settings"] = {n: v for n, v in (result["settings"] | changes).items() if n != without}
     other = Bench(bench.settings, folder)
-    other.result_path(cell).write_text(json.dumps(result), encoding="utf-8")
+    if single:
+        (folder / f"{cell.name}.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
+    else:
+        write_results(other.file, Results(rows=[result]))
     return other
 
 
+@pytest.mark.parametrize(
+    ("single", "place", "kind"),
+    [(False, "paper.jsonl:1", "line"), (True, "families.paper.default.1.json", "file")],
+)
 def test_a_cell_that_was_finished_with_other_settings_is_refused(
-    finished: tuple[Bench, Cell], tmp_path: Path
+    finished: tuple[Bench, Cell], tmp_path: Path, single: bool, place: str, kind: str
 ) -> None:
-    other = with_settings(finished, tmp_path, {"num_slots": 4, "margin": 2.0, "left": 1})
+    other = with_settings(finished, tmp_path, {"num_slots": 4, "margin": 2.0, "left": 1}, single=single)
     with pytest.raises(InputError) as caught:
         run_cell(finished[1], other, device=torch.device("cpu"))
     assert str(caught.value) == (
-        f"{tmp_path / 'families.paper.default.1.json'}: this cell was finished with other settings: "
+        f"{tmp_path / place}: this cell was finished with other settings: "
         "num_slots = 4 (now 3), margin = 2.0 (now 1.0), left = 1 (now gone)\n"
-        "  hint: name another folder with --results, or remove this file to run the cell again"
+        f"  hint: name another folder with --results, or remove this {kind} to run the cell again"
     )
 
 
+@pytest.mark.parametrize("single", [False, True], ids=["lines", "single files"])
 def test_a_setting_that_came_later_had_its_default_before(
-    finished: tuple[Bench, Cell], tmp_path: Path
+    finished: tuple[Bench, Cell], tmp_path: Path, single: bool
 ) -> None:
-    other = with_settings(finished, tmp_path, {}, without="schedule")
+    other = with_settings(finished, tmp_path, {}, without="schedule", single=single)
     assert run_cell(finished[1], other, device=torch.device("cpu")) is not None
-    other = with_settings(finished, tmp_path, {}, without="max_epochs")  # not of its default in TINY
+    # Not of its default in TINY.
+    other = with_settings(finished, tmp_path, {}, without="max_epochs", single=single)
     with pytest.raises(InputError, match=r"max_epochs = 1000 \(now 4\)"):
         run_cell(finished[1], other, device=torch.device("cpu"))
 
@@ -330,3 +342,6 @@ def test_the_papers_numbers_stand_in_the_settings() -> None:
                 wanted[dataset]["seeds"] = seeds
         found = {d: reported(d, variant) for d in inductive_names()}
         assert found == wanted
+    assert published("hits@10")["RESHUFFLE (paper)"] == dict(
+        zip(HYPERPARAMETERS, ABLATIONS["default"], strict=True)
+    )

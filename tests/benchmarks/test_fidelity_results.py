@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from benchmarks import fidelity
 from benchmarks.accuracy import DATASETS
 from benchmarks.pages import page_with
+from benchmarks.result_files import read_results
 
 from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
@@ -60,7 +60,7 @@ def test_remembered_scores_are_the_scorers_own(side: str) -> None:
 
 
 def test_what_is_stored_is_not_compared_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fidelity, "RESULTS", tmp_path / "fidelity.json")
+    monkeypatch.setattr(fidelity, "FIDELITY", tmp_path / "fidelity.jsonl")
     monkeypatch.setattr(fidelity, "LENGTH", 2)  # extracting rules of three atoms took most of the time
     folder = tmp_path / "models" / "families.best.default.1"
     Reshuffle(**TINY, seed=1).fit(load_benchmark("families").train).save(folder)
@@ -68,8 +68,8 @@ def test_what_is_stored_is_not_compared_again(tmp_path: Path, monkeypatch: pytes
     (row,) = fidelity.stored_rows().values()
     assert set(row["forms"]) == set(fidelity.FORMS)
     assert set(row["agreement with soft"]) == set(fidelity.FORMS[1:])
-    stored = json.loads(fidelity.RESULTS.read_text(encoding="utf-8"))
-    assert {"command", "date", "hardware", "versions", "protocols"} <= set(stored)
+    stored = read_results(fidelity.FIDELITY)
+    assert {"command", "date", "hardware", "versions", "protocols"} <= set(stored.about)
 
     asked, compared = [], fidelity.compared
 

@@ -14,7 +14,7 @@ from tests.strategies import fact_lists
 from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, KnowledgeGraph, Triple, Vocabulary
 from reshuffle.kg.inverses import base_relation, inverse_name, is_inverse, label_of, with_inverses
-from reshuffle.kg.rows import sorted_distinct
+from reshuffle.kg.triples import sorted_distinct
 
 
 @given(fact_lists())
@@ -62,7 +62,7 @@ def test_set_operations_between_vocabularies_of_different_order():
 
 
 def test_set_operations_where_no_single_key_fits(monkeypatch):
-    monkeypatch.setattr("reshuffle.kg.rows._KEY_BITS", 3)
+    monkeypatch.setattr("reshuffle.kg.triples._KEY_BITS", 3)
     left = KnowledgeGraph([("c", "s", "d"), ("a", "r", "b"), ("a", "r", "b"), ("a", "r", "a")])
     right = KnowledgeGraph([("d", "s", "c"), ("a", "r", "b")])
     assert len(left) == 3
@@ -96,7 +96,8 @@ def test_the_large_sort_gives_the_same(monkeypatch):
     }
     small = KnowledgeGraph.from_ids(*columns, **names)
     small.by_head, small.by_tail  # noqa: B018 - built now
-    monkeypatch.setattr("reshuffle.kg.rows._LARGE", 1)
+    for module in ("rows", "triples"):
+        monkeypatch.setattr(f"reshuffle.kg.{module}._LARGE", 1)
     large = KnowledgeGraph.from_ids(*columns, **names)
     for column in ("heads", "relation_ids", "tails"):
         assert np.array_equal(getattr(small, column), getattr(large, column))

@@ -24,15 +24,17 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
-from reshuffle.learning.devices import chosen_device
-from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.recipes import RECIPES
-from reshuffle.learning.settings import Settings, read_settings
+from reshuffle.learning.estimator import Reshuffle, chosen_device
+from reshuffle.learning.settings import RECIPES, Settings, check_settings, read_settings
 from reshuffle.learning.training.examples import examples_of
-from reshuffle.learning.training.interrupts import interrupts_held_back
-from reshuffle.learning.training.logs import TrainingLog
-from reshuffle.learning.training.loop import CHECKPOINT, progress_note, run_training
-from reshuffle.learning.training.trainer import DivergedError, Trainer, check_settings
+from reshuffle.learning.training.loop import (
+    CHECKPOINT,
+    TrainingLog,
+    interrupts_held_back,
+    progress_note,
+    run_training,
+)
+from reshuffle.learning.training.trainer import DivergedError, Trainer
 from reshuffle.rules import parse_rules
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.evidence import EVIDENCE, DirectFacts, Evidence, hops
+from reshuffle.model.architecture import Architecture, DirectFacts
+from reshuffle.model.evidence import EVIDENCE, Evidence, hops
 from reshuffle.model.evidence_graph import EvidenceGraph
 from reshuffle.model.messages import MessageGraph
 from reshuffle.model.reaching import lit_heads, weighted_scores
-from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.ways import STEPS
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.model.architecture import Architecture
 from reshuffle.model.initial import initial_states
 from reshuffle.model.matrices import RelationMatrices
-from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.reshuffle import ReshuffleModel
 
 
 def drawn(

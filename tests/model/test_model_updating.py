@@ -15,10 +15,10 @@ from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import evaluate, with_isolated
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.architecture import Architecture
 from reshuffle.model.confidence import Calibration
 from reshuffle.model.evidence import EVIDENCE, LOCAL
 from reshuffle.model.initial import KINDS
-from reshuffle.model.reshuffle import Architecture
 from reshuffle.model.updating import Draw
 
 

@@ -13,7 +13,7 @@ from argparse import ArgumentTypeError
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reshuffle.cli.console import common_options
 from reshuffle.errors import InputError, Place, with_hint
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
-    from benchmarks.experiments import Bench, Cell
+    from benchmarks.cells import Bench, Cell
 
     from reshuffle.cli.console import Console
 
@@ -99,10 +99,10 @@ def _bench(arguments: argparse.Namespace) -> Bench:
         )
     if str(root) not in sys.path:
         sys.path.append(str(root))
-    from benchmarks.experiments import Bench  # noqa: PLC0415 - verbs import when they run
+    from benchmarks.cells import Bench  # noqa: PLC0415 - verbs import when they run
 
     here = root / "benchmarks"
-    return Bench(arguments.settings or here, arguments.results or here / "results" / "paper")
+    return Bench(arguments.settings or here, arguments.results or here / "results")
 
 
 def _first_with(file: str, folders: Iterable[Path]) -> Path | None:
@@ -112,38 +112,21 @@ def _first_with(file: str, folders: Iterable[Path]) -> Path | None:
 def _paper(arguments: argparse.Namespace, console: Console) -> int:
     # First of all, since torch takes its time, too.
     end = None if arguments.minutes is None else monotonic() + 60 * arguments.minutes
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
+    bench = _bench(arguments)
+    from benchmarks.cells import Cell  # noqa: PLC0415
+    from benchmarks.scheduling import Schedule  # noqa: PLC0415
 
     from reshuffle.data.load import inductive_names  # noqa: PLC0415
-
-    bench = _bench(arguments)
-    from benchmarks.experiments import Cell  # noqa: PLC0415
 
     cells = [
         Cell(dataset, arguments.recipe, arguments.variant, seed)
         for dataset in arguments.dataset or inductive_names()
         for seed in arguments.seeds
     ]
-    # The first goes on by an epoch even when the time is up, so that running again and again comes to an end.
-    # All that is stored is looked at now, since one that is refused later would end what has begun.
-    missing = [cell for cell in cells if bench.finished(cell) is None]
-
-    def ran(cell: Cell) -> tuple[str, int]:
-        seconds = None if end is None else max(0.0, end - monotonic())
-        stored = bench.result_path(cell).exists()
-        if seconds == 0 and not stored and cell not in missing[:1]:
-            return "not started", 0
-        if arguments.jobs > 1 and not stored:
-            return _in_process(cell, bench, seconds, arguments, console)
-        return _here(cell, bench, seconds, arguments, console)
-
-    if arguments.jobs > 1:
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            outcomes = list(pool.map(ran, cells))
-    else:
-        outcomes = [ran(cell) for cell in cells]
-    _tell({cell: state for cell, (state, _) in zip(cells, outcomes, strict=True)}, console)
-    return max(status for _, status in outcomes)
+    schedule = Schedule(bench, console, arguments.device, arguments.jobs, end, arguments.models)
+    outcomes = schedule.run(cells)
+    _tell({cell: outcome.state for cell, outcome in zip(cells, outcomes, strict=True)}, console)
+    return max(outcome.status for outcome in outcomes)
 
 
 def _tell(states: dict[Cell, str], console: Console) -> None:
@@ -157,61 +140,11 @@ def _tell(states: dict[Cell, str], console: Console) -> None:
         console.result("", {"cells": told, "not_started": not_started})
 
 
-def _here(
-    cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
-) -> tuple[str, int]:
-    from benchmarks.experiments import run_cell  # noqa: PLC0415
-
-    from reshuffle.learning.devices import chosen_device  # noqa: PLC0415
-
-    result = run_cell(
-        cell,
-        bench,
-        device=chosen_device(arguments.device),
-        seconds=seconds,
-        progress=console.progress,
-        models=arguments.models,
-    )
-    console.message(
-        f"{cell.name}: {'not finished; run again to go on' if result is None else _headline(result)}"
-    )
-    return "unfinished" if result is None else "finished", 0
-
-
-def _in_process(
-    cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
-) -> tuple[str, int]:
-    command = [sys.executable, "-m", "reshuffle", "bench", "paper"]
-    command += ["--dataset", cell.dataset, "--seeds", str(cell.seed)]
-    command += ["--recipe", cell.recipe, "--variant", cell.variant, "--device", arguments.device]
-    command += ["--settings", str(bench.settings), "--results", str(bench.results)]
-    if seconds is not None:
-        command += ["--minutes", str(seconds / 60)]
-    if arguments.models is not None:
-        command += ["--models", str(arguments.models)]
-    if console.verbosity < 0:
-        command.append("-q")
-    status = subprocess.run(command, check=False).returncode
-    if not status:
-        return "finished" if bench.result_path(cell).exists() else "unfinished", 0
-    status = status if status > 0 else 128 - status  # a signal, as shells tell it
-    console.error(f"{cell.name}: failed, with exit status {status}")
-    return "failed", status
-
-
-def _headline(result: dict[str, Any]) -> str:
-    first = result["results"][0]
-    return (
-        f"{first['protocol']} hits@10 {first['metrics']['hits@10']:.3f} "
-        f"(type baseline {first['type_baseline']['metrics']['hits@10']:.3f}), {result['training']['seconds']:.0f} s"
-    )
-
-
 def _report(arguments: argparse.Namespace, console: Console) -> int:
     bench = _bench(arguments)
     from benchmarks.cells import report_rows  # noqa: PLC0415
 
-    if not bench.results.is_dir():
+    if not bench.exists:
         raise InputError(
             "there is no such directory, expected one with stored results",
             place=Place(str(bench.results)),

@@ -164,14 +164,6 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
     return settings.changed(**changes)
 
 
-def given_settings(arguments: argparse.Namespace) -> list[str]:
-    """The names of the settings that a file or `--set` gives; those that only the recipe sets are not among them."""
-    from reshuffle.learning.settings import setting_from_text, settings_in  # noqa: PLC0415
-
-    in_file = settings_in(arguments.config) if arguments.config else {}
-    return [*in_file, *(name for name, _ in map(setting_from_text, arguments.changes))]
-
-
 def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
     """The triples of a file, or the training graph of a benchmark; a benchmark's name wins over a file's."""
     from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415

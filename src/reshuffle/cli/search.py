@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_training_options, facts_of, given_settings, settings_of
+from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
 from reshuffle.text import table
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         facts_of(arguments.facts, console),
         settings,
         Path(arguments.output),
-        fixed=given_settings(arguments),
+        fixed=settings.given,
         device=arguments.device,
         notes=console.message,
     )

@@ -60,12 +60,14 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     _check_options(arguments)
     settings = settings_of(arguments)
     facts = facts_of(arguments.facts, console)
+    valid = None if arguments.valid is None else _valid(arguments.valid, console)
+    rules = None if arguments.inject is None else _rules(arguments.inject, console)
     model = Reshuffle(settings, device=arguments.device)
     try:
         model.fit(
             facts,
-            valid=None if arguments.valid is None else _valid(arguments.valid, console),
-            inject=None if arguments.inject is None else _rules(arguments.inject, console),
+            valid=valid,
+            inject=rules,
             inject_mode=arguments.inject_mode or "frozen",
             inject_slots=arguments.inject_slots,
             directory=arguments.output,

@@ -50,9 +50,8 @@ def _following(option: str, given: Sequence[str]) -> str:
 
 
 def _setting_names() -> list[str]:
-    """The names of the settings that are numbers: to know all of them, torch would have to be loaded."""
     try:
-        from reshuffle.learning.ranges import LEAST, POSITIVE  # noqa: PLC0415 - verbs import when they run
+        from reshuffle.learning.settings import SETTINGS  # noqa: PLC0415 - verbs import when they run
     except ImportError:  # nothing can be learned here, which the verb itself says better
         return []
-    return [*LEAST, *POSITIVE]
+    return list(SETTINGS)

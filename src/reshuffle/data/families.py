@@ -30,8 +30,7 @@ from reshuffle.data.cards import DataCard, GraphCard
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.splits import InductiveBenchmark
-from reshuffle.rules.base import RuleBase
-from reshuffle.rules.rule import IntersectionRule, PathRule
+from reshuffle.rules.rule import IntersectionRule, PathRule, RuleBase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

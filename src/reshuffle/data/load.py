@@ -13,7 +13,7 @@ from reshuffle.data.downloading import check_content, download
 from reshuffle.data.families import NAME, families, families_card
 from reshuffle.data.finding import cache_directory, find_files, not_found
 from reshuffle.errors import InputError, Place, UnknownNameError
-from reshuffle.kg.io.reading import read_graph
+from reshuffle.kg.graph import read_graph
 from reshuffle.kg.splits import (
     InductiveBenchmark,
     TransductiveBenchmark,

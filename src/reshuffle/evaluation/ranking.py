@@ -63,6 +63,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     it, and the report counts them.
 
     >>> from reshuffle.evaluation import RuleBaseline
+    >>> from reshuffle.kg import KnowledgeGraph
     >>> from reshuffle.rules import PathRule, Quality, RuleBase
     >>> facts = KnowledgeGraph([("ada", "bornIn", "uk"), ("bob", "bornIn", "italy"), ("eve", "livesIn", "italy")])
     >>> rules = RuleBase((PathRule(("bornIn",), "livesIn", Quality(10, 8, 0.8)),))

@@ -1,12 +1,12 @@
-"""What is known: knowledge graphs, their vocabularies, and how they come in and go out."""
+"""Knowledge graphs: their names, triples and views by row, and how they are read and written."""
 
 from reshuffle.kg.completion import CompletedGraph
-from reshuffle.kg.graph import KnowledgeGraph, Triple
+from reshuffle.kg.graph import KnowledgeGraph, read_graph
 from reshuffle.kg.inverses import IDENTITY, identity_name, inverse_name, refuse_inverse_names
 from reshuffle.kg.io.files import written_whole
-from reshuffle.kg.io.reading import read_graph
 from reshuffle.kg.io.writing import write_graph, write_triples
 from reshuffle.kg.rows import Adjacency, Rows
+from reshuffle.kg.triples import Triple
 from reshuffle.kg.vocabulary import Vocabulary
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What a caller hands over, made a graph or triples; a slip is one clear error and not a missing attribute."""
+"""Turn what a caller passes into a graph or a list of triples, or raise one clear error."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import InputError
-from reshuffle.kg.graph import KnowledgeGraph, checked_triple
+from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
+from reshuffle.kg.triples import checked_triple
 from reshuffle.kg.vocabulary import check_names
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def as_graph(given: Triples, *, parts: Mapping[type, str] = _TO_ANSWER_ON) -> Kn
 
 
 def as_triples(given: Triples) -> list[tuple[str, str, str]]:
-    """Triples of names, all of them looked at before the first one is used.
+    """A list of triples of names, all of them checked before the first one is used.
 
     >>> as_triples([["ada", "bornIn", "london"]])
     [('ada', 'bornIn', 'london')]

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.kg.graph import KnowledgeGraph, Triple
 from reshuffle.kg.inverses import identity_name, inverse_name, refuse_inverse_names
 from reshuffle.kg.rows import Adjacency
+from reshuffle.kg.triples import Triple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from reshuffle.kg.graph import KnowledgeGraph
+
 
 @dataclass(frozen=True)
 class CompletedGraph:
     """A graph seen with its inverse triples and with `num_identities` self-loops per entity.
 
+    >>> from reshuffle.kg import KnowledgeGraph
     >>> kg = KnowledgeGraph([("ada", "bornIn", "london")])
     >>> for triple in CompletedGraph(kg): print(*triple)
     ada bornIn london

@@ -192,7 +192,7 @@ class _LargeIndex:
     """A hash table over millions of names: four bytes per slot, and no Python object per name."""
 
     def __init__(self, names: pa.Array) -> None:
-        from reshuffle.kg.io import name_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
+        from reshuffle.kg import name_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
 
         self._find: Callable[..., int] = kernels.find_name
         _, offsets, text = names.buffers()

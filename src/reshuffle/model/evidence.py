@@ -20,12 +20,13 @@ enters the messages or the constraints, so what the rules guarantee is untouched
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from reshuffle.model.architecture import EvidenceKind
 from reshuffle.model.propagation import propagate
 from reshuffle.model.runs import runs
 from reshuffle.model.ways import WEAK, Ways
@@ -33,11 +34,10 @@ from reshuffle.model.ways import WEAK, Ways
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reshuffle.model.architecture import DirectFacts
     from reshuffle.model.evidence_graph import EvidenceGraph
     from reshuffle.model.messages import MessageGraph
 
-EvidenceKind = Literal["unary", "proximity", "paths", "ways", "negative"]
-DirectFacts = Literal["against", "both"]
 EVIDENCE = get_args(EvidenceKind)
 LOCAL: tuple[EvidenceKind, ...] = ("unary", "negative")
 

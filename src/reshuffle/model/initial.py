@@ -16,14 +16,15 @@ one after the other, so that the draw of an entity does not depend on how many c
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError, did_you_mean
+from reshuffle.model.architecture import InitialKind
 
-Kind = Literal["bits", "official", "continuous", "shared", "private", "head"]
+Kind = InitialKind
 KINDS = get_args(Kind)
 
 _OFFICIAL_PROBABILITY = 0.5 * math.erfc(0.5 / math.sqrt(2))  # P(normal > 1/2) = 0.3085

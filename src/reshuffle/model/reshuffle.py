@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.evidence import DirectFacts, Evidence, EvidenceKind
+from reshuffle.model.evidence import Evidence
 from reshuffle.model.evidence_graph import EvidenceGraph
-from reshuffle.model.initial import Kind, initial_states
-from reshuffle.model.matrices import RelationMatrices, RowFunction
+from reshuffle.model.initial import initial_states
+from reshuffle.model.matrices import RelationMatrices
 from reshuffle.model.messages import MessageGraph
 from reshuffle.model.products import products
 from reshuffle.model.propagation import propagate
@@ -27,29 +26,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reshuffle.model.architecture import Architecture
+    from reshuffle.model.initial import Kind
     from reshuffle.model.injected import InjectedBlock
 
 _LIGHT = -2.0  # softplus(-2) = 0.13: where slot weights start
 _LIGHTEST = 1e-4
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """What decides the shape and the meaning of the parameters."""
-
-    num_slots: int = 20  # the paper's l
-    num_channels: int = 40  # the paper's k
-    num_layers: int = 3  # the paper's m, #Layers in its table
-    identity: bool = True  # the relation eq; False is the paper's RESHUFFLE_nL
-    row_function: RowFunction = "softmax"  # "square" is the paper's RESHUFFLE²
-    initial: Kind = "bits"
-    probability: float = 0.5
-    bias: bool = False  # the paper's c_r, one value per slot; it enters the score only
-    symmetric: tuple[str, ...] = ()  # relations that share one matrix with their inverse
-    slot_weights: bool = False  # the score is a sum over slots with learned positive weights, not a 2-norm
-    evidence: tuple[EvidenceKind, ...] = ()  # added for ranking, and reported apart from the constraints
-    num_hops: int = 6  # how far proximity looks
-    direct_facts: DirectFacts = "against"  # "both": facts between the two may speak for a triple, too
 
 
 class ReshuffleModel(nn.Module):

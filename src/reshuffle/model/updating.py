@@ -20,9 +20,9 @@ from reshuffle.model.propagation import propagate
 from reshuffle.model.runs import runs
 
 if TYPE_CHECKING:
+    from reshuffle.model.architecture import Architecture
     from reshuffle.model.initial import Kind
     from reshuffle.model.messages import MessageGraph
-    from reshuffle.model.reshuffle import Architecture
 
 
 @dataclass

@@ -14,9 +14,9 @@ from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules.coerce import as_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
@@ -63,12 +63,12 @@ class Reasoner:
                 self.constraints = constraints_for(self.rules, bound=bound, **budget)
         self._relations = self._own_relations()
 
-    def _own_relations(self) -> tuple[str, ...]:
-        """The relations of the rules, no inverse and no fresh relation among them."""
+    def _own_relations(self) -> dict[str, None]:
+        """The relations of the rules in order, no inverse and no fresh relation among them."""
         if self.constraints is not None:
-            return self.constraints.answerable
+            return dict.fromkeys(self.constraints.answerable)
         assert self.rules is not None
-        return tuple(dict.fromkeys(base_relation(relation) for relation in self.rules.relations))
+        return dict.fromkeys(base_relation(relation) for relation in self.rules.relations)
 
     def _take(self, constraints: OrderingConstraints, bound: int | None) -> None:
         self.rules = constraints.rules
@@ -107,9 +107,9 @@ class Reasoner:
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
         facts = as_graph(graph)
-        note = self._nothing_shared(facts)
-        if note:
-            notes(note)
+        if len(facts.relations) and self._relations.keys().isdisjoint(facts.relations):
+            # No error, since facts may be added later.
+            notes(_nothing_shared(self._relations, facts.relations))
         if self.constraints is not None:
             from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
 
@@ -118,16 +118,6 @@ class Reasoner:
 
         assert self.rules is not None
         return ChaseAnswers(self.rules, facts, memory=self._memory, progress=progress)
-
-    def _nothing_shared(self, facts: KnowledgeGraph) -> str | None:
-        """A note when no fact can meet a rule; not an error, since facts may be added later."""
-        used = list(facts.relations)
-        known = self._relations
-        if not used or any(relation in known for relation in used):
-            return None
-        near = [f"'{name}' (facts: '{found[0]}')" for name in known if (found := near_names(name, used))]
-        hint = f"; near names: {', '.join(near[:3])}" if near else ""
-        return f"warning: facts and rules share no relation, so nothing follows{hint}"
 
     def sketch(
         self,
@@ -186,3 +176,11 @@ def _check_engine(engine: str, bound: int | None) -> None:
             "the chase has no bound: it runs to the fixpoint",
             hint="leave out the bound, or use engine='auto'",
         )
+
+
+def _nothing_shared(relations: Iterable[str], used: Iterable[str]) -> str:
+    """What a user is told where no fact can meet a rule, with the names that are nearly the same."""
+    names = list(used)
+    near = [f"'{name}' (facts: '{found[0]}')" for name in relations if (found := near_names(name, names))]
+    hint = f"; near names: {', '.join(near[:3])}" if near else ""
+    return f"warning: facts and rules share no relation, so nothing follows{hint}"

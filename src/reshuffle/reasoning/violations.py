@@ -28,7 +28,7 @@ class Violation:
         return f"{self.constraint}\n{self.first}\n{self.second}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The constraint and both proofs as plain data for JSON."""
         return {
             "constraint": str(self.constraint),
             "first": self.first.to_dict(),

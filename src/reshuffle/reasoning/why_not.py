@@ -53,7 +53,7 @@ class PartialDerivation:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The rule and its atoms as plain data for JSON."""
         return {
             "rule": str(self.rule),
             "matched": [list(triple) for triple in self.matched],
@@ -130,7 +130,7 @@ def _neighbours(answers: Answers, relation: str, entity: str) -> Iterator[str]:
 
 
 def _path_to(reached: list[Origins]) -> list[str]:
-    """One way through: the entities from the first to (the least of) the last."""
+    """The entities of one path, from the first to (the least of) the last."""
     entity: str | None = min(reached[-1])
     path: list[str] = []
     for step in reversed(reached):

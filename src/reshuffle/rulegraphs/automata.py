@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Automaton:
+class NondeterministicAutomaton:
     """A nondeterministic automaton with free moves; states are numbers."""
 
     start: int = 0
@@ -63,9 +63,9 @@ class Automaton:
         return not self.finals.isdisjoint(states)
 
 
-def edge_language(graph: RuleGraph, source: int, target: int) -> Automaton:
+def edge_language(graph: RuleGraph, source: int, target: int) -> NondeterministicAutomaton:
     """The eq-reduced types of the paths from one node to another."""
-    automaton = Automaton(source, frozenset({target}), graph.num_nodes)
+    automaton = NondeterministicAutomaton(source, frozenset({target}), graph.num_nodes)
     for start, label, end in graph.edges:
         if label in graph.identities:
             automaton.move(start, end)
@@ -74,9 +74,9 @@ def edge_language(graph: RuleGraph, source: int, target: int) -> Automaton:
     return automaton
 
 
-def relation_language(grammar: PathGrammar, symbols: Iterable[str]) -> Automaton:
+def relation_language(grammar: PathGrammar, symbols: Iterable[str]) -> NondeterministicAutomaton:
     """The words that any of the symbols derives; their recursion must be regular."""
-    automaton = Automaton()
+    automaton = NondeterministicAutomaton()
     automaton.start, final = automaton.state(), automaton.state()
     automaton.finals = frozenset({final})
     expansion = _Expansion(grammar, automaton)
@@ -89,7 +89,7 @@ def relation_language(grammar: PathGrammar, symbols: Iterable[str]) -> Automaton
 class _Expansion:
     """Writes into an automaton the words that lead from one state to another."""
 
-    def __init__(self, grammar: PathGrammar, automaton: Automaton) -> None:
+    def __init__(self, grammar: PathGrammar, automaton: NondeterministicAutomaton) -> None:
         self.grammar, self.automaton = grammar, automaton
         self.waiting: list[tuple[int, str, int]] = []
 
@@ -176,7 +176,9 @@ class _Expansion:
             self.word(source, body, done)
 
 
-def word_outside(inner: Automaton, outer: Automaton, *, most_pairs: int = 20_000) -> tuple[str, ...] | None:
+def word_outside(
+    inner: NondeterministicAutomaton, outer: NondeterministicAutomaton, *, most_pairs: int = 20_000
+) -> tuple[str, ...] | None:
     """A shortest word of `inner` that `outer` does not have, or None when there is none.
 
     Raises `BudgetError` when the two have to be followed through more than `most_pairs` pairs of state sets.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import NotExpressibleError
-from reshuffle.rulegraphs.compile import compiled
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
 from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET
+from reshuffle.rulegraphs.graph import compiled
 from reshuffle.rules.classes import classify
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reshuffle.errors import BudgetError
 from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
-from reshuffle.rules.base import RuleBase
 from reshuffle.rules.grammar import PathGrammar, conjunctive_relations
-from reshuffle.rules.rule import IntersectionRule
+from reshuffle.rules.rule import IntersectionRule, RuleBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -25,9 +25,8 @@ from reshuffle.rules.grammar import PathGrammar, Recursion, conjunctive_relation
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reshuffle.rules.base import RuleBase
     from reshuffle.rules.grammar import Component, Production
-    from reshuffle.rules.rule import IntersectionRule, PathRule, Rule
+    from reshuffle.rules.rule import IntersectionRule, PathRule, Rule, RuleBase
 
 _MOST_NAMES = 4
 

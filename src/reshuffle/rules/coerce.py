@@ -7,8 +7,7 @@ from os import PathLike
 from typing import TypeAlias
 
 from reshuffle.errors import InputError
-from reshuffle.rules.base import RuleBase
-from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule
+from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule, RuleBase
 
 Rules: TypeAlias = RuleBase | Iterable[Rule | Disjointness]
 

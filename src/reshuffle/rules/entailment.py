@@ -17,8 +17,7 @@ from reshuffle.rules.rule import IntersectionRule, PathRule
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from reshuffle.rules.base import RuleBase
-    from reshuffle.rules.rule import Rule
+    from reshuffle.rules.rule import Rule, RuleBase
 
 Fact: TypeAlias = tuple[str, str, str]
 Word: TypeAlias = tuple[str, ...]

@@ -16,8 +16,7 @@ from reshuffle.rules.rule import IntersectionRule
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping
 
-    from reshuffle.rules.base import RuleBase
-    from reshuffle.rules.rule import PathRule
+    from reshuffle.rules.rule import PathRule, RuleBase
 
 Node = TypeVar("Node", bound="Hashable")
 

@@ -21,9 +21,8 @@ import numpy as np
 from reshuffle.kg import CompletedGraph
 from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.progress import SILENT
-from reshuffle.rules.base import RuleBase
 from reshuffle.rules.mining_kernels import Pairs, composed, supports
-from reshuffle.rules.rule import PathRule, Quality
+from reshuffle.rules.rule import PathRule, Quality, RuleBase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

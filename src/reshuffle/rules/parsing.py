@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.io.files import files_inside, find_source
-from reshuffle.rules.base import RuleBase, Unread
 from reshuffle.rules.formats import amie, anyburl, nemo, owl, text
 from reshuffle.rules.formats.shape import meaning
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine
-from reshuffle.rules.rule import Disjointness, Rule
+from reshuffle.rules.rule import Disjointness, Rule, RuleBase, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

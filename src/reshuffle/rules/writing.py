@@ -14,8 +14,7 @@ from reshuffle.rules.rule import Disjointness, IntersectionRule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reshuffle.rules.base import RuleBase
-    from reshuffle.rules.rule import Rule
+    from reshuffle.rules.rule import Rule, RuleBase
 
 
 @dataclass(frozen=True)

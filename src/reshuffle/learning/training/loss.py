@@ -6,12 +6,8 @@ true triple to be told from all its corruptions at once: -log softmax. A corrupt
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
-
-LossKind = Literal["margin", "softmax"]
 
 
 def margin_ranking(positives: Tensor, negatives: Tensor, *, margin: float) -> Tensor:

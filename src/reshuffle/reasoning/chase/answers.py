@@ -108,7 +108,7 @@ class ChaseAnswers(Answers):
 
     @property
     def _num_relations(self) -> int:
-        """Fresh relations included, which lie between the first of the user's and those that came later."""
+        """The number of relations. Fresh ones lie between the user's first relations and those added later."""
         return max(self._program.num_relations, 1 + max(self._relations.values(), default=-1))
 
     def _keys(
@@ -125,7 +125,7 @@ class ChaseAnswers(Answers):
 
     @property
     def exactness(self) -> str:
-        """No geometry, and none needed."""
+        """What the answers are: the exact fixpoint, computed without geometry."""
         return "the exact fixpoint, by the chase (no geometry)"
 
     def __repr__(self) -> str:
@@ -158,11 +158,11 @@ class ChaseAnswers(Answers):
         return self._store.contains(code, self._entities.id(head), self._entities.id(tail))
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
-        """All f with (head, relation, f)."""
+        """All f for which (head, relation, f) holds."""
         return iter(self._ends(2 * self._relation(relation), head))
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
-        """All e with (e, relation, tail)."""
+        """All e for which (e, relation, tail) holds."""
         return iter(self._ends(2 * self._relation(relation) + 1, tail))
 
     def _ends(self, code: int, start: str) -> list[str]:
@@ -194,7 +194,7 @@ class ChaseAnswers(Answers):
     # --- updates ------------------------------------------------------------------------------------
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """New facts; only their own consequences are derived."""
+        """Add facts; only their own consequences are derived."""
         given = as_triples(triples)
         refuse_inverse_names(relation for _, relation, _ in given)
         rows = [
@@ -219,7 +219,7 @@ class ChaseAnswers(Answers):
         self._computed = store
 
     def _columns_with(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The facts and more of them; distinct since the key set sees to it."""
+        """The columns of the facts with more facts behind them; repeated ones are dropped by the key set."""
         return np.concatenate([np.array(self._columns(self._facts.keys())), columns], axis=1)
 
     def _relation_of_new(self, name: str) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.rules import Rule
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 Row: TypeAlias = tuple[int, ...]
 
@@ -36,7 +36,7 @@ class CodedRule:
     """The user's rule that this one completes; None for a fresh relation, which stands for a prefix."""
 
     def turned(self, backwards: int) -> CodedRule:
-        """The same rule read from its second variable, if `backwards` is 1."""
+        """The rule, read from its second variable if `backwards` is 1."""
         if not backwards:
             return self
         atoms = reversed(self.body) if self.kind == "chain" else self.body
@@ -89,7 +89,7 @@ class Program:
         return rows
 
     def triggers(self, num_relations: int) -> Triggers:
-        """What a new pair sets off; relations beyond those of the rules set nothing off."""
+        """For each relation, the rules that a new pair sets off; relations that no rule uses set nothing off."""
         rows = self._trigger_rows
         chain_starts, chains = _grouped(rows["chain"], 2 * num_relations)
         copy_starts, copies = _grouped(rows["copy"], num_relations)
@@ -109,7 +109,7 @@ class Program:
         return _column(chains, -1), _column(copies, -1), _column(meets, -1)
 
     def sources(self, num_relations: int) -> Sources:
-        """How a triple can be derived; heads run forwards."""
+        """For each relation, the rules that derive its triples, turned so that their heads run forwards."""
         rows: dict[str, list[tuple[int, Row]]] = {"chain": [], "copy": [], "meet": []}
         for rule in self.coded:
             rows[rule.kind].append((rule.head >> 1, rule.turned(rule.head & 1).body))

@@ -5,8 +5,8 @@ open triple by every instance of every rule that concludes it, and trees come of
 plus a lower bound for what is open; so the first complete tree is a smallest one. Rules are those of the program
 (two atoms at most); fresh relations cost nothing and are flattened away at the end.
 
-The bounds of `bounds` find deep proofs over sparse facts at once. Where they mislead (dense fixpoints of mined
-rules), the search gives up after a while, settles the exact sizes with `cheapest`, and then walks straight down.
+The bounds of `proof_sizes` find deep proofs over sparse facts at once. Where they mislead (dense fixpoints of mined
+rules), the search gives up after a while, has the exact sizes settled, and then walks straight down.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Fan:
 
     @property
     def bound(self) -> int:
-        """Of the cheapest continuation left; `UNREACHABLE` when there is none."""
+        """The lower bound of the cheapest continuation left; `UNREACHABLE` when there is none."""
         if self._taken == len(self._totals):
             return UNREACHABLE
         return self.tree.bound - self.opened.least + int(self._totals[self._place()])
@@ -125,7 +125,7 @@ class _Fan:
 
 
 class ProofSearch:
-    """Finds proofs in one state of a store; an update asks for a new one."""
+    """Finds proofs in one state of a store; after an update a new search is needed."""
 
     def __init__(self, store: Store, facts: NDArray[np.int64], named: Callable[[Key], Triple]) -> None:
         """`facts` is the set of given triples, as places of keys; `named` gives a key its names."""
@@ -276,7 +276,10 @@ class ProofSearch:
     # --- the tree that was found --------------------------------------------------------------------
 
     def _proof(self, last: _Choice) -> Proof:
-        """Choices are made at the leftmost open triple, so read backwards every premise is there before it is used."""
+        """The proof that a complete tree stands for.
+
+        Choices are made at the leftmost open triple, so read backwards every premise is there before it is used.
+        """
         leaves: dict[Key, Proof] = {}
         done: list[tuple[Proof, ...]] = []
         choice: _Choice | None = last

@@ -1,12 +1,14 @@
-"""The exact size of the smallest proof, for every triple up to a goal: slower than a search, but never lost.
+"""How small proofs are: bounds that guide the search, and exact sizes for where the bounds mislead it.
 
-Instance by instance (`CheapestSizes`), or by rows of bits (`LevelSizes`) where these are affordable. Where even that
-takes too long, the heights of lowest proofs (`Heights`) still lead to a proof, a low one.
+Four computations, each for a case in which the others are too slow:
 
+- `Bounds` cost next to nothing and suffice over sparse facts, where most questions are asked.
+- `CheapestSizes` settles the exact sizes instance by instance, for sparse fixpoints of any number of entities.
+- `LevelSizes` settles them by rows of bits, for dense fixpoints, whose instances are too many to look at each.
+- `Heights` only finds how deep the lowest proofs are, for dense fixpoints of millions of triples: enough to walk
+  straight down to a low proof, where exact sizes would take minutes.
 
-How small a proof can be at least: what the search for the smallest one is guided by.
-
-Two bounds, both on the number of rule applications, and neither ever too high. By *relation*: a relation
+`Bounds` has two bounds, both on the number of rule applications, and neither ever too high. By *relation*: a relation
 without facts needs at least the cheapest of its rules. By *distance*: a rule of n atoms makes one step of n, so
 a triple whose ends are d facts apart needs at least (d - 1) / (n - 1) rules of at most n atoms; d is at least
 the difference of two distances from any landmark. On chains, where proofs are deep, the second is exact.
@@ -41,9 +43,11 @@ if TYPE_CHECKING:
 
     from reshuffle.reasoning.chase.program import Program
 
+UNREACHABLE = 1 << 40
+
 
 class CheapestSizes:
-    """Settles triples from the facts upward, as far as asked; a later goal goes on where this one ended."""
+    """Settles triples from the facts upward as far as a goal asks; the next goal continues from there."""
 
     def __init__(
         self, program: Program, facts: NDArray[np.int64], entity_bits: int, num_entities: int
@@ -88,7 +92,7 @@ class CheapestSizes:
 
 
 class LevelSizes:
-    """The same over rows of bits."""
+    """Settles triples from the facts upward, level by level, over rows of bits."""
 
     def __init__(
         self, program: Program, facts: NDArray[np.int64], entity_bits: int, num_entities: int
@@ -103,11 +107,11 @@ class LevelSizes:
 
     @staticmethod
     def num_bytes(num_relations: int, num_entities: int) -> int:
-        """What the sizes and the settled pairs take; rows by level come on top."""
+        """The bytes that sizes and settled pairs take; the rows of each level come on top."""
         return num_relations * (64 * _words(num_entities)) ** 2 * 9 // 4
 
     def reach(self, goal: int) -> None:
-        """Go on until the triple with this key is settled; a key below zero is none, and settles all."""
+        """Go on until the triple with this key is settled; a key below zero means all triples."""
         target = _triples(np.array([goal]), self._bits)[0] if goal >= 0 else ()
         if target and self._levels.sizes[target] != by_level.UNSETTLED:
             return
@@ -220,9 +224,6 @@ def _no_costs(num_facts: int) -> Costs:
     )
 
 
-UNREACHABLE = 1 << 40
-
-
 class Bounds:
     """Lower bounds for the proofs of many triples at once."""
 
@@ -241,7 +242,7 @@ class Bounds:
         self._landmarks: list[NDArray[np.int32]] = []
 
     def set_landmarks(self, entities: tuple[int, ...]) -> None:
-        """Measure distances from these from now on."""
+        """Measure distances from these entities from now on."""
         rows = self._neighbours
         self._landmarks = [distances(rows.starts, rows.values, entity) for entity in dict.fromkeys(entities)]
 
@@ -251,7 +252,7 @@ class Bounds:
         return found
 
     def least(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """For each triple, a number of rule applications below which it has no proof."""
+        """For each triple, the least number of rule applications that a proof of it could have."""
         mask = (1 << self.bits) - 1
         relations, heads, tails = keys >> 2 * self.bits, keys >> self.bits & mask, keys & mask
         apart = np.zeros(len(keys), dtype=np.int64)
@@ -290,7 +291,7 @@ def _relation_bounds(program: Program, has_facts: NDArray[np.bool_]) -> NDArray[
 
 
 def _atoms_spanned(program: Program) -> NDArray[np.int64]:
-    """1 for the user's relations, the length of the prefix for a fresh one."""
+    """For each relation how many atoms it spans: 1, or the length of the prefix that a fresh one stands for."""
     atoms = np.ones(program.num_relations, dtype=np.int64)
     for rule in program.coded:  # in the order of the base, so shorter prefixes come first
         if rule.source is None:

@@ -46,7 +46,7 @@ _BLOCK = 1 << 20  # triples between two reports of progress
 
 
 class Store:
-    """The pairs of every relation, numbered; nothing here knows a name."""
+    """The pairs of every relation. Entities and relations are numbers here; `answers` knows the names."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Store:
         return ((code >> 1) << bits | head) << bits | tail
 
     def ends(self, code: int, start: int) -> NDArray[np.int32]:
-        """All g with `code(start, g)`."""
+        """All g for which `code(start, g)` holds."""
         found: NDArray[np.int32] = row_ends(self.pairs, code, start)
         return found
 
@@ -118,7 +118,7 @@ class Store:
         return bool(self.pairs.slot_of[relation] != SPARSE)
 
     def blocks(self, relation: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Heads and tails of a relation, a few at a time."""
+        """The heads and tails of a relation, in blocks."""
         if not self.is_dense(relation):
             yield listed(self.pairs, relation)
             return
@@ -131,12 +131,12 @@ class Store:
 
     @property
     def num_triples(self) -> int:
-        """All triples that hold, those of fresh relations included."""
+        """The number of triples that hold, those of fresh relations included."""
         return int(self.pairs.totals.sum())
 
     @property
     def num_bytes(self) -> int:
-        """What the arrays occupy."""
+        """The bytes that the arrays occupy."""
         waiting = () if self._waiting is None else self._waiting
         return sum(array.nbytes for array in (*self.pairs, *waiting) if isinstance(array, np.ndarray))
 
@@ -216,7 +216,7 @@ class Store:
     # --- growing ------------------------------------------------------------------------------------
 
     def make_room(self) -> None:
-        """Enlarge whatever is nearly full: one of these is what a kernel found no room in."""
+        """Enlarge every array that is nearly full; one of them is where a kernel found no room."""
         pairs, counters = self.pairs, self.pairs.counters
         if 2 * counters[FILLED] > len(pairs.known):
             size = 1 << max(10, int(3 * counters[FILLED]).bit_length())
@@ -281,7 +281,7 @@ class Store:
         return self.memory is None or self.layout == "dense" or self.num_bytes + more <= self.memory
 
     def enlarge(self, num_entities: int, num_relations: int) -> None:
-        """Room for new entities and relations; what holds stays as it is."""
+        """Make room for new entities and relations; the triples that hold stay."""
         self.num_entities = max(self.num_entities, num_entities)
         self._enlarge_bits()
         more = num_relations - len(self.pairs.slot_of)

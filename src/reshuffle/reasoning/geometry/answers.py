@@ -42,7 +42,7 @@ _MANY = 1000  # facts added at once from which storing everything anew is the fa
 
 
 class GeometryAnswers(Answers):
-    """What constraints capture over a graph, exactly. Made by `Reasoner.on`."""
+    """Exactly what constraints capture over a graph. Made by `Reasoner.on`."""
 
     exactness: str = ""
 
@@ -99,7 +99,7 @@ class GeometryAnswers(Answers):
         return self.holds_ids(self.live.entities.id(head), relation, self.live.entities.id(tail))
 
     def holds_ids(self, source: int, relation: str, target: int) -> bool:
-        """The same for the ids of entities."""
+        """Does the triple follow, with entities given by their ids?"""
         if not self.is_derivable(relation):
             return self.live.is_fact(source, relation, target)
         return all(
@@ -123,11 +123,11 @@ class GeometryAnswers(Answers):
         return len(path) > 0
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
-        """All f with (head, relation, f)."""
+        """All f for which (head, relation, f) holds."""
         return self._ends(self.live.entities.id(head), relation, backwards=False)
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
-        """All e with (e, relation, tail)."""
+        """All e for which (e, relation, tail) holds."""
         return self._ends(self.live.entities.id(tail), relation, backwards=True)
 
     def _ends(self, entity: int, relation: str, *, backwards: bool) -> Iterator[str]:
@@ -207,7 +207,7 @@ class GeometryAnswers(Answers):
         return self._all_pairs().sorted_triples()
 
     def materialise(self) -> None:
-        """Store all that holds; from then on `add` and `remove` keep it true instead of searching again."""
+        """Store all pairs that hold; from then on `add` and `remove` update them instead of searching again."""
         everything = self._all_pairs()
         stored = MaterialisedPairs(self._machine, len(self.live.entities), len(self.live.relations))
         for relation in self._machine.clauses_of:
@@ -226,7 +226,7 @@ class GeometryAnswers(Answers):
     # --- updates ------------------------------------------------------------------------------------
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """New facts, new entities included; stored answers grow by what follows from them."""
+        """Add facts, also with new entities; stored answers grow by what follows from them."""
         given = as_triples(triples)
         refuse_inverse_names(relation for _, relation, _ in given)
         known = len(self.live.relations)

@@ -28,21 +28,17 @@ class LiveGraph:
         refuse_inverse_names(graph.relations)
         self.entities, self.relations = GrowingVocabulary(graph.entities), GrowingVocabulary(graph.relations)
         self.labels: dict[str, int] = {}
-        for relation in graph.relations:
-            self._add_label(relation)
+        for number, relation in enumerate(graph.relations):
+            self.labels[relation] = label_of(number, backwards=False)
+            self.labels[inverse_name(relation)] = label_of(number, backwards=True)
         self._settle(graph)
-
-    def _add_label(self, relation: str) -> None:
-        number = len(self.labels) // 2
-        self.labels[relation] = label_of(number, backwards=False)
-        self.labels[inverse_name(relation)] = label_of(number, backwards=True)
 
     def _settle(self, graph: KnowledgeGraph) -> None:
         """Start over from `graph`: compressed rows only, nothing beside them."""
         num_entities = len(graph.entities)
         self._graph: KnowledgeGraph | None = graph
         self.used = 0  # places of the lists beside the rows
-        self.facts_of = np.zeros(max(len(self.relations), 1), dtype=np.int64)
+        self.facts_of = np.zeros(max(len(self.labels) // 2, 1), dtype=np.int64)
         self.facts_of[: len(graph.relations)] = np.bincount(
             graph.relation_ids, minlength=len(graph.relations)
         )
@@ -97,8 +93,9 @@ class LiveGraph:
         ids = self.entities.intern(head), self.relations.intern(relation), self.entities.intern(tail)
         if len(self.entities) > len(self.edges.first_added):
             self._make_room_for_entities()
-        if ids[1] == len(self.labels) // 2:
-            self._add_label(relation)
+        if relation not in self.labels:
+            self.labels[relation] = label_of(ids[1], backwards=False)
+            self.labels[inverse_name(relation)] = label_of(ids[1], backwards=True)
         if len(self.relations) > len(self.facts_of):
             self.facts_of = np.append(self.facts_of, np.zeros(len(self.relations), dtype=np.int64))
         return ids

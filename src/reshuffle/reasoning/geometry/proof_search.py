@@ -69,7 +69,7 @@ class ProofSearch:
     # --- paths --------------------------------------------------------------------------------------
 
     def _path_proofs(self, goal: Triple, *, most: int) -> list[Proof]:
-        """A fact needs no derivation; otherwise the derivations of shortest paths."""
+        """Derivations of shortest paths; a fact is its own."""
         found: dict[Proof, None] = {}
         for path in self._paths(goal, several=most > 1):
             for proof in Derivation(self._readings, path).proofs(goal.relation):
@@ -137,7 +137,7 @@ class ProofSearch:
         return Path(tuple(labels), tuple(self._live.entities.names(entities.astype(np.int32))))
 
     def _supports(self, goal: Triple) -> list[Proof]:
-        """Constraints without rules: for each slot the path of facts by which its value arrives."""
+        """Proofs from constraints without rules: for each slot the path of facts by which its value arrives."""
         if self._is_fact(goal):
             return [Proof(goal)]
         found: dict[Proof, None] = {}
@@ -155,7 +155,7 @@ class ProofSearch:
     def _mixed_proofs(
         self, goal: Triple, *, most: int, below: frozenset[Triple] = frozenset()
     ) -> list[Proof]:
-        """By paths alone, or by an intersection or one-atom rule whose premises are proved in turn.
+        """Proofs by paths alone, or by an intersection or one-atom rule whose premises are proved in turn.
 
         The depth is at most the number of relations, since no goal may rest on itself.
         """
@@ -171,7 +171,7 @@ class ProofSearch:
         return list(dict.fromkeys(found))
 
     def _premises(self, rule: PathRule | IntersectionRule, goal: Triple) -> list[Triple] | None:
-        """What a rule that keeps its two variables asks for, if the goal is its head."""
+        """The premises of the goal by a rule on two variables, or None where the rule does not conclude it."""
         if base_relation(rule.head) != goal.relation:
             return None
         if isinstance(rule, PathRule) and (
@@ -189,7 +189,9 @@ class ProofSearch:
 
 
 def _depend_on_intersections(rules: RuleBase) -> frozenset[str]:
-    """Intersection heads, and what one-atom or intersection rules make of them."""
+    """The heads of intersections, and the relations that one-atom or intersection rules derive from them."""
+    if not rules.intersection_rules:
+        return frozenset()
     mixed = {base_relation(rule.head) for rule in rules.intersection_rules}
     changed = True
     while changed:
@@ -310,7 +312,7 @@ class _Readings:
 
 
 def _longest_word(automaton: Automaton) -> float:
-    """Longest path from the start; infinite with a loop (automata are trimmed, so every loop counts)."""
+    """The length of the longest word; infinite with a loop (automata are trimmed, so every loop counts)."""
     following: dict[int, set[int]] = {}
     incoming = dict.fromkeys(range(automaton.num_states), 0)
     for source, _, target in automaton.arcs:
@@ -345,7 +347,7 @@ class _Run:
 
 
 class Derivation:
-    """Parses one path."""
+    """Derivation trees of one path: which rules read the word that it spells."""
 
     def __init__(self, readings: _Readings, path: Path) -> None:
         self._readings, self._path = readings, path
@@ -422,7 +424,7 @@ class Derivation:
         return run.accepted[end - start]
 
     def _spells_back(self, relation: str, start: int, end: int) -> bool:
-        """The same question; reads backwards from `end`, once for all starts."""
+        """Answers the same question as `_spells`, but reads backwards from `end`, once for all starts."""
         language = self._readings.language(relation)
         if language is None:
             return end - start == 1 and self._path.labels[start] == relation
@@ -453,22 +455,19 @@ class Derivation:
                 stack.pop()
 
     def _concluded(self, goal: Goal, chain: list[Step], choice: tuple[Step, list[Goal]] | None) -> Proof:
-        _, start, end = goal
+        """The proof of a goal by the rules of a chain, whose last premise is a fact or follows by the choice."""
+        relation, start, end = goal
+        steps = list(chain)
         if choice is None:
-            proof = Proof(atom_triple(self._path.labels[start], *self._ends(start, end)))
+            premises = [Proof(atom_triple(self._path.labels[start], *self._ends(start, end)))]
         else:
-            step, parts = choice
-            premises = [self._done[part] for part in parts]
-            head = chain[-1].body[0] if chain else goal[0]
-            proof = self._applied(step, head, start, end, premises)
-        for place in range(len(chain) - 1, -1, -1):
-            head = chain[place - 1].body[0] if place else goal[0]
-            proof = self._applied(chain[place], head, start, end, [proof])
-        return proof
-
-    def _applied(self, step: Step, head: str, start: int, end: int, premises: list[Proof]) -> Proof:
-        ordered = tuple(reversed(premises)) if step.turned else tuple(premises)
-        return Proof(atom_triple(head, *self._ends(start, end)), step.rule, ordered)
+            steps.append(choice[0])
+            premises = [self._done[part] for part in choice[1]]
+        heads = [relation, *(step.body[0] for step in chain)]
+        for step, head in reversed(list(zip(steps, heads, strict=False))):
+            ordered = tuple(reversed(premises)) if step.turned else tuple(premises)
+            premises = [Proof(atom_triple(head, *self._ends(start, end)), step.rule, ordered)]
+        return premises[0]
 
     def _ends(self, start: int, end: int) -> tuple[str, str]:
         return self._path.entities[start], self._path.entities[end]

@@ -22,6 +22,7 @@ import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import BudgetError
+from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels.search import STATE_MASK, Arcs, Clauses
 from reshuffle.rules.grammar import reachable
@@ -129,7 +130,7 @@ def _unrolled(automaton: Automaton, longest: int) -> Automaton:
 
 
 def _trimmed(automaton: Automaton) -> Automaton:
-    """Only states that the start reaches and that reach an accepting state; the start stays."""
+    """The automaton with only those states that the start reaches and that reach an accepting state."""
     onward: dict[int, set[int]] = defaultdict(set)
     back: dict[int, set[int]] = defaultdict(set)
     for source, _, target in automaton.arcs:
@@ -171,7 +172,7 @@ def _determinised(automaton: Automaton, *, most: int) -> Automaton | None:
 
 
 def _minimised(automaton: Automaton) -> Automaton:
-    """Moore's partition refinement; states are numbered in a canonical order, so equal languages compare equal."""
+    """The smallest automaton (Moore's partition refinement), canonically numbered: equal languages compare equal."""
     moves: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for source, label, target in sorted(automaton.arcs):
         moves[source].append((label, target))
@@ -193,7 +194,7 @@ def _minimised(automaton: Automaton) -> Automaton:
 
 
 def _numbered(start: int, arcs: set[Arc], accepting: set[int]) -> Automaton:
-    """States in the order in which a breadth-first walk by label meets them."""
+    """The automaton with states numbered in the order in which a breadth-first walk by label meets them."""
     moves: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for source, label, target in sorted(arcs):
         moves[source].append((label, target))
@@ -289,7 +290,7 @@ def _as_arrays(
     arcs: NDArray[np.int32], num_states: int, *, seeds: list[int], goals: list[int]
 ) -> Arcs:  # arc (source label target)
     sources, labels, targets = arcs[np.lexsort(arcs.T[::-1])].T
-    starts = np.searchsorted(sources, np.arange(num_states + 1))
+    starts = starts_in(sources, num_rows=num_states)
     is_seed, is_goal = np.zeros(num_states, dtype=np.bool_), np.zeros(num_states, dtype=np.bool_)
     is_seed[seeds] = is_goal[goals] = True
     return Arcs(

@@ -1,4 +1,4 @@
-"""All pairs that hold, stored once and kept true while facts come and go."""
+"""All pairs that hold, stored once and updated while facts come and go."""
 
 from __future__ import annotations
 

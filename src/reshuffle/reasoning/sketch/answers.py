@@ -95,7 +95,7 @@ class SketchedAnswers(Answers):
             )
 
     def _size(self, channels: int) -> int:
-        """Values of all states."""
+        """The number of values of all states together."""
         return self._exact.num_entities * self.constraints.num_slots * channels
 
     def _compute(self) -> None:
@@ -153,7 +153,7 @@ class SketchedAnswers(Answers):
         return self._captured(source, relation, target)
 
     def _captured(self, source: int, relation: str, target: int) -> bool:
-        """B_r Z_a ⪯ Z_b on the slots that decide r."""
+        """Is B_r Z_a ⪯ Z_b on the slots that decide r?"""
         for start, leave in self.constraints.decisive_slots(relation):
             low, high = self._states[source, start], self._states[target, leave]
             exceeds = low > high if self.density is None else low & ~high
@@ -162,7 +162,7 @@ class SketchedAnswers(Answers):
         return True
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
-        """All f with (head, relation, f), and some more."""
+        """All f for which (head, relation, f) holds, and some more."""
         if not self._exact.is_derivable(relation):
             return self._exact.tails(head, relation)
         live = self._exact.live
@@ -175,7 +175,7 @@ class SketchedAnswers(Answers):
         return np.flatnonzero(kept).astype(np.int32)
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
-        """All e with (e, relation, tail), and some more."""
+        """All e for which (e, relation, tail) holds, and some more."""
         if not self._exact.is_derivable(relation):
             return self._exact.heads(relation, tail)
         live = self._exact.live
@@ -215,7 +215,7 @@ class SketchedAnswers(Answers):
     # --- updates ------------------------------------------------------------------------------------
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """New facts: their ends have news, and the layers run on from there."""
+        """Add facts; layers run again from the entities of the new facts."""
         given = as_triples(triples)
         before = len(self._exact.live.entities)
         self._exact.add(given)

@@ -30,7 +30,7 @@ class Sample:
 def sample_of(
     answers: GeometryAnswers, relations: list[str], starts: NDArray[np.int32], *, size: int, seed: int
 ) -> Sample:
-    """Uniform heads, relations and tails; those that follow are drawn again."""
+    """Triples that do not follow, with uniform heads, relations and tails; those that follow are drawn again."""
     random = np.random.default_rng(seed)
     derivable = [relation for relation in relations if relation in answers.derivable]
     count = answers.num_entities
@@ -61,7 +61,7 @@ class FanIn:
         self._known: dict[tuple[int, int], int] = {}
 
     def at(self, relation: str, entity: int) -> int:
-        """The least over the slots that decide the relation: one slot that fails is enough."""
+        """How many values arrive, the least over the slots that decide the relation: one slot that fails is enough."""
         return min(self._arriving(entity, leave) for _, leave in self._constraints.decisive_slots(relation))
 
     def _arriving(self, entity: int, leave: int) -> int:

@@ -85,7 +85,7 @@ def random_states(
 
 
 def _bounds(size: int) -> list[tuple[int, int]]:
-    """Rows as the threads take them."""
+    """The first and last row of each chunk that a thread takes."""
     return [(first, min(first + _CHUNK, size)) for first in range(0, size, _CHUNK)]
 
 

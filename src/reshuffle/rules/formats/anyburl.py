@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.errors import InputError
-    from reshuffle.rules.base import RuleBase
     from reshuffle.rules.formats.statement import SourceLine, Statement
+    from reshuffle.rules.rule import RuleBase
 
 _WITHIN_ATOM = r"(?:(?!\)\s*[,&]).)"  # a name or constant never runs on into the next atom
 _NAME = rf"((?:{QUOTED}|{BRACKETED})(?:\^-1)*|{_WITHIN_ATOM}+?)"

@@ -11,7 +11,7 @@ from reshuffle.rules.rule import variables
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 _ESCAPE = re.compile(r"_u([0-9a-f]+)_")
 _STRANGE = re.compile(r"[^A-Za-z0-9_]|_(?=u)")

@@ -16,8 +16,8 @@ from reshuffle.rules.formats.datalog import clauses
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
     from reshuffle.rules.formats.statement import Atom, SourceLine, Statement
+    from reshuffle.rules.rule import RuleBase
 
 _FULL_STOP = re.compile(r"(?<=\))\s*\.\s*(#.*)?\Z")
 

@@ -26,13 +26,12 @@ from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
 from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.kg.io.rdf import from_iri, pyoxigraph, to_term
-from reshuffle.rules.base import Unread
-from reshuffle.rules.rule import Disjointness, PathRule
+from reshuffle.rules.rule import Disjointness, PathRule, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 OWL = "http://www.w3.org/2002/07/owl#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

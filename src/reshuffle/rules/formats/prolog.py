@@ -13,7 +13,7 @@ from reshuffle.rules.formats.datalog import clauses, declared, identifier
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 # Predicates that ISO Prolog or its common dialects define for two arguments, and words of the syntax.
 _BUILT_IN = {

@@ -9,7 +9,7 @@ from reshuffle.rules.formats.datalog import clauses, declared, identifier
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 _KEYWORDS = {
     "as", "autoinc", "band", "bnot", "bor", "brie", "bshl", "bshr", "bshru", "btree", "btree_delete",

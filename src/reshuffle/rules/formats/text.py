@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.errors import InputError
-    from reshuffle.rules.base import RuleBase
     from reshuffle.rules.formats.statement import SourceLine, Statement
+    from reshuffle.rules.rule import RuleBase
 
 _WORD = r"[^\W\d](?:[\w.:]|-(?!>))*"
 _NAME = rf"(?:{_WORD}|{QUOTED}|{BRACKETED})(?:\^-1)*"

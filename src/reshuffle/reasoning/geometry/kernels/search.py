@@ -46,8 +46,7 @@ class Scratch(NamedTuple):
 class Ticks(ABC):
     """Hands out numbers that no earlier search used, so that marks never need clearing."""
 
-    def __init__(self) -> None:
-        self.tick = 1
+    tick = 1  # the first number that no search has used
 
     def ticks(self, count: int) -> int:
         """The first of `count` unused ticks."""
@@ -67,7 +66,6 @@ class Workspace(Ticks):
     """Scratch arrays for one thread. Pages that no search touches cost nothing."""
 
     def __init__(self, num_entities: int, words: int) -> None:
-        super().__init__()
         self.num_entities, self.words = num_entities, words
         self.scratch = Scratch(
             np.zeros(num_entities * words, dtype=np.int32),
