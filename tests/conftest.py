@@ -13,9 +13,10 @@ settings.register_profile("ci", max_examples=200, deadline=None, derandomize=Tru
 settings.register_profile("explore", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# With torch and numba loaded there are a million objects that live as long as the process. Looking through them again
-# and again for cyclic garbage took a sixth of the time of all tests: so look seldom, and not at what is there already.
-gc.set_threshold(100_000, 20, 20)
+# With torch and numba loaded there are a million objects that live as long as the process, and going through all of
+# them for cyclic garbage took a twentieth of the time of the tests. So full collections are rare, and leave out what is
+# there before the first test; collections of young objects are cheap, and as frequent as ever.
+gc.set_threshold(700, 10, 100)
 
 
 def pytest_collection_finish() -> None:

@@ -33,7 +33,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, align: str
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if sides[-1] == "l":
         widths[-1] = 0
-    return "\n".join("  ".join(map(_justified, row, widths, sides)) for row in cells)
+    # An empty last cell would leave the blanks before it.
+    return "\n".join("  ".join(map(_justified, row, widths, sides)).rstrip() for row in cells)
 
 
 def _alignment(columns: int, rows: Sequence[Sequence[object]]) -> str:
