@@ -30,7 +30,7 @@ def compiled(
     inline: bool = False,
     fastmath: bool | set[str] = False,
 ) -> Kernel | Callable[[Kernel], Kernel]:
-    """Machine code that lets other threads run, kept on disk where there is a place for it.
+    """Compile a kernel to machine code, cached on disk where that is possible; it runs without holding the GIL.
 
     `parallel`: loops over `numba.prange` use all threads. `inline`: the code is copied into its callers.
     `fastmath`: which rules of floating point arithmetic may be broken, in LLVM's words.

@@ -36,7 +36,7 @@ class ReshuffleError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Where in which file; lines and columns count from 1."""
+    """A place in a file; lines and columns count from 1."""
 
     file: str
     line: int | None = None
@@ -124,7 +124,7 @@ def near_names(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
 
 
 def _local_name(name: str) -> str:
-    """What stands behind the last slash or hash, where there is anything."""
+    """The part of a name behind its last slash or hash, or the whole name where nothing follows."""
     return _BEFORE_LOCAL_NAME.sub("", name).casefold()
 
 

@@ -1,4 +1,4 @@
-"""How work tells how far it is, and what there is to remark.
+"""Progress callbacks and notes: how a long computation reports to its caller.
 
 Library functions take `progress: Progress = SILENT` and `notes: Notes = UNHEARD`, and never print; the command line
 passes a bar and its messages.
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 Notes: TypeAlias = "Callable[[str], None]"
-"""Hears remarks, one sentence at a time, such as how many duplicates were left out."""
+"""A callback for remarks, one sentence at a time, such as how many duplicates were left out."""
 
 
 class Report(Protocol):
-    """Tells that some units are done, and perhaps how it looks, such as `loss 0.3`."""
+    """A callback that is told how many more units are done, with a short note such as `loss 0.3`."""
 
     def __call__(self, done: int, /, note: str = "") -> None:
-        """`note` stands beside the bar until the next one."""
+        """Report `done` more units; `note` is shown beside the bar until the next one."""
         ...
 
 
 class Progress(Protocol):
-    """Opens a named piece of work and yields what reports units done."""
+    """Opens a named piece of work, as a context manager that gives its `Report`."""
 
     def __call__(
         self, description: str, *, total: int | None = None, unit: str = "it"
     ) -> AbstractContextManager[Report]:
-        """`total` may be unknown; `unit` is what is counted."""
+        """Begin to report; `total` is None where it is unknown, and `unit` names what is counted."""
         ...
 
 
@@ -39,7 +39,7 @@ class Progress(Protocol):
 def SILENT(  # noqa: N802 - a constant of type Progress
     description: str, *, total: int | None = None, unit: str = "it"
 ) -> Iterator[Report]:
-    """The progress of a program that does not want any."""
+    """A `Progress` that shows nothing."""
     del description, total, unit
 
     def ignore(done: int, /, note: str = "") -> None:
@@ -49,5 +49,5 @@ def SILENT(  # noqa: N802 - a constant of type Progress
 
 
 def UNHEARD(note: str) -> None:  # noqa: N802 - a constant of type Notes
-    """The notes of a program that does not want any."""
+    """A `Notes` that ignores all remarks."""
     del note

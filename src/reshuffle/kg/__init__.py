@@ -1,4 +1,4 @@
-"""What is known: knowledge graphs, their vocabularies, and how they come in and go out."""
+"""Knowledge graphs: their names, triples and views by row, and how they are read and written."""
 
 from reshuffle.kg.completion import CompletedGraph
 from reshuffle.kg.graph import KnowledgeGraph, read_graph

@@ -1,4 +1,4 @@
-"""What a caller hands over, made a graph or triples; a slip is one clear error and not a missing attribute."""
+"""Turn what a caller passes into a graph or a list of triples, or raise one clear error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def as_graph(given: Triples, *, parts: Mapping[type, str] = _TO_ANSWER_ON) -> Kn
 
 
 def as_triples(given: Triples) -> list[tuple[str, str, str]]:
-    """Triples of names, all of them looked at before the first one is used.
+    """A list of triples of names, all of them checked before the first one is used.
 
     >>> as_triples([["ada", "bornIn", "london"]])
     [('ada', 'bornIn', 'london')]

@@ -40,6 +40,10 @@ class ScannedNames(NamedTuple):
 
 @compiled
 def _name_end(text, position, stop, separator):
+    """Where the name that begins at `position` ends: at a separator, at a newline, or at `stop`.
+
+    Invariant: no separator and no newline lies between the two places. Cost: one step per byte.
+    """
     while position < stop and text[position] != separator and text[position] != NEWLINE:
         position += 1
     return position
@@ -50,6 +54,9 @@ def _pack_name(aligned, start, end, words, used):
     """Copy the bytes `start : end` into `words[used:]`; returns the words now used, and the name's tag.
 
     Words are read where they are aligned, and each packed word is put together from two of them.
+
+    Invariant: bytes behind the end of the name are zero in its last word, so that equal names have equal words.
+    Cost: one step per eight bytes.
     """
     right = np.uint64((start & 7) << 3)
     left = np.uint64(63) - right  # a shift by 64 is undefined, hence by `left` and then by one
@@ -74,12 +81,16 @@ def _pack_name(aligned, start, end, words, used):
 
 @compiled
 def _is_blank(byte):
+    """Is this one of the bytes that are dropped at the end of a line? Cost: three comparisons."""
     return byte in (SPACE, TAB, CARRIAGE_RETURN)
 
 
 @compiled
 def _after_blanks(text, position, size):
-    """Where the line goes on after blanks: at its newline, at the end of the text, or at something else."""
+    """Where the line goes on after blanks: at its newline, at the end of the text, or at something else.
+
+    Invariant: all bytes passed are blanks. Cost: one step per blank.
+    """
     while position < size and _is_blank(text[position]):
         position += 1
     return position
@@ -90,6 +101,9 @@ def scan_rows(text, size, separator, entities, relations):
     """Split `text[:size]` into rows: heads and tails alternate in `entities`, see `ScannedNames`.
 
     Returns the number of rows, or ODD_LINE at the first line that needs the careful reader.
+
+    Invariant: after each line, `entities` holds two names per row and `relations` one, and no name is empty.
+    Cost: one pass over the bytes to find the ends of names, and a second over the names to pack them.
     """
     aligned = text.view(np.uint64)
     rows = entities_used = relations_used = position = 0
@@ -124,6 +138,10 @@ def scan_rows(text, size, separator, entities, relations):
 
 @compiled
 def _note_name(names, number, aligned, start, end, used):
+    """Write the name `start : end` as entry `number` of `names`; returns the words now used.
+
+    Invariant: the words of the name begin at `starts[number]`. Cost: that of packing the name.
+    """
     names.starts[number], names.lengths[number] = used, end - start
     used, names.tags[number] = _pack_name(aligned, start, end, names.words, used)
     return used
@@ -131,6 +149,10 @@ def _note_name(names, number, aligned, start, end, used):
 
 @compiled
 def _is_same(arena, place, words, start, length):
+    """Is the name at `place` of the arena the one of `length` bytes at `words[start:]`?
+
+    Invariant: equal names have equal lengths and words. Cost: at most one step per eight bytes.
+    """
     if arena[place] >> _HALF != length:
         return False
     for offset in range((length + 7) >> 3):  # noqa: SIM110 - numba compiles the loop, not `all`
@@ -141,7 +163,11 @@ def _is_same(arena, place, words, start, length):
 
 @compiled
 def _find_or_add(names, number, slots, shift, arena, used, known):
-    """The header word of one scanned name; `header & _LOW == known` says that it was added."""
+    """The header word of one scanned name; `header & _LOW == known` says that it was added.
+
+    Invariant: no empty slot lies between a name's home and its slot, so the first empty slot ends the search.
+    Cost: about 1.5 slots per name, since at most half of the slots are taken.
+    """
     start, length, tag = names.starts[number], names.lengths[number], names.tags[number]
     mask = len(slots) - 1
     slot = np.int64(tag >> shift)
@@ -163,6 +189,9 @@ def intern_names(names, count, slots, arena, used, known, ids):
     """Write the id of each of `count` scanned names to `ids`; new names join `arena` in order.
 
     Returns the words of `arena` now used and the number of names now known.
+
+    Invariant: names are numbered in the order in which they first appear, and lie in the arena in that order.
+    Cost: two cache misses per name, which overlap within a batch.
     """
     shift = _home_shift(slots)
     entries = np.empty(_BATCH, np.uint64)
@@ -202,7 +231,10 @@ def intern_names(names, count, slots, arena, used, known, ids):
 
 @compiled
 def _home_shift(slots):
-    """By how much a 32-bit tag is shifted to give its home slot; the table's size is a power of two."""
+    """By how much a 32-bit tag is shifted to give its home slot.
+
+    Invariant: the table's size is a power of two. Cost: the logarithm of that size.
+    """
     shift, size = 32, len(slots)
     while size > 1:
         size >>= 1
@@ -212,7 +244,10 @@ def _home_shift(slots):
 
 @compiled
 def grow_slots(old, new):
-    """Enter all of `old` into the empty, larger `new`."""
+    """Enter all of `old` into the empty, larger `new`.
+
+    Invariant: a slot holds its name's tag, so that no name has to be looked at again. Cost: one pass over `old`.
+    """
     mask, shift = len(new) - 1, np.uint64(_home_shift(new)) + _HALF
     for entry in old:
         if entry:
@@ -224,7 +259,10 @@ def grow_slots(old, new):
 
 @compiled
 def name_offsets(arena, known):
-    """Where each interned name would begin in one text, and at last the length of that text."""
+    """Where each interned name would begin in one text, and at last the length of that text.
+
+    Invariant: `place` is at a header word, which tells where the next one is. Cost: one step per name.
+    """
     offsets = np.empty(known + 1, np.int64)
     offsets[0], place = 0, 1
     for number in range(known):
@@ -236,7 +274,10 @@ def name_offsets(arena, known):
 
 @compiled
 def name_text(arena, offsets):
-    """The interned names as one text."""
+    """The interned names as one text.
+
+    Invariant: as in `name_offsets`, from which `offsets` come. Cost: one step per byte.
+    """
     text = np.empty(offsets[-1], np.uint8)
     place = 1
     for number in range(len(offsets) - 1):
@@ -250,6 +291,10 @@ def name_text(arena, offsets):
 
 @compiled
 def _tag_of_bytes(text, start, end):
+    """The tag of the hash of the bytes `start : end`, by another hash than that of packed names.
+
+    Invariant: it depends on the bytes alone, not on where they lie. Cost: one step per byte.
+    """
     mixed = np.uint64(end - start)
     for position in range(start, end):
         mixed = (mixed ^ np.uint64(text[position])) * _MIX
@@ -259,7 +304,10 @@ def _tag_of_bytes(text, start, end):
 
 @compiled
 def index_names(offsets, text, slots):
-    """Enter every name into `slots`, which hold a name's number + 1, at its home or in the next free slot."""
+    """Enter every name into `slots`, which hold a name's number + 1, at its home or in the next free slot.
+
+    Invariant: no empty slot lies between a name's home and its slot. Cost: one step per byte of all names.
+    """
     mask, shift = len(slots) - 1, _home_shift(slots)
     for number in range(len(offsets) - 1):
         slot = np.int64(_tag_of_bytes(text, offsets[number], offsets[number + 1]) >> shift)
@@ -270,7 +318,10 @@ def index_names(offsets, text, slots):
 
 @compiled
 def find_name(offsets, text, slots, name):
-    """The number of the name with the bytes `name`, or -1."""
+    """The number of the name with the bytes `name`, or -1.
+
+    Invariant: the first empty slot behind the home ends the search. Cost: one or two comparisons of names.
+    """
     mask = len(slots) - 1
     slot = np.int64(_tag_of_bytes(name, 0, len(name)) >> _home_shift(slots))
     while slots[slot]:

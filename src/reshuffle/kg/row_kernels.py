@@ -13,7 +13,11 @@ DIGIT = 11  # bits a radix pass sorts by: 2048 write positions still fit the fir
 
 @compiled
 def pack_keys(heads, relations, tails, bits, keys):
-    """One number per triple, ordered as (relation, head, tail); `bits` hold an entity."""
+    """One number per triple, ordered as (relation, head, tail); `bits` hold an entity.
+
+    Invariant: keys compare as the triples do; two entities and a relation fit in 63 bits.
+    Cost: one pass over the triples.
+    """
     width = np.uint64(bits)
     for row in range(len(heads)):
         keys[row] = (np.uint64(relations[row]) << width | np.uint64(heads[row])) << width | np.uint64(
@@ -23,7 +27,11 @@ def pack_keys(heads, relations, tails, bits, keys):
 
 @compiled
 def split_keys(keys, pivot, split):
-    """Copy to `split` the keys below `pivot`, then the others; returns how many are below."""
+    """Copy to `split` the keys below `pivot`, then the others; returns how many are below.
+
+    Invariant: all keys before the returned place are below all keys behind it.
+    Cost: two passes over the keys.
+    """
     below = 0
     for key in keys:
         below += key < pivot
@@ -40,7 +48,11 @@ def split_keys(keys, pivot, split):
 
 @compiled
 def radix_sort(keys, spare, bits):
-    """Sort `keys` of so many `bits`, with `spare` as room; returns that of the two with the result."""
+    """Sort `keys` of so many `bits`, with `spare` as room; returns that of the two with the result.
+
+    Invariant: after pass n the keys are sorted by their lowest n digits, since each pass keeps the order of equals.
+    Cost: bits / DIGIT passes that each move all keys, and one pass before that counts all digits.
+    """
     passes = (bits + DIGIT - 1) // DIGIT
     mask = np.uint64((1 << DIGIT) - 1)
     positions = np.zeros((passes, 1 << DIGIT), np.int64)
@@ -66,7 +78,11 @@ def radix_sort(keys, spare, bits):
 
 @compiled
 def unpack_distinct(keys, bits, heads, relations, tails):
-    """Write the distinct triples of sorted `keys`; returns how many there are."""
+    """Write the distinct triples of sorted `keys`; returns how many there are.
+
+    Invariant: equal keys are neighbours, so comparing with the key before finds all duplicates.
+    Cost: one pass over the keys.
+    """
     width, mask = np.uint64(bits), np.uint64((1 << bits) - 1)
     row = 0
     for position in range(len(keys)):
@@ -82,7 +98,11 @@ def unpack_distinct(keys, bits, heads, relations, tails):
 
 @compiled
 def group_by_row(rows, relations, neighbours, starts, row_relations, row_neighbours):
-    """Move each edge to its row, in the order given within the row; `starts` tell where the rows begin."""
+    """Move each edge to its row, in the order given within the row; `starts` tell where the rows begin.
+
+    Invariant: `places[row]` is where the next edge of the row goes, and never passes `starts[row + 1]`.
+    Cost: one pass over the edges, with one write to a random row each.
+    """
     places = starts[:-1].copy()
     for edge in range(len(rows)):
         place = places[rows[edge]]

@@ -1,4 +1,4 @@
-"""Benchmarks as data: graphs with held-out triples."""
+"""Benchmarks: graphs with held-out triples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph in a few numbers."""
+"""Sizes of relations and degrees of entities: a graph in a few numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Degrees:
-    """How many edges an entity has."""
+    """The distribution of the number of edges per entity."""
 
     least: int
     median: float

@@ -24,6 +24,7 @@ from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.rows import Rows, starts_of
 from reshuffle.model.runs import runs
 
 if TYPE_CHECKING:
@@ -58,9 +59,8 @@ class Steps:
         device: torch.device,
     ) -> Steps:
         """From the steps in any order."""
-        order = np.argsort(sources, kind="stable")
-        starts = np.searchsorted(sources[order], np.arange(num_nodes + 1))
-        columns = (starts, targets[order], triples[order])
+        by_source = Rows.positions(sources, num_rows=num_nodes)
+        columns = (by_source.starts, targets[by_source.values], triples[by_source.values])
         return cls(*(torch.from_numpy(column.astype(np.int64)).to(device) for column in columns))
 
     def reached(self, nodes: Tensor, gone: Tensor | None) -> Tensor:  # channel node
@@ -117,7 +117,7 @@ class InjectedBlock(nn.Module):
         decisive = [
             constraints.decisive_slots(relation) if relation in self.derived else () for relation in relations
         ]
-        starts = np.cumsum([0, *map(len, decisive)])
+        starts = starts_of([len(pairs) for pairs in decisive])
         pairs = np.array([pair for pairs in decisive for pair in pairs], dtype=np.int64).reshape(-1, 2)
         self.register_buffer("pair_starts", torch.from_numpy(starts), persistent=False)
         self.register_buffer("pairs", torch.from_numpy(pairs), persistent=False)

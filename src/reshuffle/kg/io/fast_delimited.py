@@ -2,7 +2,7 @@
 
 While one thread interns the entities of a block, another reads, splits and hashes the next one. Whatever
 is not plain (a wrong column count, a quote in CSV, bytes that are not UTF-8, the name of an inverse) makes
-`read_fast` give up, and the careful reader in `delimited` says what it is.
+`read_fast` give up, and the careful reader in `reading` says what it is.
 """
 
 from __future__ import annotations

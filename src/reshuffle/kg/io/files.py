@@ -1,4 +1,4 @@
-"""Files as they come in, and files that are written whole or not at all."""
+"""Files to read from, with their formats, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Source:
 
     @property
     def is_compressed(self) -> bool:
-        """Only files have an ending that says so."""
+        """Does the name of the file end in .gz?"""
         return self.path is not None and self.path.suffix.lower() == ".gz"
 
     @contextmanager
@@ -89,7 +89,7 @@ class Source:
             yield gzip.GzipFile(fileobj=stream) if self.is_compressed else stream  # type: ignore[misc]
 
     def place(self, line: int | None = None) -> Place:
-        """Where an error message points."""
+        """The place of a line, for an error message."""
         return Place(self.name, line)
 
 
@@ -123,7 +123,7 @@ def no_triples(source: Source, expected: str) -> NoTriplesError:
 
 
 class _Reporting(io.RawIOBase):
-    """Passes bytes on and tells how many."""
+    """A stream that reports how many bytes were read from it."""
 
     def __init__(self, raw: io.RawIOBase | io.BytesIO, report: Callable[[int], None]) -> None:
         self._raw, self._report = raw, report
@@ -225,7 +225,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _mode_for(target: Path, aside: Path) -> int:
-    """That of the file which is replaced, or else what any new file gets here."""
+    """The permissions of the file that is replaced, or those that a new file gets here."""
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode)
     aside.touch()  # the umask itself can only be read by changing it
@@ -268,5 +268,5 @@ def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = (
 
 
 def _is_device(target: Path) -> bool:
-    """/dev/null, a named pipe: something that is written to as it is."""
+    """Is this a device or a named pipe, such as /dev/null, which cannot be replaced by another file?"""
     return target.exists() and not target.is_file() and not target.is_dir()

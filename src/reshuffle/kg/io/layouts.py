@@ -1,4 +1,4 @@
-"""Which file of a user's directory is which."""
+"""The files of a benchmark in a user's directory: which of them is which."""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.io.delimited import BYTE_ORDER_MARK
 from reshuffle.kg.io.files import Format, check_writable, format_of, written_whole
+from reshuffle.kg.io.rdf import pyoxigraph, to_term
+from reshuffle.kg.io.reading import BYTE_ORDER_MARK
 from reshuffle.kg.io.tables import BLOCK, batches_of, name_batches, write_parquet
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ def check_triples_writable(path: str | os.PathLike[str]) -> None:
     """Can triples be written there? To be asked before work whose result would be lost otherwise."""
     check_writable(path)
     if format_of(path) in (Format.N_TRIPLES, Format.TURTLE):
-        from reshuffle.kg.io.rdf import pyoxigraph  # noqa: PLC0415 - an extra
-
         pyoxigraph(Place(os.fspath(path)))
 
 
@@ -140,8 +139,6 @@ def _quoted(names: pa.Array, place: Place) -> pa.Array:
 
 
 def _rdf(place: Place) -> Callable[[pa.RecordBatch], pa.Array]:
-    from reshuffle.kg.io.rdf import pyoxigraph, to_term  # noqa: PLC0415 - an extra
-
     pyoxigraph(place)
     terms: dict[tuple[str, bool], str] = {}
 

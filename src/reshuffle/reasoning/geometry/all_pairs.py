@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from reshuffle.kg import Triple, inverse_name
+from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels import product as kernel
 from reshuffle.reasoning.geometry.kernels import search
@@ -328,7 +329,7 @@ def _product(graph: KnowledgeGraph, automata: list[Automaton], labels: Mapping[s
     num_entities = len(graph.entities)
     everyone = np.arange(num_entities, dtype=np.int32)
     sizes = np.array([automaton.num_states for automaton in automata], dtype=np.int64)
-    offsets = np.cumsum([0, *(num_entities * sizes)])
+    offsets = starts_of(num_entities * sizes)
     sources, targets = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     answers = np.full(int(offsets[-1]), kernel.NONE, dtype=np.int32)
     for offset, automaton in zip(offsets.tolist(), automata, strict=False):

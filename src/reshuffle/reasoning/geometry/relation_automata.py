@@ -22,6 +22,7 @@ import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import BudgetError
+from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels.search import STATE_MASK, Arcs, Clauses
 from reshuffle.rules.grammar import reachable
@@ -289,7 +290,7 @@ def _as_arrays(
     arcs: NDArray[np.int32], num_states: int, *, seeds: list[int], goals: list[int]
 ) -> Arcs:  # arc (source label target)
     sources, labels, targets = arcs[np.lexsort(arcs.T[::-1])].T
-    starts = np.searchsorted(sources, np.arange(num_states + 1))
+    starts = starts_in(sources, num_rows=num_states)
     is_seed, is_goal = np.zeros(num_states, dtype=np.bool_), np.zeros(num_states, dtype=np.bool_)
     is_seed[seeds] = is_goal[goals] = True
     return Arcs(
