@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from benchmarks.paper import DATASETS, VARIANTS, cell_settings
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -25,7 +26,7 @@ from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle, chosen_device
-from reshuffle.learning.settings import RECIPES, Settings, check_settings, read_settings
+from reshuffle.learning.settings import RECIPES, Settings, check_settings
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import (
     CHECKPOINT,
@@ -339,10 +340,15 @@ def test_dropped_facts_need_a_channel_per_query() -> None:
     assert model(drop_facts=0.5, initial="head", max_epochs=1).fit(FACTS).summary()["epochs"] == 1
 
 
-def test_every_recipe_and_every_settings_file_of_the_paper_can_be_trained_with() -> None:
-    files = sorted((Path(__file__).parents[2] / "benchmarks" / "paper").glob("*.toml"))
-    assert files
-    for settings in (*map(Settings.of, RECIPES), *map(read_settings, files)):
+def test_every_recipe_and_the_settings_of_every_cell_of_the_paper_can_be_trained_with() -> None:
+    cells = [
+        cell_settings(dataset, recipe, variant)
+        for recipe, variants in VARIANTS.items()
+        for variant in variants
+        for dataset in DATASETS
+    ]
+    assert cells
+    for settings in (*map(Settings.of, RECIPES), *cells):
         check_settings(settings.architecture, settings.training)
 
 
