@@ -11,7 +11,7 @@ from reshuffle import load_benchmark
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.calibration import fit_calibration, logistic
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.confidence import Calibration, log_odds
+from reshuffle.model.answers.confidence import Calibration, log_odds
 from reshuffle.model.questions import question_of
 
 if TYPE_CHECKING:

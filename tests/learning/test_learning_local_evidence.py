@@ -17,7 +17,7 @@ from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.loss import margin_ranking, softmax
 from reshuffle.learning.training.trainer import Trainer
-from reshuffle.model.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 from reshuffle.model.scoring import all_tail_scores
 
 FACTS = KnowledgeGraph(

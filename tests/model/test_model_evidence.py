@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.evidence import EVIDENCE, DirectFacts, Evidence, hops
-from reshuffle.model.evidence_graph import EvidenceGraph
+from reshuffle.model.channels.query import lit_heads, weighted_scores
+from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.registry import EVIDENCE, DirectFacts, Evidence, hops
+from reshuffle.model.evidence.walk_counts import STEPS
 from reshuffle.model.messages import MessageGraph
-from reshuffle.model.reaching import lit_heads, weighted_scores
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
-from reshuffle.model.ways import STEPS
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
 from reshuffle.rules.entailment import closure
@@ -326,7 +326,7 @@ def test_a_fact_scores_0_to_the_last_bit_however_many_are_asked_at_once(slots: i
 
 def test_training_makes_no_product_of_every_query_with_every_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their number would grow with the square of the batch."""
-    monkeypatch.setattr("reshuffle.model.reaching.products", lambda *_, **__: pytest.fail("made"))
+    monkeypatch.setattr("reshuffle.model.channels.query.products", lambda *_, **__: pytest.fail("made"))
     facts = KnowledgeGraph([("a", "r", "b"), ("b", "r", "c")])
     Reshuffle(num_slots=3, epoch_steps=1, max_epochs=1, device="cpu").fit(facts, valid=[])
 

@@ -18,8 +18,8 @@ from reshuffle.errors import InputError
 from reshuffle.extraction import extract_rules
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.evidence import EVIDENCE
+from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.evidence.registry import EVIDENCE
 from reshuffle.model.hardening import harden, hardened, identity_names
 from reshuffle.reasoning.reference import captured, propagate
 from reshuffle.rules import parse_rules

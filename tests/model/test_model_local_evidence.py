@@ -15,8 +15,8 @@ from predicting_worlds import RELATIONS, random_graph, random_model
 from reshuffle.extraction import extract_rules
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.evidence import EVIDENCE, LOCAL
+from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.evidence.registry import EVIDENCE, LOCAL
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
 from reshuffle.rules.entailment import closure

@@ -15,9 +15,9 @@ from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model import missing
-from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.reaching import HeadChannels
+from reshuffle.model.answers import missing_links as missing
+from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.channels.query import HeadChannels
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.initial import initial_states
+from reshuffle.model.channels.registry import initial_states
 from reshuffle.model.matrices import RelationMatrices
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 

@@ -17,7 +17,7 @@ from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.hardening import harden, hardened
 from reshuffle.model.questions import question_of
 from reshuffle.reasoning import Reasoner
@@ -27,7 +27,7 @@ from reshuffle.rules import RuleBase, parse_rules
 from reshuffle.rules.entailment import closure
 
 if TYPE_CHECKING:
-    from reshuffle.model.reasons import Reason
+    from reshuffle.model.answers.explanations import Reason
 
 
 def triples_of(answers: ModelAnswers) -> list[Triple]:

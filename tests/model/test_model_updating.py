@@ -14,12 +14,12 @@ from predicting_worlds import RELATIONS, random_graph, random_model
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import evaluate, with_isolated
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.confidence import Calibration
-from reshuffle.model.evidence import EVIDENCE, LOCAL
-from reshuffle.model.initial import KINDS
+from reshuffle.model.answers.confidence import Calibration
+from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.channels.random import Draw
+from reshuffle.model.channels.registry import KINDS
+from reshuffle.model.evidence.registry import EVIDENCE, LOCAL
 from reshuffle.model.reshuffle import Architecture
-from reshuffle.model.updating import Draw
 
 
 def all_scores(answers: ModelAnswers) -> np.ndarray:

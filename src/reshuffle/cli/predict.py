@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
-    from reshuffle.model.answering import ModelAnswers
-    from reshuffle.model.predicting import Predictions
+    from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.predictions import Predictions
 
 HELP = "ranked new links, with reasons"
 _OF_KNOWN = (
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-    from reshuffle.model.predicting import ENDINGS  # noqa: PLC0415
+    from reshuffle.model.answers.predictions import ENDINGS  # noqa: PLC0415
 
     _check_usage(arguments)
     if arguments.output:

@@ -26,8 +26,8 @@ from reshuffle.learning.soft_matrices import soft_matrices
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer
-from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.confidence import Calibration
+from reshuffle.model.answers.confidence import Calibration
+from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training.trainer import Epoch, History
-    from reshuffle.model.initial import Kind
+    from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules.coerce import Rules
 

@@ -31,7 +31,7 @@ from reshuffle.learning.results import check_same_settings, read_result
 from reshuffle.learning.settings import Settings, read_settings
 from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.training.trainer import Trainer, TrainingData
-from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.hardening import hardened
 from reshuffle.progress import SILENT
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reshuffle.model.placed import PlacedModel
+    from reshuffle.model.answers.model_on_graph import PlacedModel
     from reshuffle.model.reshuffle import ReshuffleModel
 
 _MOST_ROWS = 1 << 20  # made at once

@@ -11,9 +11,9 @@ import numpy as np
 from reshuffle.errors import InputError, UnknownNameError, did_you_mean, near_names
 from reshuffle.evaluation.unknown import passed_over
 from reshuffle.kg import Triple, inverse_name
+from reshuffle.model.answers.explanations import Explanation, Remark, reason_of
+from reshuffle.model.answers.predictions import Prediction, Predictions, best_places, check_top
 from reshuffle.model.judgement import Judgement
-from reshuffle.model.predicting import Prediction, Predictions, best_places, check_top
-from reshuffle.model.reasons import Explanation, Remark, reason_of
 from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import counted
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answering import ModelAnswers
-    from reshuffle.model.predicting import Known
-    from reshuffle.model.reasons import Reason
+    from reshuffle.model.answers.explanations import Reason
+    from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.predictions import Known
 
     Values = NDArray[np.floating[Any]]
 

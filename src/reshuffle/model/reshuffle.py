@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.evidence import DirectFacts, Evidence, EvidenceKind
-from reshuffle.model.evidence_graph import EvidenceGraph
-from reshuffle.model.initial import Kind, initial_states
+from reshuffle.model.channels.query import HeadChannels
+from reshuffle.model.channels.registry import Kind, initial_states
+from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.registry import DirectFacts, Evidence, EvidenceKind
 from reshuffle.model.matrices import RelationMatrices, RowFunction
 from reshuffle.model.messages import MessageGraph
 from reshuffle.model.products import products
 from reshuffle.model.propagation import propagate
-from reshuffle.model.reaching import HeadChannels
 from reshuffle.model.scoring import head_scores
 
 if TYPE_CHECKING:

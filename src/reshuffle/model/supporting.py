@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from reshuffle.model.exact import ExactScores
-from reshuffle.model.walking import Asked, WalkGraph
+from reshuffle.model.answers.walks import Asked, WalkGraph
+from reshuffle.model.channels.private import ExactScores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reshuffle.model.evidence_graph import EvidenceGraph
+    from reshuffle.model.answers.walks import Walks
+    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
     from reshuffle.model.reshuffle import ReshuffleModel
-    from reshuffle.model.walking import Walks
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from reshuffle.learning.training.corruption import KnownTails, random_others
 from reshuffle.learning.training.loss import margin_ranking, softmax
-from reshuffle.model.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 from reshuffle.model.kernels import MOST_SLOTS
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 

@@ -17,7 +17,7 @@ from reshuffle.learning.training.loss import LossKind  # noqa: TC001 - settings 
 from reshuffle.learning.training.memory import run_in_pieces
 from reshuffle.learning.training.objective import objective_of
 from reshuffle.learning.training.validation import ValidationQueries, ranks_within_memory
-from reshuffle.model.evidence import LOCAL
+from reshuffle.model.evidence.registry import LOCAL
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 from reshuffle.progress import UNHEARD

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.model.answering import ModelAnswers
-    from reshuffle.model.reasons import Explanation, Reason
+    from reshuffle.model.answers.explanations import Explanation, Reason
+    from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.reasoning.proofs import Proof
 
 Known = Literal["exclude", "mark"]

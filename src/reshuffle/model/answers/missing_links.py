@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.evaluation.ranks import refuse_nan
-from reshuffle.model.predicting import Prediction, Predictions, check_top
+from reshuffle.model.answers.predictions import Prediction, Predictions, check_top
 from reshuffle.model.questions import Question, learned_relation
 from reshuffle.progress import SILENT
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.questions import Scored
     from reshuffle.progress import Progress
 

@@ -12,10 +12,10 @@ from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.model import questions
+from reshuffle.model.answers.missing_links import missing_links
+from reshuffle.model.answers.model_on_graph import PlacedModel, array_of
 from reshuffle.model.exporting import export_head_states, export_states
 from reshuffle.model.judgement import Judgement
-from reshuffle.model.missing import missing_links
-from reshuffle.model.placed import PlacedModel, array_of
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.model.confidence import Calibration
-    from reshuffle.model.initial import Kind
-    from reshuffle.model.predicting import Known, Predictions
+    from reshuffle.model.answers.confidence import Calibration
+    from reshuffle.model.answers.explanations import Explanation, Reason
+    from reshuffle.model.answers.predictions import Known, Predictions
+    from reshuffle.model.answers.walks import Walks
+    from reshuffle.model.channels.registry import Kind
     from reshuffle.model.questions import Question
-    from reshuffle.model.reasons import Explanation, Reason
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.model.supporting import Supports
-    from reshuffle.model.walking import Walks
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.proofs import Proof
 

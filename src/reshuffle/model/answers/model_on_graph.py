@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
-from reshuffle.model.evidence_graph import EvidenceGraph
-from reshuffle.model.exact import ExactScores
+from reshuffle.model.channels.private import ExactScores
+from reshuffle.model.channels.query import Parts
+from reshuffle.model.channels.random import Draw, LayeredStates
+from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 from reshuffle.model.kernels.threads import all_threads_for
 from reshuffle.model.propagation import propagate
-from reshuffle.model.reaching import Parts
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 from reshuffle.model.supporting import Supports
-from reshuffle.model.updating import Draw, LayeredStates
 from reshuffle.reasoning import Reasoner
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reshuffle.model.evidence import Evidence
-    from reshuffle.model.initial import Kind
+    from reshuffle.model.channels.query import HeadChannels
+    from reshuffle.model.channels.registry import Kind
+    from reshuffle.model.evidence.registry import Evidence
     from reshuffle.model.messages import MessageGraph
-    from reshuffle.model.reaching import HeadChannels
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.reasoning import Answers
 

@@ -21,7 +21,7 @@ from reshuffle.model.propagation import propagate
 from reshuffle.model.scoring import pair_scores
 
 if TYPE_CHECKING:
-    from reshuffle.model.evidence_graph import EvidenceGraph
+    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
     from reshuffle.model.injected import InjectedGraph
     from reshuffle.model.messages import MessageGraph
     from reshuffle.model.reshuffle import ReshuffleModel

@@ -5,7 +5,7 @@
 | unary | the candidate alone: its roles, how often it has the one that is asked for, how connected it is | either |
 | proximity | in how many steps the candidate is reached from the query's head, by any relations | either |
 | paths | through which slots the candidate is reached, beyond what the constraints ask for | never negative |
-| ways | in how many ways the candidate is reached (`model/ways.py`) | never negative |
+| ways | in how many ways the candidate is reached (`model/evidence/walk_counts.py`) | never negative |
 | negative | facts that hold between the two already, as most pairs are related in one way only | never positive |
 
 With `direct_facts = "both"` facts between the two may also speak for a triple, and what they say counts as proximity.
@@ -26,14 +26,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from reshuffle.model.evidence.walk_counts import WEAK, Ways
 from reshuffle.model.propagation import propagate
 from reshuffle.model.runs import runs
-from reshuffle.model.ways import WEAK, Ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reshuffle.model.evidence_graph import EvidenceGraph
+    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
     from reshuffle.model.messages import MessageGraph
 
 EvidenceKind = Literal["unary", "proximity", "paths", "ways", "negative"]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 if TYPE_CHECKING:
-    from reshuffle.model.evidence_graph import EvidenceGraph
+    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 
 STEPS = 4
 WEAK = -3.0  # softplus(-3) = 0.05: evidence of one sign starts near 0

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from reshuffle.model.evidence_graph import EvidenceGraph
+    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 
     Numbers = NDArray[np.int64]
     Values = NDArray[np.float32]

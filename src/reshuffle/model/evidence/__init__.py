@@ -1,0 +1,1 @@
+"""Evidence beside the constraints: one file per kind, chosen in `registry`."""
