@@ -19,7 +19,7 @@ from reshuffle.model.channels.query import lit_heads, weighted_scores
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 from reshuffle.model.evidence.registry import EVIDENCE, DirectFacts, Evidence, hops
 from reshuffle.model.evidence.walk_counts import STEPS
-from reshuffle.model.messages import MessageGraph
+from reshuffle.model.propagation import MessageGraph
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules

@@ -2,8 +2,8 @@
 
 Each validation triple asks two questions, (h, r, ?) and (?, r, t), to the model on the training facts. Every candidate
 that is no training fact is an example: its feature is the log-odds of its share of the question (see
-`model/answers/confidence.py`), and it is true if it is a validation triple. So a confidence says how likely a candidate is true
-*if the question has an answer that is not known yet*; for a question that has none it says too much.
+`model/answers/confidence.py`), and it is true if it is a validation triple. So a confidence says how likely a candidate
+is true *if the question has an answer that is not known yet*; for a question that has none it says too much.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from torch.nn.functional import softplus
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import inverse_name
-from reshuffle.model.runs import runs
+from reshuffle.model.kernels import runs
 from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:

@@ -16,9 +16,7 @@ from reshuffle.model.channels.registry import Kind, initial_states
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 from reshuffle.model.evidence.registry import DirectFacts, Evidence, EvidenceKind
 from reshuffle.model.matrices import RelationMatrices, RowFunction
-from reshuffle.model.messages import MessageGraph
-from reshuffle.model.products import products
-from reshuffle.model.propagation import propagate
+from reshuffle.model.propagation import MessageGraph, products, propagate
 from reshuffle.model.scoring import head_scores
 
 if TYPE_CHECKING:

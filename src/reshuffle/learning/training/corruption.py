@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from reshuffle.model.runs import runs
+from reshuffle.model.kernels import runs
 
 
 def random_others(

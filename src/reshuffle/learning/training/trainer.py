@@ -18,7 +18,7 @@ from reshuffle.learning.training.memory import run_in_pieces
 from reshuffle.learning.training.objective import objective_of
 from reshuffle.learning.training.validation import ValidationQueries, ranks_within_memory
 from reshuffle.model.evidence.registry import LOCAL
-from reshuffle.model.kernels.threads import all_threads_for
+from reshuffle.model.kernels import all_threads_for
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 from reshuffle.progress import UNHEARD
 

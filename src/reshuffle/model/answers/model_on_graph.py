@@ -15,7 +15,7 @@ from reshuffle.model.channels.private import ExactScores
 from reshuffle.model.channels.query import Parts
 from reshuffle.model.channels.random import Draw, LayeredStates
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-from reshuffle.model.kernels.threads import all_threads_for
+from reshuffle.model.kernels import all_threads_for
 from reshuffle.model.propagation import propagate
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 from reshuffle.model.supporting import Supports
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reshuffle.model.channels.query import HeadChannels
     from reshuffle.model.channels.registry import Kind
     from reshuffle.model.evidence.registry import Evidence
-    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.propagation import MessageGraph
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.reasoning import Answers
 

@@ -16,7 +16,7 @@ from reshuffle.model.scoring import pair_scores
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.propagation import MessageGraph
     from reshuffle.model.reshuffle import ReshuffleModel
 
 _MOST_NUMBERS = 1 << 26  # of the states of one block of heads

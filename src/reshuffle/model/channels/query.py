@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from reshuffle.model.products import products
-from reshuffle.model.propagation import propagate
+from reshuffle.model.propagation import products, propagate
 from reshuffle.model.scoring import pair_scores
 
 if TYPE_CHECKING:
     from reshuffle.model.evidence.evidence_graph import EvidenceGraph
     from reshuffle.model.injected import InjectedGraph
-    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.propagation import MessageGraph
     from reshuffle.model.reshuffle import ReshuffleModel
 
 

@@ -14,14 +14,12 @@ import torch
 from torch import Tensor
 
 from reshuffle.model.channels.registry import initial_states
-from reshuffle.model.kernels import kernels_for
-from reshuffle.model.kernels.threads import all_threads_for
+from reshuffle.model.kernels import all_threads_for, kernels_for, runs
 from reshuffle.model.propagation import propagate
-from reshuffle.model.runs import runs
 
 if TYPE_CHECKING:
     from reshuffle.model.channels.registry import Kind
-    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.propagation import MessageGraph
     from reshuffle.model.reshuffle import Architecture
 
 

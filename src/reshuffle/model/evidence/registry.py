@@ -27,14 +27,14 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.model.evidence.walk_counts import WEAK, Ways
+from reshuffle.model.kernels import runs
 from reshuffle.model.propagation import propagate
-from reshuffle.model.runs import runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.propagation import MessageGraph
 
 EvidenceKind = Literal["unary", "proximity", "paths", "ways", "negative"]
 DirectFacts = Literal["against", "both"]

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from reshuffle.compiled import compiled
-from reshuffle.model.kernels.threads import threads_for
+from reshuffle.model.kernels import threads_for
 
 if TYPE_CHECKING:
-    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.propagation import MessageGraph
 
 _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order; NaN and infinity stay what they are
 _TINY = np.finfo(np.float32).tiny
