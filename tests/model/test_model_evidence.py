@@ -17,7 +17,9 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.model.channels.query import lit_heads, weighted_scores
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-from reshuffle.model.evidence.registry import EVIDENCE, DirectFacts, Evidence, hops
+from reshuffle.model.evidence.interface import Asked, DirectFacts
+from reshuffle.model.evidence.proximity import hops
+from reshuffle.model.evidence.registry import EVIDENCE, Evidence
 from reshuffle.model.evidence.walk_counts import STEPS
 from reshuffle.model.propagation import MessageGraph
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
@@ -136,8 +138,8 @@ def test_every_kind_of_evidence_is_what_its_definition_says_with_facts_hidden_to
     edges = both(without(triples, hidden))
     heads, relations = torch.tensor([0, 3, 3]), torch.tensor([0, 3, 1])
     states = torch.rand(ENTITIES, 2, 3, generator=torch.Generator().manual_seed(seed))
-    shown = {"graph": graph, "messages": messages, "states": states}
-    parts = evidence.parts(heads, relations, **shown, hidden=torch.tensor(hidden) if hiding else None)
+    gone = torch.tensor(hidden) if hiding else None
+    parts = evidence.scores(Asked(heads, relations, graph, gone, messages, states))
     assert set(parts) == set(EVIDENCE)
     against = -torch.nn.functional.softplus(evidence.of_fact - 3.0)
     speaks_for, against = (
@@ -179,15 +181,11 @@ def test_evidence_of_some_candidates_is_that_of_everyone_gradients_too(
         torch.cat([relations[:2], torch.tensor([3])]),
     )
     candidates = torch.randint(ENTITIES, (3, 12), generator=chance)  # the head, and some of them twice
-    some = evidence.parts_of(candidates, heads, relations, graph=graph, without=gone if hiding else None)
+    asked = Asked(heads, relations, graph)
+    some = evidence.candidate_scores(candidates, asked, without=gone if hiding else None)
     everyone = [
-        evidence.local_parts(
-            heads[row : row + 1],
-            relations[row : row + 1],
-            graph=graph,
-            hidden=gone[row : row + 1] if hiding else None,
-        )
-        for row in range(3)
+        evidence.scores(Asked(heads[one], relations[one], graph, gone[one] if hiding else None))
+        for one in (slice(row, row + 1) for row in range(3))
     ]
     wanted = {kind: torch.cat([one[kind] for one in everyone]).gather(1, candidates) for kind in everyone[0]}
     assert list(some) == list(wanted)
@@ -232,13 +230,10 @@ def test_negative_evidence_never_speaks_for_a_triple_and_paths_and_ways_never_ag
 ) -> None:
     triples = random_triples(1)
     graph, messages = graphs(triples)
-    parts = random_evidence(triples, 5, direct).parts(
-        torch.arange(ENTITIES),
-        torch.zeros(ENTITIES, dtype=torch.long),
-        graph=graph,
-        messages=messages,
-        states=torch.rand(ENTITIES, 2, ENTITIES),
-    )
+    heads, relations = torch.arange(ENTITIES), torch.zeros(ENTITIES, dtype=torch.long)
+    states = torch.rand(ENTITIES, 2, ENTITIES)
+    asked = Asked(heads, relations, graph, messages=messages, states=states)
+    parts = random_evidence(triples, 5, direct).scores(asked)
     assert (parts["negative"] <= 0).all()
     assert (parts["negative"] < 0).any()
     for kind in ("paths", "ways"):
@@ -250,13 +245,9 @@ def test_weights_of_both_signs_can_leave_0() -> None:
     triples = random_triples(1)
     graph, messages = graphs(triples)
     evidence = Evidence(RELATIONS, ("negative",), num_hops=3, num_slots=2, direct_facts="both")
-    parts = evidence.parts(
-        torch.arange(ENTITIES),
-        torch.zeros(ENTITIES, dtype=torch.long),
-        graph=graph,
-        messages=messages,
-        states=torch.rand(ENTITIES, 2, ENTITIES),
-    )
+    heads, relations = torch.arange(ENTITIES), torch.zeros(ENTITIES, dtype=torch.long)
+    states = torch.rand(ENTITIES, 2, ENTITIES)
+    parts = evidence.scores(Asked(heads, relations, graph, messages=messages, states=states))
     (parts["proximity"] + parts["negative"]).sum().backward()
     assert (evidence.of_fact.grad != 0).any()
 

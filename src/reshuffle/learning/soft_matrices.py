@@ -33,15 +33,16 @@ def soft_matrices(model: ReshuffleModel, relations: Sequence[str], identities: S
 
 
 def _weights(model: ReshuffleModel, values: NDArray[np.float64]) -> NDArray[np.float64]:  # relation slot
-    """What slot x of the tail is worth: its weight as far as B_r asks for it, and what "paths" gives for it.
+    """What slot x of the tail is worth: its weight as far as B_r asks for it, and what evidence gives for it.
 
     A query lights all slots of its head.
     """
     weights = np.zeros(values.shape[:2])
     learned = model.slot_weights().double().cpu().numpy()
     weights[: len(learned)] = learned * values.sum(axis=2)[: len(learned)]
-    evidence = model.evidence
-    # A hardened model's "paths" goes by other matrices than these.
-    if evidence is not None and "paths" in evidence.kinds and model.path_matrices is None:
-        weights[: len(learned)] += evidence.worth_of_slots().double().cpu().numpy()
+    # The evidence of a hardened model goes by other matrices than these.
+    evidence = model.evidence if model.path_matrices is None else None
+    worth = None if evidence is None else evidence.worth_of_slots()
+    if worth is not None:
+        weights[: len(learned)] += worth.double().cpu().numpy()
     return weights

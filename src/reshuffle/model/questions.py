@@ -200,7 +200,7 @@ def explain(answers: ModelAnswers, triple: Triple, *, most: int, side: Side) -> 
         sure = float(answers.calibration.confidences(scored.total, facts)[answer])
     found, met = reasons(answers, triple, most=most, side=side)
     remarks = tuple(
-        Remark(kind, float(values[answer]), float(values.mean()), _words(answers, kind, question, answer))
+        Remark(kind, float(values[answer]), float(values.mean()), answers.words(kind, question, answer))
         for kind, values in scored.evidence.items()
     )
     judged, known = scored.judged(triple, answer), bool(facts[answer])
@@ -240,52 +240,3 @@ def _relation_name(answers: ModelAnswers, number: int) -> str:
     count = len(answers.relations)
     name = answers.relations[number % count]
     return name if number < count else inverse_name(name)
-
-
-# --- evidence in words ------------------------------------------------------------------------------------------
-
-
-def _words(answers: ModelAnswers, kind: str, question: Question, answer: int) -> str:
-    if kind == "unary":
-        return _roles(answers.graph, question, answer)
-    if kind == "proximity" and answers.looks_at_distance:
-        return _distance(answers, question, answer)
-    if kind == "paths":
-        return f"how well walks from {answers.graph.entities[question.anchor]} lead there, slot by slot"
-    if kind == "ways":
-        return f"how many of the walks from {answers.graph.entities[question.anchor]} end there"
-    return _facts_between(answers.graph, question, answer)
-
-
-def _roles(graph: KnowledgeGraph, question: Question, answer: int) -> str:
-    edges = graph.by_tail if question.side == "tail" else graph.by_head
-    others = edges.of(answer, question.relation)
-    number = int((others != question.anchor).sum())
-    facts = "no other fact" if not number else counted(number, "other fact")
-    name, relation = graph.entities[answer], graph.relations[question.relation]
-    return f"{name} is the {question.side} of {facts} of {relation}"
-
-
-def _distance(answers: ModelAnswers, question: Question, answer: int) -> str:
-    most = answers.num_hops
-    steps = int(answers.supports.steps(question.anchor, most)[answer])
-    names = answers.graph.entities
-    far = f"more than {most} steps" if steps > most else counted(steps, "step")
-    return f"{names[answer]} is {far} away from {names[question.anchor]}"
-
-
-def _facts_between(graph: KnowledgeGraph, question: Question, answer: int) -> str:
-    asked = question.triple(graph, answer)
-    ends = {(question.anchor, answer), (answer, question.anchor)}
-    found = [
-        Triple(
-            graph.entities[head], graph.relations[int(graph.by_head.relations[place])], graph.entities[tail]
-        )
-        for head, tail in sorted(ends)
-        for place in range(graph.by_head.starts[head], graph.by_head.starts[head + 1])
-        if graph.by_head.neighbours[place] == tail
-    ]
-    others = [spelled(fact) for fact in found if fact != asked]
-    same = ["both ends are the same"] if question.anchor == answer else []
-    shown = [*same, *others[:_FEW], *([f"{len(others) - _FEW} more"] if len(others) > _FEW else [])]
-    return "; ".join(shown) if shown else "no other fact holds between the two"

@@ -14,7 +14,8 @@ from reshuffle.errors import ReshuffleError
 from reshuffle.model.channels.query import HeadChannels
 from reshuffle.model.channels.registry import Kind, initial_states
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-from reshuffle.model.evidence.registry import DirectFacts, Evidence, EvidenceKind
+from reshuffle.model.evidence.interface import DirectFacts  # noqa: TC001 - settings are checked by their types
+from reshuffle.model.evidence.registry import Evidence, EvidenceName
 from reshuffle.model.matrices import RelationMatrices, RowFunction
 from reshuffle.model.propagation import MessageGraph, products, propagate
 from reshuffle.model.scoring import head_scores
@@ -45,7 +46,7 @@ class Architecture:
     bias: bool = False  # the paper's c_r, one value per slot; it enters the score only
     symmetric: tuple[str, ...] = ()  # relations that share one matrix with their inverse
     slot_weights: bool = False  # the score is a sum over slots with learned positive weights, not a 2-norm
-    evidence: tuple[EvidenceKind, ...] = ()  # added for ranking, and reported apart from the constraints
+    evidence: tuple[EvidenceName, ...] = ()  # added for ranking, and reported apart from the constraints
     num_hops: int = 6  # how far proximity looks
     direct_facts: DirectFacts = "against"  # "both": facts between the two may speak for a triple, too
 
@@ -104,8 +105,8 @@ class ReshuffleModel(nn.Module):
         )
 
     def keep_path_matrices(self) -> None:
-        """Whatever becomes of the matrices, "paths" evidence goes on to see them as they are now."""
-        if self.evidence is not None and "paths" in self.evidence.kinds:
+        """Whatever becomes of the matrices, evidence that reads states goes on to see them as they are now."""
+        if self.evidence is not None and self.evidence.reads_states:
             self.path_matrices = copy.deepcopy(self.matrices)
 
     def slot_weights(self) -> Tensor:  # relation slot

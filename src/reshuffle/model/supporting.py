@@ -39,10 +39,6 @@ class Supports:
             num_identities=self.model.num_identities,
         )
 
-    def steps(self, start: int, most: int) -> NDArray[np.int64]:  # entity
-        """In how many steps everyone is reached; most + 1 where it takes more."""
-        return self._walks.steps(start, most)
-
     def walks(self, ends: tuple[int, int], relation: int, *, backwards: bool, most: int) -> Walks:
         """The best walks between the ends of a triple, as if it were no fact; backwards they start at the tail."""
         hidden = self._place_of((ends[0], relation, ends[1]))

@@ -14,6 +14,7 @@ from torch import Tensor
 from reshuffle.learning.training.corruption import KnownTails, random_others
 from reshuffle.learning.training.loss import margin_ranking, softmax
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.kernels import MOST_SLOTS
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 
@@ -161,7 +162,7 @@ class SampledCorruptions:
         count = self._trainer.data.num_relations
         anchors = torch.cat([tails[:half], heads[half:]])
         asked = torch.cat([(relations[:half] + count) % (2 * count), relations[half:]])
-        parts = evidence.parts_of(candidates, anchors, asked, graph=self._facts, without=without)
+        parts = evidence.candidate_scores(candidates, Asked(anchors, asked, self._facts), without=without)
         return torch.stack(list(parts.values())).sum(0)
 
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:
@@ -172,7 +173,7 @@ class SampledCorruptions:
         def scores_of(heads: Tensor, relations: Tensor) -> Tensor:
             scores = all_tail_scores(model.bodies(matrices, states, heads, relations), states)
             if model.evidence is not None:
-                scores += sum(model.evidence.local_parts(heads, relations, graph=self._facts).values())
+                scores += sum(model.evidence.scores(Asked(heads, relations, self._facts)).values())
             return scores
 
         return scores_of

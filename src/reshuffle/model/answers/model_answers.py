@@ -253,15 +253,11 @@ class ModelAnswers:
         """What a triple's score is made of, the reasons for it, and what the evidence looked at."""
         return questions.explain(self, Triple(head, relation, tail), most=most, side=side)
 
-    @property
-    def num_hops(self) -> int:
-        """How far proximity looks."""
-        return self._model.architecture.num_hops
-
-    @property
-    def looks_at_distance(self) -> bool:
-        """Is proximity about the number of steps, or about facts between the two alone?"""
-        return "proximity" in self._model.architecture.evidence
+    def words(self, part: str, question: Question, answer: int) -> str:
+        """What a part of the evidence for an answer has looked at."""
+        evidence = self._placed.evidence
+        assert evidence is not None  # it has the part
+        return evidence.words(part, question, answer, graph=self.graph, facts=self._placed.facts)
 
     def asks_inverse(self, question: Question) -> bool:
         """Does the question go through the inverse relation?"""

@@ -15,6 +15,7 @@ from reshuffle.model.channels.private import ExactScores
 from reshuffle.model.channels.query import Parts
 from reshuffle.model.channels.random import Draw, LayeredStates
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.kernels import all_threads_for
 from reshuffle.model.propagation import propagate
 from reshuffle.model.scoring import all_tail_scores, tail_scores
@@ -252,9 +253,10 @@ class PlacedModel:
             return Parts(constraint, {})
         # The head of (?, r, t) is the tail of (t, r^-1, ?), and that is how its evidence is learned.
         asked = numbers if forward else numbers + self.model.num_relations
+        queries = Asked(anchors, asked, self.facts)
         if candidates is None:
-            return Parts(constraint, self.evidence.local_parts(anchors, asked, graph=self.facts))
-        return Parts(constraint, self.evidence.parts_of(candidates, anchors, asked, graph=self.facts))
+            return Parts(constraint, self.evidence.scores(queries))
+        return Parts(constraint, self.evidence.candidate_scores(candidates, queries))
 
     def _tail_scores(self, heads: Tensor, relations: Tensor, tails: Tensor | None) -> Tensor:
         if self.initial == "private":

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reshuffle.model.evidence.evidence_graph import steps_from
 from reshuffle.model.kernels import walks as kernel
 
 if TYPE_CHECKING:
@@ -112,10 +113,6 @@ class WalkGraph:
         self._turned = np.ascontiguousarray(self._matrices.transpose(0, 2, 1))
         self._num_layers, self._num_identities = num_layers, num_identities
 
-    def steps(self, start: int, most: int) -> Numbers:  # entity
-        """In how many steps everyone is reached; most + 1 where it takes more."""
-        return kernel.steps_from(start, self._starts, self._tails, most)
-
     def between(self, head: int, tail: int, asked: Asked, *, most: int, hidden: int = -1) -> Walks:
         """Up to `most` walks that bring the most, no two along the same edges, as if one triple were not there."""
         begun = np.ones(len(asked.bodies), dtype=np.float32)
@@ -157,7 +154,7 @@ class WalkGraph:
         )
 
     def _left(self, tail: int) -> Numbers:  # entity
-        return kernel.steps_from(tail, self._starts, self._tails, self._num_layers)
+        return steps_from(tail, self._starts, self._tails, self._num_layers)
 
     def _layers(
         self, head: int, begun: Values, left: Numbers, hidden: int = -1

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.propagation import products, propagate
 from reshuffle.model.scoring import pair_scores
 
@@ -74,9 +75,7 @@ class HeadChannels:
             constraint,
             {}
             if evidence is None
-            else evidence.parts(
-                heads, relations, graph=self.graph, messages=self.messages, states=states, hidden=hidden
-            ),
+            else evidence.scores(Asked(heads, relations, self.graph, hidden, self.messages, states)),
             self._injected_parts(heads, relations, hidden),
         )
 

@@ -6,35 +6,9 @@ arrive at an entity are those that leave it, turned around. `hidden` is an edge 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from reshuffle.compiled import compiled
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-@compiled
-def steps_from(
-    start: int, starts: NDArray[np.int64], tails: NDArray[np.int64], most: int
-) -> NDArray[np.int64]:  # entity
-    """In how many steps everyone is reached; most + 1 where it takes more."""
-    found = np.full(len(starts) - 1, most + 1, np.int64)
-    queue = np.empty(len(starts) - 1, np.int64)
-    queue[0], found[start], first, last = start, 0, 0, 1
-    while first < last:
-        here = queue[first]
-        first += 1
-        if found[here] == most:
-            break
-        for place in range(starts[here], starts[here + 1]):
-            if found[tails[place]] > found[here] + 1:
-                found[tails[place]] = found[here] + 1
-                queue[last] = tails[place]
-                last += 1
-    return found
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz", "arcp"})
