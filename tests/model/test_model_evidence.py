@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.channels.query import lit_heads, weighted_scores
+from reshuffle.model.channels.interface import ModelGraph
+from reshuffle.model.channels.query import HeadChannels, lit_heads, weighted_scores
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 from reshuffle.model.evidence.interface import Asked, DirectFacts
 from reshuffle.model.evidence.proximity import hops
@@ -267,11 +268,11 @@ def test_constraint_scores_are_those_of_the_definition(seed: int, weighted: bool
     model = model_of(seed, slot_weights=weighted, bias=bias)
     for parameter in model.parameters():
         parameter.data += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed))
-    channels = model.head_channels(triples, num_entities=ENTITIES)
+    channels = HeadChannels(ModelGraph(model, triples, ENTITIES))
     heads, relations = torch.tensor([1, 4]), torch.tensor([0, 3])
     with torch.no_grad():
         matrices = model.matrices()
-        found = channels.parts(matrices, heads, relations)
+        found = channels.scores(matrices, heads, relations)
         for row, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
             states = torch.zeros(ENTITIES, 3)
             states[head] = 1

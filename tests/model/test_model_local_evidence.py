@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.model.questions import Scored
+    from reshuffle.model.scoring import Scores
 
 KINDS = ["bits", "official", "continuous", "shared", "private"]
 
@@ -49,9 +49,9 @@ def worlds(
     )
 
 
-def all_scored(answers: ModelAnswers, side: Side) -> Scored:
+def all_scored(answers: ModelAnswers, side: Side) -> Scores:
     anchors, relations = everything(answers)
-    return answers.scored_all(anchors, relations, side=side)
+    return answers._on_graph.scores(anchors, relations, side=side)
 
 
 def everything(answers: ModelAnswers) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import torch
 
 from reshuffle.errors import BudgetError, ReshuffleError, did_you_mean
+from reshuffle.model.channels.registry import channel_kind
 from reshuffle.model.hardening import all_names
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.progress import UNHEARD
@@ -250,7 +251,7 @@ def _check(mode: str, architecture: Architecture, slots: int | None) -> None:
             f"unknown way to inject '{mode}'{did_you_mean(mode, MODES)}\n  hint: frozen or refine"
         )
     if mode == "frozen":
-        if architecture.initial != "head":
+        if not channel_kind(architecture.initial).per_query:
             raise ReshuffleError(
                 "a frozen block needs a channel per query\n  hint: train with initial = 'head' (the recipe 'best'), "
                 "or inject with the mode 'refine'"

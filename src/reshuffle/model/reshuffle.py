@@ -11,9 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.channels.query import HeadChannels
-from reshuffle.model.channels.registry import Kind, initial_states
-from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.channels.registry import Kind, channel_kind
 from reshuffle.model.evidence.interface import DirectFacts  # noqa: TC001 - settings are checked by their types
 from reshuffle.model.evidence.registry import Evidence, EvidenceName
 from reshuffle.model.matrices import RelationMatrices, RowFunction
@@ -22,9 +20,6 @@ from reshuffle.model.scoring import head_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from reshuffle.model.injected import InjectedBlock
 
@@ -115,32 +110,6 @@ class ReshuffleModel(nn.Module):
             raise ReshuffleError("this model has no slot weights\n  hint: train with slot_weights = true")
         return softplus(self.slot_logits) + _LIGHTEST
 
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.matrices.logits.device
-
-    def graph_of(self, triples: NDArray[np.int64], *, num_entities: int) -> MessageGraph:
-        """A graph as the layers need it, from triples of ids."""
-        return MessageGraph.build(
-            triples,
-            num_entities=num_entities,
-            num_relations=self.num_relations,
-            num_identities=self.num_identities,
-        ).to(self.device)
-
-    def head_channels(self, triples: NDArray[np.int64], *, num_entities: int) -> HeadChannels:
-        """A graph as questions about given heads need it, from triples of ids."""
-        graph = EvidenceGraph.build(
-            triples, num_entities=num_entities, num_relations=self.num_relations, device=self.device
-        )
-        injected = (
-            None
-            if self.injected is None
-            else self.injected.graph_of(triples, num_entities=num_entities, device=self.device)
-        )
-        return HeadChannels(self, self.graph_of(triples, num_entities=num_entities), graph, injected)
-
     def states(
         self,
         graph: MessageGraph,
@@ -148,25 +117,16 @@ class ReshuffleModel(nn.Module):
         generator: torch.Generator,
         *,
         edge_messages: Tensor | None = None,
-        initial: Kind | None = None,
-        owners: Tensor | None = None,
         draws: int = 1,
     ) -> Tensor:  # entity slot channel
-        """Z^(m) of every entity of a graph, from a draw of Z^(0), of the model's own kind or another.
+        """Z^(m) of every entity of a graph, from a draw of Z^(0).
 
-        With `owners` (see `initial_states`) the channels are private. Channels do not see each other, so that several
-        draws side by side take one pass.
+        Channels do not see each other, so that several draws side by side take one pass.
         """
-        architecture = self.architecture
-        channels = architecture.num_channels if owners is None else len(owners)
+        architecture, kind = self.architecture, channel_kind(self.architecture.initial)
+        shape = (graph.num_entities, architecture.num_slots, architecture.num_channels)
         drawn = [
-            initial_states(
-                (initial or architecture.initial) if owners is None else "private",
-                (graph.num_entities, architecture.num_slots, channels),
-                probability=architecture.probability,
-                generator=generator,
-                owners=owners,
-            )
+            kind.initial_states(shape, probability=architecture.probability, generator=generator)
             for _ in range(draws)
         ]
         side_by_side = drawn[0] if draws == 1 else torch.cat(drawn, dim=2)

@@ -13,7 +13,9 @@ from torch import Tensor
 
 from reshuffle.learning.training.corruption import KnownTails, random_others
 from reshuffle.learning.training.loss import margin_ranking, softmax
-from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.channels.interface import ModelGraph
+from reshuffle.model.channels.query import HeadChannels
+from reshuffle.model.channels.registry import channel_kind
 from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.kernels import MOST_SLOTS
 from reshuffle.model.scoring import all_tail_scores, tail_scores
@@ -44,7 +46,8 @@ class Objective(Protocol):
 
 def objective_of(trainer: Trainer) -> Objective:
     """The one that the model's initial states ask for."""
-    return AllTails(trainer) if trainer.model.architecture.initial == "head" else SampledCorruptions(trainer)
+    kind = channel_kind(trainer.model.architecture.initial)
+    return AllTails(trainer) if kind.per_query else SampledCorruptions(trainer)
 
 
 def compared(trainer: Trainer, positives: Tensor, negatives: Tensor) -> Tensor:
@@ -75,15 +78,11 @@ class SampledCorruptions:
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
-        self._graph = trainer.model.graph_of(trainer.data.triples, num_entities=trainer.data.num_entities)
+        graph = ModelGraph(trainer.model, trainer.data.triples, trainer.data.num_entities)
+        self._graph = graph.messages
         self.at_once = _MOST_SCORES // max(1, trainer.data.num_entities)
         if trainer.model.evidence is not None:
-            self._facts = EvidenceGraph.build(
-                trainer.data.triples,
-                num_entities=trainer.data.num_entities,
-                num_relations=trainer.data.num_relations,
-                device=trainer.device,
-            )
+            self._facts = graph.facts
             self._examples = examples_of(trainer)
             trainer.model.evidence.fit_types(self._facts)
             self.at_once = min(self.at_once, _MOST_SCORES // max(1, len(self._facts.entities)))
@@ -185,14 +184,15 @@ class AllTails:
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
         data = trainer.data
-        self._channels = trainer.model.head_channels(data.triples, num_entities=data.num_entities)
+        graph = ModelGraph(trainer.model, data.triples, data.num_entities)
+        self._channels = HeadChannels(graph)
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
         self._examples = examples_of(trainer)
         self.replayable = False  # how many relations and known tails a batch has differs
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
         if trainer.model.evidence is not None:
-            trainer.model.evidence.fit_types(self._channels.graph)
+            trainer.model.evidence.fit_types(graph.facts)
 
     def loss(self, batch: Tensor) -> Tensor:
         """The examples of a batch are all hidden from it, where the settings say so."""
@@ -200,7 +200,7 @@ class AllTails:
         heads, relations, tails = trainer.examples[batch].T.contiguous()
         hidden = self._hidden(batch % len(trainer.data.triples))
         matrices = trainer.model.matrices()
-        scores = self._channels.parts(matrices, heads, relations, hidden=hidden).total
+        scores = self._channels.scores(matrices, heads, relations, hidden=hidden).total
         positives = scores.gather(1, tails[:, None])
         loss = compared(trainer, positives, self._known.cleared(scores, heads, relations))
         return loss + held_back(trainer, self._examples)
@@ -220,4 +220,4 @@ class AllTails:
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:
         """With all facts in sight."""
         matrices = self._trainer.model.matrices()
-        return lambda heads, relations: self._channels.parts(matrices, heads, relations).total
+        return lambda heads, relations: self._channels.scores(matrices, heads, relations).total

@@ -17,6 +17,7 @@ from reshuffle.learning.training.loss import LossKind  # noqa: TC001 - settings 
 from reshuffle.learning.training.memory import run_in_pieces
 from reshuffle.learning.training.objective import objective_of
 from reshuffle.learning.training.validation import ValidationQueries, ranks_within_memory
+from reshuffle.model.channels.registry import channel_kind
 from reshuffle.model.evidence.registry import LOCAL
 from reshuffle.model.kernels import all_threads_for
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
@@ -116,23 +117,24 @@ class DivergedError(ReshuffleError):
 
 def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
     """Refuse what no training can do, before anything is computed."""
-    if architecture.initial == "private":
+    channels = channel_kind(architecture.initial)
+    if not channels.trainable:
         raise ReshuffleError(
             "private initial states cannot be trained with: in one step only few entities would have a channel\n"
             "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
         )
-    if architecture.initial != "head" and architecture.slot_weights:
+    if not channels.per_query and architecture.slot_weights:
         raise ReshuffleError(
             "slot_weights need a channel per query\n"
             "  hint: train with initial = 'head', or with slot_weights = false"
         )
-    if architecture.initial != "head" and settings.drop_facts:
+    if not channels.per_query and settings.drop_facts:
         raise ReshuffleError(
             "drop_facts needs a channel per query\n"
             "  hint: train with initial = 'head', or with drop_facts = 0"
         )
     distant = [kind for kind in architecture.evidence if kind not in LOCAL]
-    if architecture.initial != "head" and distant:
+    if not channels.per_query and distant:
         raise ReshuffleError(
             f"evidence from {' and '.join(distant)} needs a channel per query\n"
             f"  hint: train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone"
@@ -262,7 +264,7 @@ class Trainer:
         """How many differences the negatives of a batch make."""
         examples = min(self.settings.batch_size, len(self.examples))
         architecture = self.model.architecture
-        if architecture.initial == "head":
+        if channel_kind(architecture.initial).per_query:
             return examples * self.data.num_entities * architecture.num_slots
         return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
 

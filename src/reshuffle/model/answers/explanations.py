@@ -1,4 +1,4 @@
-"""Why a model believes a triple: data trees with text, JSON and Mermaid renderings."""
+"""Why a model believes a triple: how reasons are found, and data trees with text, JSON and Mermaid renderings."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from reshuffle.errors import InputError
 from reshuffle.kg import Triple, inverse_name
+from reshuffle.model.answers.predictions import Judgement, parts_of
+from reshuffle.model.questions import question_about
 from reshuffle.reasoning.proofs import Proof, atom_triple, spelled
 from reshuffle.rules import PathRule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reshuffle.model.judgement import Judgement
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.model.answers.confidence import Calibration
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
+    from reshuffle.model.answers.walks import Walks
+    from reshuffle.model.questions import Question
+    from reshuffle.model.scoring import Scores
 
 _LITTLE = 0.1  # points of the score
 _MOST = 0.9  # of the other candidates
@@ -222,6 +234,111 @@ def _escaped(text: str) -> str:
     return text.replace('"', "#quot;")
 
 
+# --- how they are found -----------------------------------------------------------------------------------------
+
+
+def reasons(model: ModelOnGraph, triple: Triple, *, most: int, side: Side) -> tuple[Reason, ...]:
+    """The facts that support a triple and the rule that they follow, best first."""
+    question, answer = question_about(model.graph, model.relations, triple, side)
+    return _reasons_of(model, triple, _walks(model, question, answer, most=most), side)
+
+
+def explain(
+    model: ModelOnGraph, triple: Triple, *, most: int, side: Side, calibration: Calibration | None
+) -> Explanation:
+    """All that is to be said about one triple."""
+    question, answer = question_about(model.graph, model.relations, triple, side)
+    scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=side)
+    facts, constraint = question.known(model.graph), scores.constraint[0]
+    known, sure = bool(facts[answer]), None
+    if calibration is not None and not known:
+        sure = float(calibration.confidences(scores.summed()[0], facts)[answer])
+    walks = _walks(model, question, answer, most=most)
+    judged = Judgement(triple, **parts_of(scores, 0, answer, derived=model.derived[question.relation]))
+    learned = not known and model.walks.follows(*_walked(model, question, answer))
+    return Explanation(
+        judged,
+        known=known,
+        follows=known or learned or judged.injected == 0,
+        hard=model.walks.hard,
+        confidence=sure,
+        met=1.0 if learned else walks.share_met,  # the search for walks may have missed some
+        better_than=_better_than(model, question, answer, constraint, others=~facts),
+        reasons=_reasons_of(model, triple, walks, side),
+        remarks=_remarks(model, scores, question, answer),
+        proofs=rule_proofs(model, triple, most=most) if judged.injected == 0 else (),
+    )
+
+
+def rule_proofs(model: ModelOnGraph, triple: Triple, *, most: int) -> tuple[Proof, ...]:
+    """How injected rules derive a triple that they capture; that it is a fact is no derivation."""
+    answers = model.rule_answers
+    found = () if answers is None else answers.proofs(*triple, most=most + 1)
+    return tuple(proof for proof in found if proof.rule is not None)[:most]
+
+
+def _walks(model: ModelOnGraph, question: Question, answer: int, *, most: int) -> Walks:
+    """How the answer is reached from the anchor, as if the fact itself were not there."""
+    if most < 1:
+        raise InputError(f"most = {most} asks for no reason", hint="give 1 or more")
+    return model.walks.between(*_walked(model, question, answer), most=most)
+
+
+def _walked(model: ModelOnGraph, question: Question, answer: int) -> tuple[tuple[int, int], int, bool]:
+    """Head and tail, the relation as the model numbers it, and whether walks start at the tail."""
+    backwards = question.side == "head" and model.through_inverse
+    return question.ends(answer), int(model.numbers[question.relation]), backwards
+
+
+def _reasons_of(model: ModelOnGraph, triple: Triple, walks: Walks, side: Side) -> tuple[Reason, ...]:
+    names = model.relations
+    both = (*names, *map(inverse_name, names))  # as the model numbers them
+    return tuple(
+        reason_of(
+            triple,
+            [both[number] for number in walk.relations],
+            model.graph.entities[np.array(walk.entities)],
+            support=walk.support,
+            met=walks.met,
+            backwards=side == "head" and model.through_inverse,
+        )
+        for walk in walks.found
+    )
+
+
+def _better_than(
+    model: ModelOnGraph,
+    question: Question,
+    answer: int,
+    scores: NDArray[np.float32],
+    *,
+    others: NDArray[np.bool_],
+) -> float | None:
+    """The share of the others that score less; the channel of a query says nothing about its head."""
+    if answer == question.anchor and model.kind.per_query:
+        return None
+    others[[answer, question.anchor]] = False
+    return float((scores[others] < scores[answer]).mean()) if others.any() else 0.0
+
+
+def _remarks(
+    model: ModelOnGraph, scores: Scores[NDArray[np.float32]], question: Question, answer: int
+) -> tuple[Remark, ...]:
+    """What each part of the evidence says about the answer, and about the average candidate."""
+    evidence = model.model.evidence
+    if evidence is None:
+        return ()
+    return tuple(
+        Remark(
+            part,
+            float(values[0, answer]),
+            float(values[0].mean()),
+            evidence.words(part, question, answer, graph=model.graph, facts=model.tensors.facts),
+        )
+        for part, values in scores.evidence.items()
+    )
+
+
 def reason_of(
     triple: Triple,
     relations: Sequence[str],
@@ -231,7 +348,7 @@ def reason_of(
     met: float,
     backwards: bool,
 ) -> Reason:
-    """From a walk by name; `backwards` walks lead from the tail to the head and are turned around."""
+    """A walk by name as a reason; `backwards` walks lead from the tail to the head and are turned around."""
     if backwards:
         relations = [inverse_name(relation) for relation in reversed(relations)]
         entities = list(reversed(entities))

@@ -1,22 +1,26 @@
-"""A trained model on a graph: a scorer."""
+"""A trained model on a graph, by name: what users ask for scores, predictions and reasons."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import UnknownNameError
+from reshuffle.errors import UnknownNameError, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.evaluation.unknown import passed_over
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
-from reshuffle.model import questions
+from reshuffle.model.answers import explanations
 from reshuffle.model.answers.missing_links import missing_links
-from reshuffle.model.answers.model_on_graph import PlacedModel, array_of
+from reshuffle.model.answers.model_on_graph import ModelOnGraph
+from reshuffle.model.answers.predictions import Judgement, parts_of, predict
 from reshuffle.model.exporting import export_head_states, export_states
-from reshuffle.model.judgement import Judgement
+from reshuffle.model.questions import question_of
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -30,13 +34,12 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.confidence import Calibration
     from reshuffle.model.answers.explanations import Explanation, Reason
     from reshuffle.model.answers.predictions import Known, Predictions
-    from reshuffle.model.answers.walks import Walks
     from reshuffle.model.channels.registry import Kind
-    from reshuffle.model.questions import Question
     from reshuffle.model.reshuffle import ReshuffleModel
-    from reshuffle.model.supporting import Supports
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.proofs import Proof
+
+_FEW = 3  # triples, and relations with a similar name, that a note names
 
 
 class ModelAnswers:
@@ -63,11 +66,18 @@ class ModelAnswers:
         calibration: Calibration | None = None,
         notes: Notes = UNHEARD,
     ) -> None:
-        self._model, self._seed, self._types = model, seed, training_types
+        self._model, self._seed = model, seed
         self.relations, self.calibration = tuple(relations), calibration
-        self._initial = initial or model.architecture.initial
-        self._through_inverse = heads_through_inverse
-        self._placed = PlacedModel(model, self.relations, graph, initial=self._initial, seed=seed)
+        self.training_types = training_types
+        """Which roles went together in training, where that is known."""
+        self._on_graph = ModelOnGraph(
+            model,
+            self.relations,
+            graph,
+            initial=initial or model.architecture.initial,
+            seed=seed,
+            through_inverse=heads_through_inverse,
+        )
         self._gone: set[str] = set()
         if notes is not UNHEARD and (told := self.passed_over) is not None:
             notes(told)
@@ -75,22 +85,22 @@ class ModelAnswers:
     def __repr__(self) -> str:
         shape = self._model.architecture
         size = f"{counted(shape.num_slots, 'slot')}, {counted(shape.num_layers, 'layer')}"
-        known = f"{counted(len(self.relations), 'relation')}, channels '{self._initial}'"
+        known = f"{counted(len(self.relations), 'relation')}, channels '{self._on_graph.initial}'"
         facts, entities = len(self.graph), self.graph.num_entities
         graph = f"{counted(facts, 'fact')} of {counted(entities, 'entity', 'entities')}"
-        strange = facts - len(self._placed.triples)
+        strange = facts - len(self._on_graph.tensors.triples)
         left_out = f", {strange:,} of them passed over" if strange else ""
         return f"<ModelAnswers: {size}, {known}; on {graph}{left_out}>"
 
     @property
     def graph(self) -> KnowledgeGraph:
         """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
-        return self._placed.graph
+        return self._on_graph.graph
 
     @property
     def passed_over(self) -> str | None:
         """Names and counts the facts of relations that the model does not know; None where there are none."""
-        return questions.unlearned_facts(self.graph, self.relations)
+        return _unlearned_facts(self.graph, self.relations)
 
     def on(self, graph: Triples, *, notes: Notes = UNHEARD) -> ModelAnswers:
         """The same model on another graph; `notes` hears of facts that are passed over."""
@@ -99,9 +109,9 @@ class ModelAnswers:
             self.relations,
             as_graph(graph),
             seed=self._seed,
-            training_types=self._types,
-            initial=self._initial,
-            heads_through_inverse=self._through_inverse,
+            training_types=self.training_types,
+            initial=self._on_graph.initial,
+            heads_through_inverse=self._on_graph.through_inverse,
             calibration=self.calibration,
             notes=notes,
         )
@@ -109,29 +119,17 @@ class ModelAnswers:
     @property
     def type_baseline(self) -> TypeBaseline:
         """Fitted on the training facts where those are known, else on this graph."""
-        return self._types or TypeBaseline.fit(self.graph)
-
-    @property
-    def training_types(self) -> TypeBaseline | None:
-        """Which roles went together in training, where that is known."""
-        return self._types
+        return self.training_types or TypeBaseline.fit(self.graph)
 
     @property
     def learned_relations(self) -> NDArray[np.bool_]:
         """For each relation of the graph: was it there in training?"""
-        return self._placed.numbers >= 0
-
-    @property
-    def derived_relations(self) -> NDArray[np.bool_]:
-        """For each relation of the graph: does an injected rule derive it?"""
-        block = self._model.injected
-        derived = frozenset() if block is None else block.derived
-        return np.array([relation in derived for relation in self.graph.relations], dtype=np.bool_)
+        return self._on_graph.numbers >= 0
 
     @property
     def states(self) -> Tensor:  # entity slot channel
         """Z^(m) of every entity."""
-        return self._placed.states
+        return self._on_graph.channels.states
 
     def scores(
         self,
@@ -148,18 +146,7 @@ class ModelAnswers:
         if not len(anchors):
             width = self.graph.num_entities if candidates is None else candidates.shape[1]
             return np.empty((0, width), dtype=np.float32)
-        numbers, forward = self._query_numbers(relations, side=side)
-        return self._placed.scores(anchors, numbers, candidates, forward=forward)
-
-    def _query_numbers(self, relations: NDArray[np.int32], *, side: Side) -> tuple[NDArray[np.int64], bool]:
-        """The relations of the queries as the model numbers them, and whether tails are asked for.
-
-        Head queries ask for the tails of the inverse, or else for heads.
-        """
-        numbers = self._placed.numbers[relations]
-        if side == "head" and self._through_inverse:
-            return numbers + self._model.num_relations, True
-        return numbers, side == "tail"
+        return self._on_graph.totals(anchors, relations, candidates, side=side)
 
     def judge(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> Judgement:
         """What a triple's score is made of, as an answer to (head, relation, ?), or to (?, relation, tail).
@@ -171,23 +158,19 @@ class ModelAnswers:
         if relation not in self.relations:
             raise UnknownNameError("relation", relation, self.relations)
         anchor, answer = ends if side == "tail" else ends[::-1]
-        asked = np.array([graph.relations.id(relation)], dtype=np.int32)
-        found = self._parts(np.array([anchor]), asked, np.array([[answer]]), side=side)
-        return Judgement(
-            (head, relation, tail),
-            float(found.constraint[0, 0]),
-            {kind: float(values[0, 0]) for kind, values in found.evidence.items()},
-            None if found.injected is None else questions.told(found.injected[0, 0]),
-        )
+        number = graph.relations.id(relation)
+        found = self._on_graph.scores(np.array([anchor]), np.array([number]), np.array([[answer]]), side=side)
+        parts = parts_of(found, 0, 0, derived=self._on_graph.derived[number])
+        return Judgement((head, relation, tail), **parts)
 
     def export(self, directory: str | Path, *, heads: Sequence[str] | None = None) -> list[Path]:
         """Write the states of the entities, or those in the channels of given heads, as Parquet (see `exporting`)."""
         folder = made_directory(directory)
         if heads is None:
-            return [export_states(self._placed, folder)]
-        return [export_head_states(self._placed, heads, folder)]
+            return [export_states(self._on_graph, folder)]
+        return [export_head_states(self._on_graph, heads, folder)]
 
-    # --- updates (details in `updating`) -----------------------------------------------------------------------
+    # --- updates (details in `channels/entity_states.py`) ------------------------------------------------------
 
     def add(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
         """New facts, new entities included; of the states only what changes is computed again.
@@ -195,8 +178,8 @@ class ModelAnswers:
         Facts of relations that the model does not know are passed over, and `notes` hears of them.
         """
         new = as_graph(triples)
-        self._placed = self._placed.moved(self.graph | new)
-        if (told := questions.unlearned_facts(new, self.relations)) is not None:
+        self._on_graph = self._on_graph.moved(self.graph | new)
+        if (told := _unlearned_facts(new, self.relations)) is not None:
             notes(told)
 
     def remove(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
@@ -209,12 +192,12 @@ class ModelAnswers:
         for head, relation, tail in taken:
             before.entities.ids(name for name in (head, tail) if name not in self._gone)
             before.relations.id(relation)
-        self._placed = self._placed.moved(before - taken)
-        self._gone.update(self._placed.gone)
-        if (told := questions.no_facts(taken, before)) is not None:
+        self._on_graph = self._on_graph.moved(before - taken)
+        self._gone.update(self._on_graph.gone)
+        if (told := _no_facts(taken, before)) is not None:
             notes(told)
 
-    # --- predictions and reasons (details in `questions`) ----------------------------------------------------
+    # --- predictions and reasons (details in the modules beside) ----------------------------------------------------
 
     def predict(
         self,
@@ -229,106 +212,56 @@ class ModelAnswers:
 
         A fact is scored with itself in the graph, so that its score does not compare with those of new links.
         """
-        question = questions.question_of(self, relation, head=head, tail=tail)
-        return questions.predict(self, question, top=top, known=known)
+        question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
+        return predict(self, self._on_graph, question, top=top, known=known)
 
     def missing(
         self, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
     ) -> Predictions:
         """The most plausible links of the whole graph that are no facts, of one relation or of all.
 
-        They come in the order of their `plausibility`, which compares links of different questions (see `missing`).
+        They come in the order of their `plausibility`, which compares links of several questions.
         """
-        return missing_links(self, relation=relation, top=top, progress=progress)
+        return missing_links(self, self._on_graph, relation=relation, top=top, progress=progress)
 
     def reasons(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
     ) -> tuple[Reason, ...]:
         """The facts that support a triple and the rule that they follow, best first."""
-        return questions.reasons(self, Triple(head, relation, tail), most=most, side=side)[0]
+        return explanations.reasons(self._on_graph, Triple(head, relation, tail), most=most, side=side)
 
     def explain(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
     ) -> Explanation:
         """What a triple's score is made of, the reasons for it, and what the evidence looked at."""
-        return questions.explain(self, Triple(head, relation, tail), most=most, side=side)
-
-    def words(self, part: str, question: Question, answer: int) -> str:
-        """What a part of the evidence for an answer has looked at."""
-        evidence = self._placed.evidence
-        assert evidence is not None  # it has the part
-        return evidence.words(part, question, answer, graph=self.graph, facts=self._placed.facts)
-
-    def asks_inverse(self, question: Question) -> bool:
-        """Does the question go through the inverse relation?"""
-        return question.side == "head" and self._through_inverse
-
-    def scored(self, question: Question) -> questions.Scored:
-        """Every entity as the answer to one question."""
-        anchors, relations = np.array([question.anchor]), np.array([question.relation])
-        found = self.scored_all(anchors, relations, side=question.side)
-        evidence = {kind: part[0] for kind, part in found.evidence.items()}
-        rules = None if found.injected is None else found.injected[0]
-        return questions.Scored(found.constraint[0], evidence, rules)
-
-    def _of_rules(
-        self, pieces: Sequence[Tensor | None], numbers: NDArray[np.int64]
-    ) -> NDArray[np.float32] | None:
-        """What injected rules add [query, entity]; NaN for the queries that they say nothing to."""
-        block = self._model.injected
-        found = [array_of(piece) for piece in pieces if piece is not None]
-        if block is None or not found:
-            return None
-        spoken = np.array([block.speaks_of(number) for number in numbers.tolist()], dtype=np.bool_)
-        return np.where(spoken[:, None], np.concatenate(found), np.float32(np.nan))
-
-    def scored_all(
-        self, anchors: NDArray[np.int64], relations: NDArray[np.int64], *, side: Side
-    ) -> questions.Scored:  # query entity
-        """The same for several questions."""
-        return self._parts(anchors, relations.astype(np.int32), None, side=side)
-
-    def _parts(
-        self,
-        anchors: NDArray[np.int64],
-        relations: NDArray[np.int32],
-        candidates: NDArray[np.int64] | None,
-        *,
-        side: Side,
-    ) -> questions.Scored:  # query candidate
-        numbers, forward = self._query_numbers(relations, side=side)
-        pieces = self._placed.parts(anchors, numbers, candidates, forward=forward)
-        return questions.Scored(
-            np.concatenate([array_of(piece.constraint) for piece in pieces]) + np.float32(0),  # -0 becomes 0
-            {
-                kind: np.concatenate([array_of(piece.evidence[kind]) for piece in pieces])
-                for kind in pieces[0].evidence
-            },
-            self._of_rules([piece.injected for piece in pieces], numbers),
-        )
-
-    @property
-    def supports(self) -> Supports:
-        """What the search for reasons needs."""
-        return self._placed.supports
+        triple, calibration = Triple(head, relation, tail), self.calibration
+        return explanations.explain(self._on_graph, triple, most=most, side=side, calibration=calibration)
 
     def rule_proofs(self, triple: Triple, *, most: int) -> tuple[Proof, ...]:
         """How injected rules derive a triple that they capture; that it is a fact is no derivation."""
-        answers = self._placed.rule_answers
-        found = () if answers is None else answers.proofs(*triple, most=most + 1)
-        return tuple(proof for proof in found if proof.rule is not None)[:most]
+        return explanations.rule_proofs(self._on_graph, triple, most=most)
 
-    def walks(self, question: Question, answer: int, *, most: int) -> Walks:
-        """How the answer is reached from the anchor, as if the fact itself were not there."""
-        ends, number = self._triple_of(question, answer)
-        return self.supports.walks(ends, number, backwards=self.asks_inverse(question), most=most)
 
-    def follows(self, question: Question, answer: int) -> bool:
-        """Do the learned constraints entail it, exactly, whichever channels score it?"""
-        ends, number = self._triple_of(question, answer)
-        return self.supports.follows(ends, number, backwards=self.asks_inverse(question))
+def _unlearned_facts(graph: KnowledgeGraph, relations: Sequence[str]) -> str | None:
+    """A note that counts the facts of relations that the model does not know, with similar names that it does."""
+    learned = frozenset(relations)
+    told = passed_over(graph, learned)
+    if told is None:
+        return None
+    counts = np.bincount(graph.relation_ids)
+    names = (graph.relations[int(number)] for number in np.argsort(-counts, kind="stable") if counts[number])
+    strange = islice((name for name in names if name not in learned), _FEW)  # to look for near names is slow
+    near = [(name, near_names(name, relations, most=1)) for name in strange]
+    meant = [f"'{found[0]}' for '{name}'" for name, found in near if found]
+    return f"{told}; did you mean {', '.join(meant)}?" if meant else told
 
-    def _triple_of(self, question: Question, answer: int) -> tuple[tuple[int, int], int]:
-        """Head and tail, and the relation as the model numbers it."""
-        ends = (question.anchor, answer) if question.side == "tail" else (answer, question.anchor)
-        return ends, int(self._placed.numbers[question.relation])
+
+def _no_facts(triples: KnowledgeGraph, facts: KnowledgeGraph) -> str | None:
+    """A note that counts and names the triples that are no facts, or None where all are."""
+    others = triples - facts
+    if not others:
+        return None
+    shown = [spelled(triple) for triple in islice(others, _FEW)]
+    more = [f"{len(others) - _FEW} more"] if len(others) > _FEW else []
+    told = "is no fact" if len(others) == 1 else "are no facts"
+    return f"{len(others):,} of {counted(len(triples), 'triple')} {told}, and passed over: {', '.join([*shown, *more])}"

@@ -1,4 +1,4 @@
-"""Ranked new links: what `predict` gives back, as a list and as a table."""
+"""Ranked new links: what one triple's score is made of, and what `predict` gives back, as a list and as a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io.files import written_whole
-from reshuffle.model.judgement import Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
     from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
+    from reshuffle.model.questions import Question
+    from reshuffle.model.scoring import Scores
     from reshuffle.reasoning.proofs import Proof
 
 Known = Literal["exclude", "mark"]
@@ -33,54 +35,102 @@ ENDINGS = (".parquet", ".csv", ".tsv")
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """A triple, what its score is made of, how sure the model is, and whether it is known already.
+class JudgedTriple:
+    """A triple and what its score is made of.
+
+    The guarantees speak of `constraint_score` and `injected` alone: each is 0 iff its constraints, the learned ones or
+    those of injected rules, capture the triple, and negative otherwise. Evidence only decides the order. `injected` is
+    None where no injected rule derives the relation.
+    """
+
+    triple: tuple[str, str, str]
+    constraint_score: float
+    evidence: dict[str, float]
+    injected: float | None = field(default=None, kw_only=True)
+
+    @property
+    def score(self) -> float:
+        """The sum of the parts, by which triples are ranked."""
+        return self.constraint_score + sum(self.evidence.values()) + (self.injected or 0.0)
+
+    @property
+    def captured(self) -> bool:
+        """Do the constraints hold for it, the learned or the injected ones?"""
+        return bool(self.captured_by)
+
+    @property
+    def captured_by(self) -> tuple[str, ...]:
+        """Which constraints hold for it: "learned", "injected", both or none."""
+        scores = {"learned": self.constraint_score, "injected": self.injected}
+        return tuple(block for block, score in scores.items() if score == 0)
+
+
+@dataclass(frozen=True)
+class Judgement(JudgedTriple):
+    """What a model says about one triple."""
+
+    @property
+    def verdict(self) -> str:
+        """What the constraints say, in words."""
+        if self.injected is None:
+            return "captured" if self.captured else f"constraint score {self.constraint_score:.4f}"
+        if self.captured:
+            return f"captured by the {' and the '.join(self.captured_by)} constraints"
+        return f"constraint score {self.constraint_score:.4f}, injected {self.injected:.4f}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        data: dict[str, object] = {
+            "triple": list(self.triple),
+            "score": self.score,
+            "constraint_score": self.constraint_score,
+            "captured": self.captured,
+            "evidence": dict(self.evidence),
+        }
+        if self.injected is not None:
+            data |= {"injected": self.injected, "captured_by": list(self.captured_by)}
+        return data
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{part} {value:+.3f}" for part, value in self.evidence.items())
+        return f"{' '.join(self.triple)}: {self.verdict}{'; evidence: ' + told if told else ''}"
+
+
+@dataclass(frozen=True)
+class Prediction(JudgedTriple):
+    """A judged triple, how sure the model is, and whether it is known already.
 
     `confidence` is None for known triples and for models that were not calibrated.
     """
 
     triple: Triple
-    constraint_score: float
-    evidence: dict[str, float]
     confidence: float | None = None
     known: bool = False
     side: Side = "tail"
     """Which end was asked for: the two questions have scores of their own."""
     answers: ModelAnswers | None = field(default=None, repr=False, compare=False)
-    injected: float | None = None
-    """What injected rules add; 0 where they capture it, None where none derives the relation."""
     plausibility: float | None = None
     """What links of a whole graph are ranked by; None where one question was asked."""
 
     @property
     def head(self) -> str:
-        """Of the triple."""
+        """The head of the triple."""
         return self.triple.head
 
     @property
     def relation(self) -> str:
-        """Of the triple."""
+        """The relation of the triple."""
         return self.triple.relation
 
     @property
     def tail(self) -> str:
-        """Of the triple."""
+        """The tail of the triple."""
         return self.triple.tail
 
     @property
     def judgement(self) -> Judgement:
-        """The score and its parts."""
-        return Judgement(self.triple, self.constraint_score, self.evidence, self.injected)
-
-    @property
-    def score(self) -> float:
-        """What is ranked by."""
-        return self.judgement.score
-
-    @property
-    def captured(self) -> bool:
-        """Do the constraints hold for it?"""
-        return self.judgement.captured
+        """The triple with its score alone."""
+        return Judgement(self.triple, self.constraint_score, self.evidence, injected=self.injected)
 
     def reasons(self, most: int = 3) -> tuple[Reason, ...]:
         """The facts and the rules that support it, best first; found now."""
@@ -103,7 +153,7 @@ class Prediction:
         return self.answers
 
     def row(self) -> dict[str, Any]:
-        """One row of the table."""
+        """The values of one row of the table, by column."""
         return {
             **self.triple._asdict(),
             **({} if self.plausibility is None else {"plausibility": self.plausibility}),
@@ -123,7 +173,7 @@ class Predictions(ArrowFrames):
 
     rows: tuple[Prediction, ...]
     kinds: tuple[str, ...] = ()
-    """Of evidence."""
+    """The names of the evidence, one column each."""
     whole_graph: bool = False
     """Are they links of different questions, each with its plausibility?"""
 
@@ -250,17 +300,48 @@ def _aligned(triples: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def best_places(
-    scores: NDArray[np.floating[Any]], left_out: NDArray[np.bool_], top: int
-) -> NDArray[np.int64]:
-    """The places of the highest scores, highest first, equal ones in order."""
-    refuse_nan(scores)  # it would be sorted, too
-    order = np.argsort(-scores, kind="stable")
-    return order[~left_out[order]][:top]
+def predict(
+    answers: ModelAnswers, model: ModelOnGraph, question: Question, *, top: int, known: Known
+) -> Predictions:
+    """The best answers to one question; `answers` is kept for those who ask a prediction for its reasons."""
+    check_top(top)
+    if known not in ("exclude", "mark"):
+        raise InputError(f"known = {known!r}", hint="'exclude' leaves known triples out, 'mark' marks them")
+    facts = question.known(model.graph)
+    scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=question.side)
+    totals = scores.summed()[0]
+    refuse_nan(totals)  # it would be sorted, too
+    sure = None if answers.calibration is None else answers.calibration.confidences(totals, facts)
+    order = np.argsort(-totals, kind="stable")  # equal ones by id
+    best = order if known == "mark" else order[~facts[order]]
+    rows = tuple(
+        Prediction(
+            question.triple(model.graph, place),
+            **parts_of(scores, 0, place, derived=model.derived[question.relation]),
+            confidence=None if sure is None or facts[place] else float(sure[place]),
+            known=bool(facts[place]),
+            side=question.side,
+            answers=answers,
+        )
+        for place in best[:top].tolist()
+    )
+    return Predictions(rows, tuple(scores.evidence))
+
+
+def parts_of(
+    scores: Scores[NDArray[np.float32]], query: int, answer: int, *, derived: bool
+) -> dict[str, Any]:
+    """What the score of one answer is made of; `derived` says whether some injected rule derives the relation."""
+    rules = scores.injected if derived else None
+    return {
+        "constraint_score": float(scores.constraint[query, answer]),
+        "evidence": {part: float(values[query, answer]) for part, values in scores.evidence.items()},
+        "injected": None if rules is None else float(rules[query, answer]),
+    }
 
 
 def check_top(top: int) -> None:
-    """A whole number, and at least one."""
+    """Refuse what is no whole number, or less than one."""
     if not isinstance(top, int | np.integer):
         raise InputError(f"found top = {top!r}, expected a whole number", hint="give 1 or more")
     if top < 1:

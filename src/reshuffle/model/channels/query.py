@@ -1,11 +1,11 @@
-"""Scores from a channel that belongs to the query: 1 in all slots of its head, 0 for everyone else.
+"""A channel per query: 1 in all slots of its head, 0 for everyone else.
 
 Z_t then says how well t is reached from the head through each slot, and s(h, r, t) asks for what B_r asks for: the
 slots of t must be at least B_r Z_h. One propagation scores all entities as tails of one query, so training can compare
 the true tail with all others at once.
 
 At t nothing tells in which slot of the head a value started. So with hard matrices whatever the constraints entail
-scores 0, but more may, and every (h, r, h) does; `walking.WalkGraph.follows` tells them apart.
+scores 0, but more may, and every (h, r, h) does; `answers/walks.py` tells them apart (`Walker.follows`).
 """
 
 from __future__ import annotations
@@ -16,85 +16,81 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from reshuffle.errors import ReshuffleError
+from reshuffle.model.channels.interface import ChannelKind, ChannelsOnGraph, ModelGraph
 from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.propagation import products, propagate
-from reshuffle.model.scoring import pair_scores
+from reshuffle.model.scoring import Scores, pair_scores
 
 if TYPE_CHECKING:
-    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.injected import InjectedGraph
-    from reshuffle.model.propagation import MessageGraph
-    from reshuffle.model.reshuffle import ReshuffleModel
+    from typing import NoReturn
+
+_MOST_NUMBERS = 1 << 26  # of the states of the queries at a time
+_QUICK_NUMBERS = 1 << 22  # with more a CPU waits for memory
+_FEW_QUERIES = 64  # with fewer at a time those of one head would be parted, and its channel propagated again
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What a score is made of, each [query, entity], or [query, candidate] where only some are asked about."""
+class PerQuery(ChannelKind):
+    """The channel of a query is 1 in all slots of its head."""
 
-    constraint: Tensor
-    evidence: dict[str, Tensor]
-    injected: Tensor | None = None  # of the frozen block, with its weights
+    per_query = True
 
-    @property
-    def total(self) -> Tensor:
-        """What is ranked by."""
-        learned = self.constraint + sum(self.evidence.values())
-        return learned if self.injected is None else learned + self.injected
-
-    def of(self, candidates: Tensor) -> Parts:  # query candidate
-        """Of some entities only."""
-        return Parts(
-            self.constraint.gather(1, candidates),
-            {kind: part.gather(1, candidates) for kind, part in self.evidence.items()},
-            None if self.injected is None else self.injected.gather(1, candidates),
+    def initial_states(
+        self, shape: tuple[int, int, int], *, probability: float, generator: torch.Generator
+    ) -> NoReturn:
+        """Refused: there is nothing to begin with before a question."""
+        del shape, probability, generator
+        raise ReshuffleError(
+            "with initial = 'head' there are no states before a question: every query has a channel of its own\n"
+            "  hint: ask for scores, or for the states of given heads; or choose another kind, such as 'bits'"
         )
+
+    def on_graph(self, graph: ModelGraph, matrices: Tensor, *, seed: int) -> QueryChannels:
+        """Nothing is drawn, so the seed does not matter."""
+        del seed
+        return QueryChannels(self, graph, matrices)
 
 
 @dataclass(frozen=True)
 class HeadChannels:
-    """A model on a graph, for questions about the tails of given heads."""
+    """A graph on which the tails of given heads are scored, with the matrices of the moment."""
 
-    model: ReshuffleModel
-    messages: MessageGraph
-    graph: EvidenceGraph
-    injected: InjectedGraph | None = None
+    graph: ModelGraph
 
-    def parts(
+    def scores(
         self, matrices: Tensor, heads: Tensor, relations: Tensor, *, hidden: Tensor | None = None
-    ) -> Parts:
-        """Constraint score and evidence of every entity as the tail, when some triples (by position) are not there."""
-        asked, channels = _shared(heads)
+    ) -> Scores[Tensor]:  # query entity
+        """The scores of every entity as the tail of each query, when some triples (by position) are not there."""
+        model, channels = self.graph.model, None
+        asked = heads
+        # Queries of one head share a channel; training seldom has two of a head, and would have to wait.
+        if not torch.is_grad_enabled():
+            distinct, places = torch.unique(heads, return_inverse=True)
+            asked, channels = (heads, None) if len(distinct) == len(heads) else (distinct, places)
         states = self.states(matrices, asked, hidden=hidden)
         bodies = self._bodies(matrices, states, heads, relations, channels)
-        constraint = self._constraint_scores(bodies, _spread(states, channels), relations)
-        if self.model.path_matrices is not None:
-            states = self.states(self.model.path_matrices(), asked, hidden=hidden)
-        states = _spread(states, channels)
-        evidence = self.model.evidence
-        return Parts(
-            constraint,
-            {}
-            if evidence is None
-            else evidence.scores(Asked(heads, relations, self.graph, hidden, self.messages, states)),
-            self._injected_parts(heads, relations, hidden),
-        )
-
-    def _injected_parts(self, heads: Tensor, relations: Tensor, hidden: Tensor | None) -> Tensor | None:
-        block = self.model.injected
-        if block is None or self.injected is None:
-            return None
-        return block.parts(heads, relations, self.injected, hidden=hidden)
+        by_query = states if channels is None else states.index_select(2, channels)
+        constraint = self._constraint_scores(bodies, by_query, relations)
+        if model.path_matrices is not None:
+            states = self.states(model.path_matrices(), asked, hidden=hidden)
+            by_query = states if channels is None else states.index_select(2, channels)
+        evidence: dict[str, Tensor] = {}
+        if model.evidence is not None:
+            graph, messages = self.graph.facts, self.graph.messages
+            evidence = model.evidence.scores(Asked(heads, relations, graph, hidden, messages, by_query))
+        if model.injected is None or self.graph.injected is None:
+            return Scores(constraint, evidence)
+        rules = model.injected.parts(heads, relations, self.graph.injected, hidden=hidden)
+        return Scores(constraint, evidence, rules)
 
     def states(
         self, matrices: Tensor, heads: Tensor, *, hidden: Tensor | None = None
     ) -> Tensor:  # entity slot head
         """Z^(m), a channel per head."""
-        architecture = self.model.architecture
-        states = lit_heads(heads, self.messages.num_entities, architecture.num_slots)
-        edges = None if hidden is None else self.messages.hiding(hidden)
-        return propagate(
-            states, matrices, self.messages, num_layers=architecture.num_layers, edge_messages=edges
-        )
+        architecture, messages = self.graph.model.architecture, self.graph.messages
+        states = lit_heads(heads, messages.num_entities, architecture.num_slots)
+        edges = None if hidden is None else messages.hiding(hidden)
+        return propagate(states, matrices, messages, num_layers=architecture.num_layers, edge_messages=edges)
 
     def _bodies(
         self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor, channels: Tensor | None
@@ -113,24 +109,12 @@ class HeadChannels:
         return every[queries, :, queries if channels is None else channels]
 
     def _constraint_scores(self, bodies: Tensor, states: Tensor, relations: Tensor) -> Tensor:  # query entity
-        if self.model.bias is not None:
-            bodies = bodies + self.model.bias.index_select(0, relations)
-        if self.model.slot_logits is None:
+        model = self.graph.model
+        if model.bias is not None:
+            bodies = bodies + model.bias.index_select(0, relations)
+        if model.slot_logits is None:
             return pair_scores(bodies[:, None, :, None], states.permute(2, 0, 1)[..., None])
-        return weighted_scores(bodies, states, self.model.slot_weights().index_select(0, relations))
-
-
-def _shared(heads: Tensor) -> tuple[Tensor, Tensor | None]:
-    """The heads to have a channel, and which channel each query has, where it is not its own: queries of one head share
-    one. Training seldom has two of a head, and would have to wait."""
-    if torch.is_grad_enabled():
-        return heads, None
-    distinct, channels = torch.unique(heads, return_inverse=True)
-    return (heads, None) if len(distinct) == len(heads) else (distinct, channels)
-
-
-def _spread(states: Tensor, channels: Tensor | None) -> Tensor:  # entity slot query
-    return states if channels is None else states.index_select(2, channels)
+        return weighted_scores(bodies, states, model.slot_weights().index_select(0, relations))
 
 
 def lit_heads(heads: Tensor, num_entities: int, num_slots: int) -> Tensor:  # entity slot head
@@ -147,3 +131,44 @@ def weighted_scores(bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor: 
     if not torch.is_grad_enabled():  # a miss so small that its product with the weight is 0 is still a miss
         scores = torch.where((scores == 0) & (missing.amax(1) > 0), -torch.finfo(scores.dtype).tiny, scores)
     return scores.T
+
+
+class QueryChannels(ChannelsOnGraph):
+    """A trained model with a channel per query on a graph."""
+
+    def __init__(self, kind: PerQuery, graph: ModelGraph, matrices: Tensor) -> None:
+        self._kind, self.graph, self._matrices = kind, graph, matrices
+        self._heads = HeadChannels(graph)
+
+    @property
+    def states(self) -> NoReturn:
+        """Refused: every query has a channel of its own."""
+        self._kind.initial_states((0, 0, 0), probability=0, generator=torch.Generator())
+
+    def scores(
+        self, anchors: Tensor, relations: Tensor, candidates: Tensor | None, *, forward: bool
+    ) -> Scores[Tensor]:  # query candidate
+        """Constraint scores, all evidence, and injected rules; candidates are scored as tails alone."""
+        if not forward:
+            return self.states
+        found = self._heads.scores(self._matrices, anchors, relations)
+        return found if candidates is None else found.of(candidates)
+
+    def work(self, queries: int) -> int:
+        """Every query sends its messages through all edges."""
+        return queries * self.graph.messages.num_messages * self.graph.model.architecture.num_slots**2
+
+    def at_once(self, width: int | None, *, forward: bool) -> int:
+        """A query has a state for every entity, and the count of walks a number for every edge."""
+        del width, forward
+        states = self.graph.num_entities * self.graph.model.architecture.num_slots
+        numbers = max(1, states, 2 * len(self.graph.triples))
+        most = max(1, _MOST_NUMBERS // numbers)
+        if self._matrices.device.type != "cpu":
+            return most
+        return min(most, max(_FEW_QUERIES, _QUICK_NUMBERS // numbers))
+
+    def moved(self, graph: ModelGraph, touched: Tensor, kept: Tensor) -> QueryChannels:
+        """Nothing is kept between questions."""
+        del touched, kept
+        return QueryChannels(self._kind, graph, self._matrices)
