@@ -12,7 +12,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.calibration import fit_calibration, logistic
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.model.answers.confidence import Calibration, log_odds
-from reshuffle.model.questions import question_of
+from reshuffle.model.answers.predictions import question_of
 
 if TYPE_CHECKING:
     from pathlib import Path

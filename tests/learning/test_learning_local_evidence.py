@@ -15,7 +15,7 @@ from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import objective
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
-from reshuffle.learning.training.loss import margin_ranking, softmax
+from reshuffle.learning.training.objective import margin_ranking, softmax
 from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 from reshuffle.model.evidence.interface import Asked

@@ -17,11 +17,10 @@ from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
 from reshuffle.learning.ranges import LEAST, MOST, POSITIVE
 from reshuffle.learning.settings import Settings, read_settings, setting_from_text, setting_names
-from reshuffle.learning.training.corruption import random_others
 from reshuffle.learning.training.early_stopping import Patience
 from reshuffle.learning.training.examples import examples_of
-from reshuffle.learning.training.loss import margin_ranking
 from reshuffle.learning.training.memory import memory_in_use, run_in_pieces
+from reshuffle.learning.training.objective import margin_ranking, random_others
 from reshuffle.learning.training.validation import ValidationQueries, realistic_ranks
 from reshuffle.model.reshuffle import Architecture, ReshuffleModel
 from reshuffle.model.scoring import all_tail_scores

@@ -183,7 +183,7 @@ def test_evidence_of_some_candidates_is_that_of_everyone_gradients_too(
     )
     candidates = torch.randint(ENTITIES, (3, 12), generator=chance)  # the head, and some of them twice
     asked = Asked(heads, relations, graph)
-    some = evidence.candidate_scores(candidates, asked, without=gone if hiding else None)
+    some = evidence.scores(asked, candidates, without=gone if hiding else None)
     everyone = [
         evidence.scores(Asked(heads[one], relations[one], graph, gone[one] if hiding else None))
         for one in (slice(row, row + 1) for row in range(3))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.model.answers.confidence import Calibration, log_odds
-from reshuffle.model.questions import Question
+from reshuffle.model.answers.predictions import Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

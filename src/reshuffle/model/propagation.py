@@ -31,6 +31,7 @@ class MessageGraph:
     """
 
     num_entities: int
+    num_relations: int  # inverses and identities included
     heads: Tensor  # message
     relations: Tensor  # message
     starts: Tensor  # entity + 1
@@ -42,11 +43,6 @@ class MessageGraph:
     def num_messages(self) -> int:
         """How many distinct (relation, head) there are."""
         return len(self.heads)
-
-    @cached_property
-    def num_relations(self) -> int:
-        """Of those that send something, inverses and identities included, the highest, and one more."""
-        return int(self.relations[-1]) + 1 if self.num_messages else 1
 
     @cached_property
     def messages_by_head(self) -> tuple[Tensor, Tensor]:
@@ -97,6 +93,7 @@ class MessageGraph:
         )
         return cls(
             num_entities,
+            2 * num_relations + num_identities,
             *(torch.from_numpy(np.ascontiguousarray(column, dtype=np.int64)) for column in columns),
         )
 
@@ -110,7 +107,7 @@ class MessageGraph:
             self.edge_tails,
             self.edge_of_triple,
         )
-        return MessageGraph(self.num_entities, *(tensor.to(device) for tensor in tensors))
+        return MessageGraph(self.num_entities, self.num_relations, *(tensor.to(device) for tensor in tensors))
 
     def hiding(self, triples: Tensor) -> Tensor:
         """`edge_messages` in which the given triples (by position) and their inverses carry nothing."""

@@ -1,29 +1,35 @@
-"""What a training step minimises and what a look at the validation triples ranks by.
+"""What a training step minimises, and what the validation triples are ranked by.
 
 There are two ways to score: the paper's, where all entities have states from one draw and a batch is compared with
-sampled corruptions; and with a channel per query, where each true tail is compared with all other entities.
+sampled corruptions; and with a channel per query, where each true tail is compared with all other entities. Corruptions
+follow the partial completeness assumption: a random entity in place of the head or the tail.
+
+There are two losses of the scores of true triples and those of their corruptions [triple, negative]. The paper's is
+L(e, r, f) = sum over negatives of max(0, s(negative) - s(e, r, f) + margin). The other one asks for the true triple to
+be told from all its corruptions at once: -log softmax. A corruption of score -infinity does not count.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
 from torch import Tensor
 
-from reshuffle.learning.training.corruption import KnownTails, random_others
-from reshuffle.learning.training.loss import margin_ranking, softmax
 from reshuffle.model.channels.interface import ModelGraph
 from reshuffle.model.channels.query import HeadChannels
 from reshuffle.model.channels.registry import channel_kind
 from reshuffle.model.evidence.interface import Asked
-from reshuffle.model.kernels import MOST_SLOTS
+from reshuffle.model.kernels import MOST_SLOTS, runs
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reshuffle.learning.training.trainer import Trainer
+
+LossKind = Literal["margin", "softmax"]
 
 _MOST_SCORES = 1 << 24
 _MOST_NUMBERS = 1 << 26  # of the states of the queries of one look
@@ -161,7 +167,7 @@ class SampledCorruptions:
         count = self._trainer.data.num_relations
         anchors = torch.cat([tails[:half], heads[half:]])
         asked = torch.cat([(relations[:half] + count) % (2 * count), relations[half:]])
-        parts = evidence.candidate_scores(candidates, Asked(anchors, asked, self._facts), without=without)
+        parts = evidence.scores(Asked(anchors, asked, self._facts), candidates, without=without)
         return torch.stack(list(parts.values())).sum(0)
 
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:
@@ -221,3 +227,49 @@ class AllTails:
         """With all facts in sight."""
         matrices = self._trainer.model.matrices()
         return lambda heads, relations: self._channels.scores(matrices, heads, relations).total
+
+
+def random_others(
+    entities: Tensor, num_negatives: int, *, num_entities: int, generator: torch.Generator
+) -> Tensor:  # triple negative
+    """Uniform over all entities but the true one: draw from one fewer and step over it."""
+    drawn = torch.randint(
+        max(num_entities - 1, 1), (len(entities), num_negatives), generator=generator, device=entities.device
+    )
+    return (drawn + (drawn >= entities[:, None])).clamp(max=num_entities - 1)
+
+
+@dataclass(frozen=True)
+class KnownTails:
+    """The true tails of every (head, relation) of some triples, so that none of them counts as a corruption."""
+
+    keys: Tensor  # triple: relation x entities + head, sorted
+    tails: Tensor  # triple
+    num_entities: int
+
+    @classmethod
+    def of(cls, triples: Tensor, *, num_entities: int) -> KnownTails:
+        """From triples of ids [triple, (head relation tail)]."""
+        keys, order = torch.sort(triples[:, 1] * num_entities + triples[:, 0], stable=True)
+        return cls(keys, triples[order, 2].contiguous(), num_entities)
+
+    def cleared(self, scores: Tensor, heads: Tensor, relations: Tensor) -> Tensor:
+        """Scores [query, entity] with -infinity for every known tail of the query."""
+        wanted = relations * self.num_entities + heads
+        first = torch.searchsorted(self.keys, wanted)
+        number = torch.searchsorted(self.keys, wanted, right=True) - first
+        queries, places = runs(first, number)
+        known = torch.zeros_like(scores, dtype=torch.bool)
+        known[queries, self.tails[places]] = True
+        return scores.masked_fill(known, -torch.inf)
+
+
+def margin_ranking(positives: Tensor, negatives: Tensor, *, margin: float) -> Tensor:
+    """The paper's loss, as the mean over all pairs: Adam does not care for the factor, and a step size does."""
+    return torch.relu(negatives - positives + margin).mean()
+
+
+def softmax(positives: Tensor, negatives: Tensor) -> Tensor:
+    """-log of the share that the true triple has among it and its corruptions, as the mean over triples."""
+    everything = torch.cat([positives.reshape(-1, 1), negatives], dim=1)
+    return (torch.logsumexp(everything, dim=1) - positives.flatten()).mean()

@@ -13,9 +13,11 @@ from torch import Tensor
 from reshuffle.errors import ReshuffleError
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.early_stopping import Patience
-from reshuffle.learning.training.loss import LossKind  # noqa: TC001 - settings are checked by their types when they are read
 from reshuffle.learning.training.memory import run_in_pieces
-from reshuffle.learning.training.objective import objective_of
+from reshuffle.learning.training.objective import (
+    LossKind,
+    objective_of,
+)
 from reshuffle.learning.training.validation import ValidationQueries, ranks_within_memory
 from reshuffle.model.channels.registry import channel_kind
 from reshuffle.model.evidence.registry import LOCAL

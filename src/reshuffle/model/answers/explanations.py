@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.model.answers.predictions import Judgement, parts_of
-from reshuffle.model.questions import question_about
+from reshuffle.model.answers.predictions import Judgement, parts_of, question_about
 from reshuffle.reasoning.proofs import Proof, atom_triple, spelled
 from reshuffle.rules import PathRule
 
@@ -23,8 +21,8 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.confidence import Calibration
     from reshuffle.model.answers.model_on_graph import ModelOnGraph
+    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.answers.walks import Walks
-    from reshuffle.model.questions import Question
     from reshuffle.model.scoring import Scores
 
 _LITTLE = 0.1  # points of the score
@@ -49,7 +47,7 @@ class Reason:
     def rule(self) -> PathRule:
         """`body -> relation`."""
         rule = self.proof.rule
-        assert isinstance(rule, PathRule)  # made so in `reason_of`
+        assert isinstance(rule, PathRule)  # made so in `_reasons_of`
         return rule
 
     @property
@@ -240,7 +238,7 @@ def _escaped(text: str) -> str:
 def reasons(model: ModelOnGraph, triple: Triple, *, most: int, side: Side) -> tuple[Reason, ...]:
     """The facts that support a triple and the rule that they follow, best first."""
     question, answer = question_about(model.graph, model.relations, triple, side)
-    return _reasons_of(model, triple, _walks(model, question, answer, most=most), side)
+    return _reasons_of(model, triple, model.walks(question, answer, most=most), side)
 
 
 def explain(
@@ -253,14 +251,14 @@ def explain(
     known, sure = bool(facts[answer]), None
     if calibration is not None and not known:
         sure = float(calibration.confidences(scores.summed()[0], facts)[answer])
-    walks = _walks(model, question, answer, most=most)
+    walks = model.walks(question, answer, most=most)
     judged = Judgement(triple, **parts_of(scores, 0, answer, derived=model.derived[question.relation]))
-    learned = not known and model.walks.follows(*_walked(model, question, answer))
+    learned = not known and model.follows(question, answer)
     return Explanation(
         judged,
         known=known,
         follows=known or learned or judged.injected == 0,
-        hard=model.walks.hard,
+        hard=model.walk_graph.hard,
         confidence=sure,
         met=1.0 if learned else walks.share_met,  # the search for walks may have missed some
         better_than=_better_than(model, question, answer, constraint, others=~facts),
@@ -277,33 +275,23 @@ def rule_proofs(model: ModelOnGraph, triple: Triple, *, most: int) -> tuple[Proo
     return tuple(proof for proof in found if proof.rule is not None)[:most]
 
 
-def _walks(model: ModelOnGraph, question: Question, answer: int, *, most: int) -> Walks:
-    """How the answer is reached from the anchor, as if the fact itself were not there."""
-    if most < 1:
-        raise InputError(f"most = {most} asks for no reason", hint="give 1 or more")
-    return model.walks.between(*_walked(model, question, answer), most=most)
-
-
-def _walked(model: ModelOnGraph, question: Question, answer: int) -> tuple[tuple[int, int], int, bool]:
-    """Head and tail, the relation as the model numbers it, and whether walks start at the tail."""
-    backwards = question.side == "head" and model.through_inverse
-    return question.ends(answer), int(model.numbers[question.relation]), backwards
-
-
 def _reasons_of(model: ModelOnGraph, triple: Triple, walks: Walks, side: Side) -> tuple[Reason, ...]:
-    names = model.relations
-    both = (*names, *map(inverse_name, names))  # as the model numbers them
-    return tuple(
-        reason_of(
-            triple,
-            [both[number] for number in walk.relations],
-            model.graph.entities[np.array(walk.entities)],
-            support=walk.support,
-            met=walks.met,
-            backwards=side == "head" and model.through_inverse,
-        )
-        for walk in walks.found
-    )
+    """Walks by name, as rules and facts; those that lead from the tail to the head are turned around."""
+    names, count = model.relations, len(model.relations)
+    backwards, found = side == "head" and model.through_inverse, []
+    for walk in walks.found:
+        body = [
+            names[number % count] if (number < count) != backwards else inverse_name(names[number % count])
+            for number in walk.relations
+        ]
+        entities = list(model.graph.entities[np.array(walk.entities)])
+        if backwards:
+            body, entities = body[::-1], entities[::-1]
+        ends = zip(body, entities, entities[1:], strict=False)
+        leaves = tuple(Proof(atom_triple(relation, start, end)) for relation, start, end in ends)
+        proof = Proof(triple, PathRule(tuple(body), triple.relation), leaves)
+        found.append(Reason(proof, walk.support, walk.support / walks.met if walks.met else 0.0))
+    return tuple(found)
 
 
 def _better_than(
@@ -333,26 +321,7 @@ def _remarks(
             part,
             float(values[0, answer]),
             float(values[0].mean()),
-            evidence.words(part, question, answer, graph=model.graph, facts=model.tensors.facts),
+            evidence.words(part, question, answer, graph=model.graph, messages=model.tensors.messages),
         )
         for part, values in scores.evidence.items()
     )
-
-
-def reason_of(
-    triple: Triple,
-    relations: Sequence[str],
-    entities: Sequence[str],
-    *,
-    support: float,
-    met: float,
-    backwards: bool,
-) -> Reason:
-    """A walk by name as a reason; `backwards` walks lead from the tail to the head and are turned around."""
-    if backwards:
-        relations = [inverse_name(relation) for relation in reversed(relations)]
-        entities = list(reversed(entities))
-    ends = zip(relations, entities, entities[1:], strict=False)
-    leaves = tuple(Proof(atom_triple(relation, start, end)) for relation, start, end in ends)
-    proof = Proof(triple, PathRule(tuple(relations), triple.relation), leaves)
-    return Reason(proof, support, support / met if met else 0.0)

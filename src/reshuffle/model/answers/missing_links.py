@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.evaluation.ranks import refuse_nan
-from reshuffle.model.answers.predictions import Prediction, Predictions, check_top
-from reshuffle.model.questions import Question, learned_relation
+from reshuffle.model.answers.predictions import Prediction, Predictions, Question, check_top, learned_relation
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:

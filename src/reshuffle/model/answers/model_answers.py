@@ -16,9 +16,8 @@ from reshuffle.kg.io.files import made_directory
 from reshuffle.model.answers import explanations
 from reshuffle.model.answers.missing_links import missing_links
 from reshuffle.model.answers.model_on_graph import ModelOnGraph
-from reshuffle.model.answers.predictions import Judgement, parts_of, predict
+from reshuffle.model.answers.predictions import Judgement, parts_of, predict, question_of
 from reshuffle.model.exporting import export_head_states, export_states
-from reshuffle.model.questions import question_of
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import counted
@@ -66,6 +65,8 @@ class ModelAnswers:
         calibration: Calibration | None = None,
         notes: Notes = UNHEARD,
     ) -> None:
+        if notes is not UNHEARD and (told := _unlearned_facts(graph, relations)) is not None:
+            notes(told)
         self._model, self._seed = model, seed
         self.relations, self.calibration = tuple(relations), calibration
         self.training_types = training_types
@@ -79,8 +80,6 @@ class ModelAnswers:
             through_inverse=heads_through_inverse,
         )
         self._gone: set[str] = set()
-        if notes is not UNHEARD and (told := self.passed_over) is not None:
-            notes(told)
 
     def __repr__(self) -> str:
         shape = self._model.architecture
@@ -212,7 +211,7 @@ class ModelAnswers:
 
         A fact is scored with itself in the graph, so that its score does not compare with those of new links.
         """
-        question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
+        question = question_of(self._on_graph.graph, self.relations, relation, head=head, tail=tail)
         return predict(self, self._on_graph, question, top=top, known=known)
 
     def missing(

@@ -10,11 +10,11 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.model.answers.walks import WalkGraph
 from reshuffle.model.channels.interface import ModelGraph
 from reshuffle.model.channels.registry import channel_kind
-from reshuffle.model.kernels import all_threads_for
 from reshuffle.model.scoring import Scores
 from reshuffle.reasoning import Reasoner
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.scorer import Side
+    from reshuffle.model.answers.predictions import Question
+    from reshuffle.model.answers.walks import Walks
     from reshuffle.model.channels.registry import Kind
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.reasoning import Answers
@@ -75,8 +77,22 @@ class ModelOnGraph:
         self.kind = channel_kind(initial)
         self.channels = self.kind.on_graph(self.tensors, matrices, seed=seed)
 
+    def walks(self, question: Question, answer: int, *, most: int) -> Walks:
+        """How the answer is reached from the anchor, as if the fact itself were not there; at most so many walks."""
+        if most < 1:
+            raise InputError(f"most = {most} asks for no reason", hint="give 1 or more")
+        backwards = question.side == "head" and self.through_inverse
+        ends, number = question.ends(answer), int(self.numbers[question.relation])
+        return self.walk_graph.between(ends, number, backwards=backwards, most=most)
+
+    def follows(self, question: Question, answer: int) -> bool:
+        """Do the learned constraints entail the answer, exactly, whichever channels score it?"""
+        backwards = question.side == "head" and self.through_inverse
+        ends, number = question.ends(answer), int(self.numbers[question.relation])
+        return self.walk_graph.follows(ends, number, backwards=backwards)
+
     @cached_property
-    def walks(self) -> WalkGraph:
+    def walk_graph(self) -> WalkGraph:
         """What the search for reasons needs; as much of it as does not depend on the question."""
         return WalkGraph(self.tensors, self.matrices, by_slot=not self.kind.per_query)
 
@@ -125,9 +141,8 @@ class ModelOnGraph:
         side: Side,
     ) -> NDArray[np.float32]:  # query candidate
         """The sums by which candidates are ranked: the given ones of each query, or all entities."""
-        with all_threads_for(self.channels.work(len(anchors))):
-            pieces = self._pieces(anchors, relations, candidates, side=side)
-            return np.concatenate([piece.total.cpu().numpy() for piece in pieces])
+        pieces = self._pieces(anchors, relations, candidates, side)
+        return np.concatenate([piece.total.cpu().numpy() for piece in pieces])
 
     def scores(
         self,
@@ -138,38 +153,30 @@ class ModelOnGraph:
         side: Side,
     ) -> Scores[NDArray[np.float32]]:  # query candidate
         """What these sums are made of."""
-        with all_threads_for(self.channels.work(len(anchors))):
-            pieces = list(self._pieces(anchors, relations, candidates, side=side))
-
-        def joined(parts: Sequence[Tensor]) -> NDArray[np.float32]:
-            return np.concatenate([part.cpu().numpy() for part in parts])
-
-        injected = [piece.injected for piece in pieces if piece.injected is not None]
+        pieces = list(self._pieces(anchors, relations, candidates, side))
+        constraint = np.concatenate([piece.constraint.cpu().numpy() for piece in pieces])
+        injected = [piece.injected.cpu().numpy() for piece in pieces if piece.injected is not None]
         return Scores(
-            joined([piece.constraint for piece in pieces]) + np.float32(0),  # -0 becomes 0
-            {part: joined([piece.evidence[part] for piece in pieces]) for part in pieces[0].evidence},
-            joined(injected) if injected else None,
+            constraint + np.float32(0),  # -0 becomes 0
+            {
+                part: np.concatenate([piece.evidence[part].cpu().numpy() for piece in pieces])
+                for part in pieces[0].evidence
+            },
+            np.concatenate(injected) if injected else None,
         )
 
-    @torch.no_grad()
     def _pieces(
         self,
         anchors: NDArray[np.integer],
         relations: NDArray[np.integer],
         candidates: NDArray[np.integer] | None,
-        *,
         side: Side,
     ) -> Iterator[Scores[Tensor]]:
-        """Some queries at a time: as many as memory has room for."""
-        numbers, forward = self.numbers[relations], side == "tail" or self.through_inverse
-        if side == "head" and self.through_inverse:
-            numbers = numbers + self.model.num_relations
-        step = self.channels.at_once(None if candidates is None else candidates.shape[1], forward=forward)
-        for start in range(0, len(anchors), step):
-            piece = slice(start, start + step)
-            some = None if candidates is None else self.on_device(candidates[piece])
-            asked = (self.on_device(anchors[piece]), self.on_device(numbers[piece]))
-            yield self.channels.scores(*asked, some, forward=forward)
+        numbers, inverse = self.numbers[relations], side == "head" and self.through_inverse
+        asked = self.on_device(numbers + self.model.num_relations if inverse else numbers)
+        some = None if candidates is None else self.on_device(candidates)
+        forward = inverse or side == "tail"
+        return self.channels.pieces(self.on_device(anchors), asked, some, forward=forward)
 
     def on_device(self, ids: NDArray[np.integer]) -> Tensor:
         """Ids where the model is."""

@@ -29,7 +29,6 @@ import torch
 
 from reshuffle.compiled import compiled
 from reshuffle.model.channels.private import private_scores
-from reshuffle.model.evidence.evidence_graph import steps_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,7 +131,7 @@ class WalkGraph:
         self.hard = bool(((self._matrices == 0) | (self._matrices == 1)).all())
         """Are all matrices hard, so that nothing is met by halves?"""
 
-    def between(self, ends: tuple[int, int], relation: int, backwards: bool, *, most: int) -> Walks:
+    def between(self, ends: tuple[int, int], relation: int, *, backwards: bool, most: int) -> Walks:
         """The best walks between the ends of a triple, as if it were no fact; backwards they start at the tail."""
         same = (self._tensors.triples == np.array((ends[0], relation, ends[1]))).all(axis=1)
         hidden = int(same.argmax()) if same.any() else -1
@@ -143,7 +142,7 @@ class WalkGraph:
         asked = _asked(self._tensors.model, self._device_matrices[number], number, by_slot=by_slot)
         return self._between(start, end, asked, most=most, hidden=hidden)
 
-    def follows(self, ends: tuple[int, int], relation: int, backwards: bool) -> bool:
+    def follows(self, ends: tuple[int, int], relation: int, *, backwards: bool) -> bool:
         """Do the constraints entail the triple in as many steps as there are layers, whichever channels score it?
 
         Of hard matrices that is all. With soft ones several walks may share in one slot, and what each brings cannot be
@@ -165,7 +164,7 @@ class WalkGraph:
         """Up to `most` walks that bring the most, no two along the same edges, as if `hidden` were no fact."""
         begun = np.ones(len(asked.bodies), dtype=np.float32)
         layers = self._layers(
-            head, begun, steps_from(tail, self._graph.starts, self._graph.tails, self._num_layers), hidden
+            head, begun, _steps_from(tail, self._graph.starts, self._graph.tails, self._num_layers), hidden
         )
         reached, bodies = layers[-1, tail], np.maximum(asked.bodies, 0)
         share = np.divide(bodies, reached, out=np.zeros_like(reached), where=reached > 0)
@@ -195,7 +194,7 @@ class WalkGraph:
         of h; a score of 0 there, B_r Z_h <= Z_t, also asks for what comes back to h in the last layers and would need
         further ones to go on to t. A relation that asks for nothing entails nothing: it would hold for all pairs.
         """
-        left = steps_from(tail, self._graph.starts, self._graph.tails, self._num_layers)
+        left = _steps_from(tail, self._graph.starts, self._graph.tails, self._num_layers)
         slots = np.flatnonzero((asked > 0).any(axis=0))
         hardest_first = slots[np.argsort(-asked[:, slots].max(axis=0), kind="stable")]
         own = np.eye(len(asked), dtype=np.float32)
@@ -309,6 +308,29 @@ def _asked(model: ReshuffleModel, matrix: torch.Tensor, relation: int, *, by_slo
         weights = model.slot_weights()[relation]
     bodies, weights, matrix = (tensor.cpu() for tensor in (bodies, weights, matrix))
     return _Asked(bodies.numpy(), weights.numpy(), matrix.numpy() if by_slot else None)
+
+
+@compiled
+def _steps_from(start: int, starts: Numbers, tails: Numbers, most: int) -> Numbers:  # entity
+    """In how many steps everyone is reached; most + 1 where it takes more.
+
+    Invariant: the queue holds entities in the order of their steps, each at most once.
+    Cost: linear in the edges that leave entities less than `most` steps away.
+    """
+    found = np.full(len(starts) - 1, most + 1, np.int64)
+    queue = np.empty(len(starts) - 1, np.int64)
+    queue[0], found[start], first, last = start, 0, 0, 1
+    while first < last:
+        here = queue[first]
+        first += 1
+        if found[here] == most:
+            break
+        for place in range(starts[here], starts[here + 1]):
+            if found[tails[place]] > found[here] + 1:
+                found[tails[place]] = found[here] + 1
+                queue[last] = tails[place]
+                last += 1
+    return found
 
 
 @compiled(fastmath=_SUMS)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from reshuffle.model.channels.interface import ChannelsOnGraph
+from reshuffle.model.channels.interface import ChannelsOnGraph, Plan
 from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.kernels import all_threads_for, kernels_for, runs
 from reshuffle.model.propagation import propagate
@@ -83,10 +83,7 @@ class EntityChannels(ChannelsOnGraph):
             return Scores(constraint, {})
         # The head of (?, r, t) is the tail of (t, r^-1, ?), and that is how its evidence is learned.
         asked = relations if forward else relations + self.graph.model.num_relations
-        queries = Asked(anchors, asked, self.graph.facts)
-        if candidates is None:
-            return Scores(constraint, self.evidence.scores(queries))
-        return Scores(constraint, self.evidence.candidate_scores(candidates, queries))
+        return Scores(constraint, self.evidence.scores(Asked(anchors, asked, self.graph.facts), candidates))
 
     @abstractmethod
     def tail_scores(
@@ -104,21 +101,16 @@ class EntityChannels(ChannelsOnGraph):
         """All entities as the candidates of each query."""
         return torch.arange(self.graph.num_entities, device=self.matrices.device).repeat(queries, 1)
 
-    def work(self, queries: int) -> int:
-        """Every query is compared with every state."""
-        architecture = self.graph.model.architecture
-        return queries * self.graph.num_entities * architecture.num_slots * architecture.num_channels
-
-    def at_once(self, width: int | None, *, forward: bool) -> int:
+    def plan(self, width: int | None, *, forward: bool) -> Plan:
         """A query has one body, or one for each candidate as its head; evidence goes through the candidates' roles."""
         architecture, entities = self.graph.model.architecture, self.graph.num_entities
-        bodies = 1 if forward else entities if width is None else width
-        numbers = bodies * architecture.num_slots * architecture.num_channels
+        each = architecture.num_slots * architecture.num_channels
+        numbers = each * (1 if forward else entities if width is None else width)
         if self.evidence is not None:
             roles = len(self.graph.facts.entities)
-            of_all, of_some = max(roles, entities, 1), (width or 0) * (1 + roles // max(1, entities))
-            numbers = max(numbers, of_all if width is None else of_some)
-        return max(1, _MOST_NUMBERS // max(1, numbers))
+            of_some = (width or 0) * (1 + roles // max(1, entities))
+            numbers = max(numbers, max(roles, entities) if width is None else of_some)
+        return Plan(max(1, _MOST_NUMBERS // max(1, numbers)), entities * each)
 
 
 @dataclass

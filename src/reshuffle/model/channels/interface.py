@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+import torch
+
 from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.kernels import all_threads_for
 from reshuffle.model.propagation import MessageGraph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
-    import torch
     from numpy.typing import NDArray
     from torch import Tensor
 
@@ -58,6 +62,14 @@ class ModelGraph:
         return block.graph_of(self.triples, num_entities=self.num_entities, device=device)
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What queries cost."""
+
+    at_once: int  # how many memory has room for
+    work: int  # roughly how many numbers one goes through
+
+
 class ChannelKind(ABC):
     """A kind of channels, as the setting `initial` names it."""
 
@@ -96,12 +108,20 @@ class ChannelsOnGraph(ABC):
         """
 
     @abstractmethod
-    def at_once(self, width: int | None, *, forward: bool) -> int:
-        """How many queries memory has room for, each with so many candidates, or all entities."""
+    def plan(self, width: int | None, *, forward: bool) -> Plan:
+        """What queries cost, each with so many candidates, or all entities."""
 
-    @abstractmethod
-    def work(self, queries: int) -> int:
-        """Roughly how many numbers some queries go through."""
+    @torch.no_grad()
+    def pieces(
+        self, anchors: Tensor, relations: Tensor, candidates: Tensor | None, *, forward: bool
+    ) -> Iterator[Scores[Tensor]]:
+        """The scores of many queries, as many at a time as memory has room for."""
+        plan = self.plan(None if candidates is None else candidates.shape[1], forward=forward)
+        with all_threads_for(len(anchors) * plan.work):
+            for start in range(0, len(anchors), plan.at_once):
+                piece = slice(start, start + plan.at_once)
+                some = None if candidates is None else candidates[piece]
+                yield self.scores(anchors[piece], relations[piece], some, forward=forward)
 
     @property
     def keeps_layers(self) -> bool:

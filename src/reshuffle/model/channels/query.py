@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.channels.interface import ChannelKind, ChannelsOnGraph, ModelGraph
+from reshuffle.model.channels.interface import ChannelKind, ChannelsOnGraph, ModelGraph, Plan
 from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.propagation import products, propagate
 from reshuffle.model.scoring import Scores, pair_scores
@@ -68,15 +68,13 @@ class HeadChannels:
             distinct, places = torch.unique(heads, return_inverse=True)
             asked, channels = (heads, None) if len(distinct) == len(heads) else (distinct, places)
         states = self.states(matrices, asked, hidden=hidden)
-        bodies = self._bodies(matrices, states, heads, relations, channels)
-        by_query = states if channels is None else states.index_select(2, channels)
-        constraint = self._constraint_scores(bodies, by_query, relations)
+        constraint = self._constraint_scores(matrices, states, heads, relations, channels)
         if model.path_matrices is not None:
             states = self.states(model.path_matrices(), asked, hidden=hidden)
-            by_query = states if channels is None else states.index_select(2, channels)
         evidence: dict[str, Tensor] = {}
         if model.evidence is not None:
             graph, messages = self.graph.facts, self.graph.messages
+            by_query = states if channels is None else states.index_select(2, channels)
             evidence = model.evidence.scores(Asked(heads, relations, graph, hidden, messages, by_query))
         if model.injected is None or self.graph.injected is None:
             return Scores(constraint, evidence)
@@ -92,29 +90,28 @@ class HeadChannels:
         edges = None if hidden is None else messages.hiding(hidden)
         return propagate(states, matrices, messages, num_layers=architecture.num_layers, edge_messages=edges)
 
-    def _bodies(
+    def _constraint_scores(
         self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor, channels: Tensor | None
-    ) -> Tensor:  # query slot
-        """B_r Z_h in the query's own channel.
+    ) -> Tensor:  # query entity
+        """Compares B_r Z_h with the state of every entity, in the query's own channel.
 
-        Made as messages are made, by the same kernel with all channels side by side: then the tail of a fact has got
-        exactly these numbers as a message, to the last bit, and its score is 0. Training does not need the last bit,
-        and may have more queries than there are entities, each with a channel of its own.
+        B_r Z_h is made as messages are made, by the same kernel with all channels side by side: then the tail of a fact
+        has got exactly these numbers as a message, to the last bit, and its score is 0. Training does not need the last
+        bit, and may have more queries than there are entities, each with a channel of its own.
         """
-        queries = torch.arange(len(heads), device=heads.device)
+        model, queries = self.graph.model, torch.arange(len(heads), device=heads.device)
+        own = queries if channels is None else channels
         if torch.is_grad_enabled():
-            own = states[heads, :, queries if channels is None else channels]
-            return torch.bmm(matrices.index_select(0, relations), own[..., None])[..., 0]
-        every = products(matrices, states, relations=relations, rows=heads)
-        return every[queries, :, queries if channels is None else channels]
-
-    def _constraint_scores(self, bodies: Tensor, states: Tensor, relations: Tensor) -> Tensor:  # query entity
-        model = self.graph.model
+            lit = states[heads, :, own]
+            bodies = torch.bmm(matrices.index_select(0, relations), lit[..., None])[..., 0]
+        else:
+            bodies = products(matrices, states, relations=relations, rows=heads)[queries, :, own]
         if model.bias is not None:
             bodies = bodies + model.bias.index_select(0, relations)
+        by_query = states if channels is None else states.index_select(2, channels)
         if model.slot_logits is None:
-            return pair_scores(bodies[:, None, :, None], states.permute(2, 0, 1)[..., None])
-        return weighted_scores(bodies, states, model.slot_weights().index_select(0, relations))
+            return pair_scores(bodies[:, None, :, None], by_query.permute(2, 0, 1)[..., None])
+        return weighted_scores(bodies, by_query, model.slot_weights().index_select(0, relations))
 
 
 def lit_heads(heads: Tensor, num_entities: int, num_slots: int) -> Tensor:  # entity slot head
@@ -154,19 +151,15 @@ class QueryChannels(ChannelsOnGraph):
         found = self._heads.scores(self._matrices, anchors, relations)
         return found if candidates is None else found.of(candidates)
 
-    def work(self, queries: int) -> int:
-        """Every query sends its messages through all edges."""
-        return queries * self.graph.messages.num_messages * self.graph.model.architecture.num_slots**2
-
-    def at_once(self, width: int | None, *, forward: bool) -> int:
-        """A query has a state for every entity, and the count of walks a number for every edge."""
+    def plan(self, width: int | None, *, forward: bool) -> Plan:
+        """A query has a state for every entity, sends messages along all edges, and walks are counted along them."""
         del width, forward
-        states = self.graph.num_entities * self.graph.model.architecture.num_slots
-        numbers = max(1, states, 2 * len(self.graph.triples))
-        most = max(1, _MOST_NUMBERS // numbers)
-        if self._matrices.device.type != "cpu":
-            return most
-        return min(most, max(_FEW_QUERIES, _QUICK_NUMBERS // numbers))
+        slots = self.graph.model.architecture.num_slots
+        numbers = max(1, self.graph.num_entities * slots, 2 * len(self.graph.triples))
+        at_once = max(1, _MOST_NUMBERS // numbers)
+        if self._matrices.device.type == "cpu":
+            at_once = min(at_once, max(_FEW_QUERIES, _QUICK_NUMBERS // numbers))
+        return Plan(at_once, self.graph.messages.num_messages * slots**2)
 
     def moved(self, graph: ModelGraph, touched: Tensor, kept: Tensor) -> QueryChannels:
         """Nothing is kept between questions."""

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.compiled import compiled
 from reshuffle.evaluation.baselines.types import Roles
 
 if TYPE_CHECKING:
@@ -85,51 +84,6 @@ class EvidenceGraph:
         everyone = torch.arange(self.num_entities, device=self.starts.device)
         return torch.repeat_interleave(everyone, self.starts.diff())
 
-    def shares_without(self, hidden: Tensor | None) -> Tensor:  # place
-        """1 / the number of edges that leave the same entity, and 0 for the edges of triples that are not there."""
-        there = torch.ones(len(self.edges) // 2, device=self.edges.device)
-        if hidden is not None:
-            there[hidden] = 0.0
-        edges = there[self.edges % max(1, len(there))]
-        leaving = torch.zeros(self.num_entities, device=edges.device).index_add(0, self.heads, edges)
-        return edges / leaving.clamp(min=1)[self.heads]
-
-    def counts_without(self, hidden: Tensor | None) -> Tensor:
-        """How many edges give each role when some triples (by position, each at most once) are not there."""
-        if hidden is None:
-            return self.counts
-        lost = self.entry_of_edge.view(2, -1)[:, hidden].flatten()
-        return self.counts.index_add(0, lost, torch.full_like(lost, -1))
-
     def role_pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
         """How many entities have both of two roles."""
         return Roles(self.role_starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)
-
-    def steps_from(self, start: int, most: int) -> NDArray[np.int64]:  # entity
-        """In how many steps everyone is reached, by any relations; most + 1 where it takes more."""
-        return steps_from(start, self.starts.cpu().numpy(), self.tails.cpu().numpy(), most)
-
-
-@compiled
-def steps_from(
-    start: int, starts: NDArray[np.int64], tails: NDArray[np.int64], most: int
-) -> NDArray[np.int64]:  # entity
-    """In how many steps everyone is reached; most + 1 where it takes more.
-
-    Invariant: the queue holds entities in the order of their steps, each at most once.
-    Cost: linear in the edges that leave entities less than `most` steps away.
-    """
-    found = np.full(len(starts) - 1, most + 1, np.int64)
-    queue = np.empty(len(starts) - 1, np.int64)
-    queue[0], found[start], first, last = start, 0, 0, 1
-    while first < last:
-        here = queue[first]
-        first += 1
-        if found[here] == most:
-            break
-        for place in range(starts[here], starts[here + 1]):
-            if found[tails[place]] > found[here] + 1:
-                found[tails[place]] = found[here] + 1
-                queue[last] = tails[place]
-                last += 1
-    return found

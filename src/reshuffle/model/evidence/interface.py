@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from collections.abc import Callable
+
+    from torch import Tensor
 
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.evidence.evidence_graph import EvidenceGraph
     from reshuffle.model.propagation import MessageGraph
-    from reshuffle.model.questions import Question
 
 DirectFacts = Literal["against", "both"]
 
@@ -44,43 +46,52 @@ class Asked:
     states: Tensor | None = None
 
 
-class EvidenceKind(ABC):
-    """One kind of evidence.
+@dataclass(frozen=True)
+class Weight:
+    """A tensor of weights: its name in files, and where it starts."""
 
-    Its weights live in the module that all kinds share, under the names that they have in files.
-    """
+    name: str
+    start: Callable[
+        [Shape], Tensor
+    ]  # relation ...: a row more than there are roles is shared by all relations
+    trained: bool = True
+    penalty: str = ""
+    """Training holds back the rows that a relation has for itself; squares of one name are added up together."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceKind(ABC):
+    """One kind of evidence; the weights of all kinds live in one module, under the names that they have in files."""
+
+    weights: Any  # the module
+    shape: Shape
 
     name: ClassVar[str]
+    own_weights: ClassVar[tuple[Weight, ...]]
     reads_states: ClassVar[bool] = False
     """Does it look at the states of the matrices? Then a hardened model keeps its soft matrices for it."""
 
-    def __init__(self, weights: nn.Module, shape: Shape) -> None:
-        """Register the weights of this kind in `weights`."""
-        self.weights: Any = weights
-        self.shape = shape
+    counts: ClassVar[bool] = False
+    """Does it count something on the training graph before it is trained (`fit_types`)?"""
+
+    def fit_types(self, graph: EvidenceGraph) -> None:  # noqa: B027 - most kinds count nothing
+        """Count on the training graph what the kind needs to know."""
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The names of the parts that its scores are reported as."""
         return (self.name,)
 
-    def fit_types(self, graph: EvidenceGraph) -> None:  # noqa: B027 - most kinds count nothing
-        """Count on the training graph what the kind needs to know before it is trained."""
-
     @abstractmethod
     def scores(self, asked: Asked) -> dict[str, Tensor]:  # query entity
         """The evidence for every entity as the tail of each query, by the part that it is reported as."""
-
-    @abstractmethod
-    def free_weights(self) -> dict[str, Tensor]:  # relation ...
-        """The weights that a relation has for itself, which training holds back (see `Evidence.penalty`)."""
 
     def worth_of_slots(self) -> Tensor | None:  # relation slot
         """What the kind adds to a score for a slot that is fully reached; None where it does not look at slots."""
         return None
 
     @abstractmethod
-    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, facts: EvidenceGraph) -> str:
+    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, messages: MessageGraph) -> str:
         """What the kind has looked at to judge one answer, for a reader."""
 
 

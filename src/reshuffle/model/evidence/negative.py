@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import softplus
 
 from reshuffle.kg import Triple
-from reshuffle.model.evidence.interface import WEAK, Asked, LocalEvidence, Shape
+from reshuffle.model.evidence.interface import WEAK, Asked, LocalEvidence, Weight
 from reshuffle.model.evidence.proximity import Proximity
 from reshuffle.model.kernels import runs
 from reshuffle.reasoning.proofs import spelled
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.questions import Question
+    from reshuffle.model.answers.predictions import Question
+    from reshuffle.model.propagation import MessageGraph
 
 _FEW = 3  # facts that the words name
 
@@ -31,19 +31,15 @@ class Negative(LocalEvidence):
 
     name = "negative"
 
-    def __init__(self, weights: nn.Module, shape: Shape) -> None:
-        super().__init__(weights, shape)
+    own_weights = (
         # Columns: the relation that holds already; the last one is being the same entity.
-        self.weights.of_fact = nn.Parameter(torch.zeros(shape.num_roles, shape.num_roles + 1))
+        Weight("of_fact", lambda shape: torch.zeros(shape.num_roles, shape.num_roles + 1), penalty="fact"),
+    )
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Facts that speak for a triple count as proximity."""
         return (self.name,) if self.shape.direct_facts == "against" else (Proximity.name, self.name)
-
-    def free_weights(self) -> dict[str, Tensor]:
-        """The weight of each relation that may hold."""
-        return {"fact": self.weights.of_fact}
 
     def _weights_of_parts(self) -> dict[str, Tensor]:
         """The weight of each fact, by the part that it is reported as."""
@@ -56,6 +52,7 @@ class Negative(LocalEvidence):
     def scores(self, asked: Asked) -> dict[str, Tensor]:
         """The sum of the weights of all facts that lead from the head to each entity."""
         heads, relations, graph = asked.heads, asked.relations, asked.graph
+        by_part = self._weights_of_parts()
         first = graph.starts[heads]
         queries, places = runs(first, graph.starts[heads + 1] - first)
         there = torch.ones(len(graph.edges) // 2, device=heads.device)
@@ -64,7 +61,7 @@ class Negative(LocalEvidence):
         everyone = torch.arange(len(heads), device=heads.device)
         rows, columns = torch.cat([queries, everyone]), torch.cat([graph.tails[places], heads])
         parts = {}
-        for part, weights in self._weights_of_parts().items():
+        for part, weights in by_part.items():
             values = weights[relations[queries], graph.relations[places]]
             if asked.hidden is not None:
                 values = values * there[graph.edges[places] % len(there)]
@@ -92,9 +89,9 @@ class Negative(LocalEvidence):
             parts[part] = of_same.flatten().index_add(0, pairs, values).view_as(candidates)
         return parts
 
-    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, facts: EvidenceGraph) -> str:
+    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, messages: MessageGraph) -> str:
         """The other facts that hold between the two."""
-        del facts
+        del messages
         asked, by_head = question.triple(graph, answer), graph.by_head
         found = [
             Triple(graph.entities[head], graph.relations[int(by_head.relations[place])], graph.entities[tail])

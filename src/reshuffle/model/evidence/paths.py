@@ -6,15 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import softplus
 
-from reshuffle.model.evidence.interface import WEAK, Asked, EvidenceKind, Shape
+from reshuffle.model.evidence.interface import WEAK, Asked, EvidenceKind, Weight
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.questions import Question
+    from reshuffle.model.answers.predictions import Question
+    from reshuffle.model.propagation import MessageGraph
 
 _REACHED = 1e-2  # states far below this count as not reached
 
@@ -25,13 +25,9 @@ class Paths(EvidenceKind):
     name = "paths"
     reads_states = True
 
-    def __init__(self, weights: nn.Module, shape: Shape) -> None:
-        super().__init__(weights, shape)
-        self.weights.of_slot = nn.Parameter(torch.zeros(shape.num_roles, shape.num_slots))
-
-    def free_weights(self) -> dict[str, Tensor]:
-        """The weight of each slot."""
-        return {"slot": self.weights.of_slot}
+    own_weights = (
+        Weight("of_slot", lambda shape: torch.zeros(shape.num_roles, shape.num_slots), penalty="slot"),
+    )
 
     def scores(self, asked: Asked) -> dict[str, Tensor]:
         """The weights of the slots, as far as each is reached."""
@@ -44,7 +40,7 @@ class Paths(EvidenceKind):
         """What a slot that is fully reached adds; a slot reached in part adds at least that part of it."""
         return softplus(self.weights.of_slot + WEAK) * math.log(1 / _REACHED + 1)
 
-    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, facts: EvidenceGraph) -> str:
+    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, messages: MessageGraph) -> str:
         """Which walks it looked at."""
-        del answer, facts
+        del answer, messages
         return f"how well walks from {graph.entities[question.anchor]} lead there, slot by slot"

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from reshuffle.model.evidence.interface import Asked, EvidenceKind, Shape
+from reshuffle.model.evidence.interface import Asked, EvidenceKind, Weight
 from reshuffle.model.propagation import propagate
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import MessageGraph
-    from reshuffle.model.questions import Question
 
 
 class Proximity(EvidenceKind):
@@ -23,14 +22,14 @@ class Proximity(EvidenceKind):
 
     name = "proximity"
 
-    def __init__(self, weights: nn.Module, shape: Shape) -> None:
-        super().__init__(weights, shape)
+    own_weights = (
         # Columns: 0 to num_hops steps, and further away.
-        self.weights.of_distance = nn.Parameter(torch.zeros(shape.num_roles + 1, shape.num_hops + 2))
-
-    def free_weights(self) -> dict[str, Tensor]:
-        """All but what all relations share."""
-        return {"distance": self.weights.of_distance[:-1]}
+        Weight(
+            "of_distance",
+            lambda shape: torch.zeros(shape.num_roles + 1, shape.num_hops + 2),
+            penalty="distance",
+        ),
+    )
 
     def scores(self, asked: Asked) -> dict[str, Tensor]:
         """The weight of each entity's distance from the head."""
@@ -39,11 +38,12 @@ class Proximity(EvidenceKind):
         table = self.weights.of_distance[:-1].index_select(0, asked.relations) + self.weights.of_distance[-1]
         return {self.name: table.gather(1, distances)}
 
-    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, facts: EvidenceGraph) -> str:
+    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, messages: MessageGraph) -> str:
         """How far away the answer is."""
         most, names = self.shape.num_hops, graph.entities
-        steps = facts.steps_from(question.anchor, most)[answer]
-        far = f"more than {most} steps" if steps > most else counted(int(steps), "step")
+        anchor = torch.tensor([question.anchor], device=messages.heads.device)
+        steps = int(hops(anchor, messages, most=most)[0, answer])
+        far = f"more than {most} steps" if steps > most else counted(steps, "step")
         return f"{names[answer]} is {far} away from {names[question.anchor]}"
 
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.questions import Question
+    from reshuffle.model.propagation import MessageGraph
 
 KINDS: tuple[type[EvidenceKind], ...] = (
     Unary,
@@ -63,6 +64,16 @@ class Evidence(nn.Module):
         shape = Shape(2 * num_relations, num_slots, num_hops, direct_facts)
         self.kinds = tuple(kind(self, shape) for kind in KINDS if kind.name in kinds)
         self._local = tuple(kind for kind in self.kinds if isinstance(kind, LocalEvidence))
+        self._num_roles = shape.num_roles
+        for weight in (weight for kind in self.kinds for weight in kind.own_weights):
+            *folder, name = weight.name.split(".")
+            if folder and not hasattr(self, folder[0]):
+                self.add_module(folder[0], nn.Module())
+            owner, start = self.get_submodule(".".join(folder)), weight.start(shape)
+            if weight.trained:
+                owner.register_parameter(name, nn.Parameter(start))
+            else:
+                owner.register_buffer(name, start)
 
     @property
     def local(self) -> bool:
@@ -75,9 +86,10 @@ class Evidence(nn.Module):
         return any(kind.reads_states for kind in self.kinds)
 
     def fit_types(self, graph: EvidenceGraph) -> None:
-        """Let each kind count on the training graph what it needs to know."""
+        """Count on the training graph what some kinds need to know before they are trained."""
         for kind in self.kinds:
-            kind.fit_types(graph)
+            if kind.counts:
+                kind.fit_types(graph)
 
     def penalty(self, examples: Tensor | None = None) -> Tensor:
         """The squares of the weights that a relation has for itself: few facts should not teach much about it.
@@ -85,27 +97,30 @@ class Evidence(nn.Module):
         Such weights can tell single entities of the training graph by what only they have, and that is worth nothing
         on another graph. With the number of examples [relation], relations that have many are held back less.
         """
-        free = {name: weights for kind in self.kinds for name, weights in kind.free_weights().items()}
-        order = sorted(
-            free, key=lambda name: (*_ADDED_FIRST, name).index(name)
-        )  # stable: others as they come
-        each = [free[name].square().reshape(len(free[name]), -1).sum(1) for name in order]
+        free: dict[str, list[Tensor]] = {name: [] for name in _ADDED_FIRST}
+        for weight in (weight for kind in self.kinds for weight in kind.own_weights if weight.penalty):
+            rows = self.get_parameter(weight.name)[: self._num_roles]
+            free.setdefault(weight.penalty, []).append(rows.reshape(len(rows), -1))
+        each = [torch.cat(rows, dim=1).square().sum(1) for rows in free.values() if rows]
         squares = torch.stack(each).sum(0)
         return (squares if examples is None else squares / (1 + examples)).sum()
 
-    def scores(self, asked: Asked) -> dict[str, Tensor]:  # query entity
-        """The evidence for every entity as the tail of each query, by part; without states the local kinds alone."""
-        kinds = self._local if asked.states is None else self.kinds
-        return _added([kind.scores(asked) for kind in kinds])
-
-    def candidate_scores(
-        self, candidates: Tensor, asked: Asked, *, without: Tensor | None = None
+    def scores(
+        self, asked: Asked, candidates: Tensor | None = None, *, without: Tensor | None = None
     ) -> dict[str, Tensor]:  # query candidate
-        """The local kinds for some candidates [query, candidate], at a cost that does not grow with the graph.
+        """The evidence for every entity as the tail of each query, by part; without states the local kinds alone.
 
-        `without` [query] are triples by position, one per query, that are hidden from this query alone.
+        With candidates [query, candidate] it is that of the local kinds for these alone, at a cost that does not grow
+        with the graph; `without` [query] are then triples by position, each hidden from its own query alone.
         """
-        return _added([kind.candidate_scores(candidates, asked, without) for kind in self._local])
+        if candidates is not None:
+            found = [kind.candidate_scores(candidates, asked, without) for kind in self._local]
+        else:
+            found = [kind.scores(asked) for kind in (self._local if asked.states is None else self.kinds)]
+        parts: dict[str, Tensor] = {}
+        for part, values in (item for each in found for item in each.items()):
+            parts[part] = parts[part] + values if part in parts else values
+        return {part: parts[part] for part in EVIDENCE if part in parts}
 
     def worth_of_slots(self) -> Tensor | None:  # relation slot
         """What evidence adds to a score for a slot that is fully reached; None where no kind looks at slots."""
@@ -113,18 +128,8 @@ class Evidence(nn.Module):
         return torch.stack(found).sum(0) if found else None
 
     def words(
-        self, part: str, question: Question, answer: int, *, graph: KnowledgeGraph, facts: EvidenceGraph
+        self, part: str, question: Question, answer: int, *, graph: KnowledgeGraph, messages: MessageGraph
     ) -> str:
         """What a part of the evidence has looked at, in the words of the first kind that has such a part."""
         kind = next(kind for kind in self.kinds if part in kind.parts)
-        return kind.words(question, answer, graph=graph, facts=facts)
-
-
-def _added(found: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The parts of all kinds in the order of `KINDS`; those of one name are added up."""
-    parts: dict[str, Tensor] = {}
-    for part in EVIDENCE:
-        for each in found:
-            if part in each:
-                parts[part] = parts[part] + each[part] if part in parts else each[part]
-    return parts
+        return kind.words(question, answer, graph=graph, messages=messages)

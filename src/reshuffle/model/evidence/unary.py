@@ -8,17 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import softplus
 
-from reshuffle.model.evidence.interface import Asked, LocalEvidence, Shape
+from reshuffle.model.evidence.interface import Asked, LocalEvidence, Weight
 from reshuffle.model.kernels import runs
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.questions import Question
+    from reshuffle.model.propagation import MessageGraph
 
 _SMOOTHING = 2.0  # added to the number of entities that a confidence is a share of: rare roles prove little
 _FLOOR = 1e-3  # the confidence of having no role that is known to go with the one asked for
@@ -28,18 +29,16 @@ class Unary(LocalEvidence):
     """The best confidence, the number of asked roles, the weights of all roles and the degree, taken together."""
 
     name = "unary"
+    counts = True
 
-    def __init__(self, weights: nn.Module, shape: Shape) -> None:
-        super().__init__(weights, shape)
-        roles = shape.num_roles
+    own_weights = (
         # [role, role]: the share of those with the second role that have the first, too.
-        self.weights.register_buffer("confidences", torch.zeros(roles, roles))
-        self.weights.of_type = nn.Parameter(torch.tensor([1.0, -1.0]))  # from other roles; from any role
-        self.weights.of_role = nn.Parameter(torch.zeros(roles, roles))
-        self.weights.of_count = nn.Parameter(
-            torch.zeros(roles + 1)
-        )  # the last one is shared by all relations
-        self.weights.of_degree = nn.Parameter(torch.zeros(roles + 1))
+        Weight("confidences", lambda shape: torch.zeros(shape.num_roles, shape.num_roles), trained=False),
+        Weight("of_type", lambda _: torch.tensor([1.0, -1.0])),  # from other roles; from any role
+        Weight("of_role", lambda shape: torch.zeros(shape.num_roles, shape.num_roles), penalty="role"),
+        Weight("of_count", lambda shape: torch.zeros(shape.num_roles + 1), penalty="count"),
+        Weight("of_degree", lambda shape: torch.zeros(shape.num_roles + 1), penalty="degree"),
+    )
 
     def fit_types(self, graph: EvidenceGraph) -> None:
         """Count which roles go together on the training graph."""
@@ -48,14 +47,12 @@ class Unary(LocalEvidence):
         shares = both / (both.diagonal() + _SMOOTHING)
         confidences.copy_(shares.fill_diagonal_(0))  # having the role already is counted on its own
 
-    def free_weights(self) -> dict[str, Tensor]:
-        """All but what all relations share."""
-        weights = self.weights
-        return {"role": weights.of_role, "count": weights.of_count[:-1], "degree": weights.of_degree[:-1]}
-
     def scores(self, asked: Asked) -> dict[str, Tensor]:
         """The evidence for every entity: that of a relation is computed once, however many queries ask for it."""
-        graph, counts = asked.graph, asked.graph.counts_without(asked.hidden)
+        graph, counts = asked.graph, asked.graph.counts
+        if asked.hidden is not None:  # each at most once
+            lost = graph.entry_of_edge.view(2, -1)[:, asked.hidden].flatten()
+            counts = counts.index_add(0, lost, torch.full_like(lost, -1))
         wanted, place = torch.unique(asked.relations, return_inverse=True)
         nothing = torch.zeros(len(wanted), graph.num_entities, device=wanted.device)
         present = (counts > 0).float()
@@ -106,9 +103,9 @@ class Unary(LocalEvidence):
         )
         return result
 
-    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, facts: EvidenceGraph) -> str:
+    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, messages: MessageGraph) -> str:
         """In how many other facts the answer plays the part that is asked for."""
-        del facts
+        del messages
         edges = graph.by_tail if question.side == "tail" else graph.by_head
         others = edges.of(answer, question.relation)
         number = int((others != question.anchor).sum())

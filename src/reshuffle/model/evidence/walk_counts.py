@@ -11,15 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import softplus
 
-from reshuffle.model.evidence.interface import WEAK, Asked, EvidenceKind, Shape
+from reshuffle.model.evidence.interface import WEAK, Asked, EvidenceKind, Weight
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.questions import Question
+    from reshuffle.model.propagation import MessageGraph
 
 STEPS = 4
 _RARE = 1e-3  # what ends at a candidate counts by its logarithm; shares far below this count as nothing
@@ -30,26 +31,23 @@ class WalkCounts(EvidenceKind):
 
     name = "ways"
 
-    def __init__(self, weights: nn.Module, shape: Shape) -> None:
-        super().__init__(weights, shape)
-        self.weights.ways = nn.Module()
-        self._own = self.weights.ways
-        self._own.of_relation = nn.Parameter(torch.zeros(shape.num_roles + 1, STEPS, shape.num_roles))
-        self._own.of_length = nn.Parameter(torch.zeros(shape.num_roles + 1, STEPS))
-
-    def free_weights(self) -> dict[str, Tensor]:
-        """All but what all relations share."""
-        own = (self._own.of_relation, self._own.of_length)
-        return {"walk": torch.cat([weights[:-1].flatten(1) for weights in own], dim=1)}
+    own_weights = (
+        Weight(
+            "ways.of_relation",
+            lambda shape: torch.zeros(shape.num_roles + 1, STEPS, shape.num_roles),
+            penalty="walk",
+        ),
+        Weight("ways.of_length", lambda shape: torch.zeros(shape.num_roles + 1, STEPS), penalty="walk"),
+    )
 
     def scores(self, asked: Asked) -> dict[str, Tensor]:
         """What the walks of each length bring to every entity; never negative."""
         heads, relations, graph = asked.heads, asked.relations, asked.graph
-        of_relation, of_length = self._own.of_relation, self._own.of_length
+        of_relation, of_length = self.weights.ways.of_relation, self.weights.ways.of_length
         wanted, place = torch.unique(relations, return_inverse=True)
         weights = 2 * torch.sigmoid(of_relation[:-1].index_select(0, wanted) + of_relation[-1])
         lengths = softplus(of_length[:-1].index_select(0, relations) + of_length[-1] + WEAK)
-        shares = graph.shares_without(asked.hidden)
+        shares = _shares(graph, asked.hidden)
         there = torch.zeros(graph.num_entities, len(heads), device=heads.device)
         there[heads, torch.arange(len(heads), device=heads.device)] = 1.0
         total = torch.zeros_like(there)
@@ -60,7 +58,17 @@ class WalkCounts(EvidenceKind):
             total = total + torch.log(there / _RARE + 1) * lengths[:, step]
         return {self.name: total.T}
 
-    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, facts: EvidenceGraph) -> str:
+    def words(self, question: Question, answer: int, *, graph: KnowledgeGraph, messages: MessageGraph) -> str:
         """Which walks it counted."""
-        del answer, facts
+        del answer, messages
         return f"how many of the walks from {graph.entities[question.anchor]} end there"
+
+
+def _shares(graph: EvidenceGraph, hidden: Tensor | None) -> Tensor:  # place
+    """1 / the number of edges that leave the same entity, and 0 for the edges of hidden triples."""
+    there = torch.ones(len(graph.edges) // 2, device=graph.edges.device)
+    if hidden is not None:
+        there[hidden] = 0.0
+    edges = there[graph.edges % max(1, len(there))]
+    leaving = torch.zeros(graph.num_entities, device=edges.device).index_add(0, graph.heads, edges)
+    return edges / leaving.clamp(min=1)[graph.heads]
