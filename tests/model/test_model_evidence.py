@@ -268,7 +268,8 @@ def test_constraint_scores_are_those_of_the_definition(seed: int, weighted: bool
     model = model_of(seed, slot_weights=weighted, bias=bias)
     for parameter in model.parameters():
         parameter.data += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed))
-    channels = HeadChannels(ModelGraph(model, triples, ENTITIES))
+    graph = ModelGraph(model, triples, ENTITIES)
+    channels = HeadChannels(graph, graph.messages)
     heads, relations = torch.tensor([1, 4]), torch.tensor([0, 3])
     with torch.no_grad():
         matrices = model.matrices()

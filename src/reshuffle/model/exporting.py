@@ -70,7 +70,7 @@ def export_head_states(model: ModelOnGraph, heads: Sequence[str], folder: Path) 
     ids = model.graph.entities.ids(heads)
     names = pa.array(list(model.graph.entities), pa.large_string())
 
-    channels = HeadChannels(model.tensors)
+    channels = HeadChannels(model.tensors, model.tensors.messages)
 
     def tables() -> Iterator[pa.Table]:
         for number in ids:

@@ -191,7 +191,7 @@ class AllTails:
         self._trainer = trainer
         data = trainer.data
         graph = ModelGraph(trainer.model, data.triples, data.num_entities)
-        self._channels = HeadChannels(graph)
+        self._channels = HeadChannels(graph, graph.messages)
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
         self._examples = examples_of(trainer)
         self.replayable = False  # how many relations and known tails a batch has differs

@@ -79,6 +79,8 @@ class ModelAnswers:
             seed=seed,
             through_inverse=heads_through_inverse,
         )
+        self.graph = self._on_graph.graph
+        """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
         self._gone: set[str] = set()
 
     def __repr__(self) -> str:
@@ -90,11 +92,6 @@ class ModelAnswers:
         strange = facts - len(self._on_graph.tensors.triples)
         left_out = f", {strange:,} of them passed over" if strange else ""
         return f"<ModelAnswers: {size}, {known}; on {graph}{left_out}>"
-
-    @property
-    def graph(self) -> KnowledgeGraph:
-        """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
-        return self._on_graph.graph
 
     @property
     def passed_over(self) -> str | None:
@@ -178,6 +175,7 @@ class ModelAnswers:
         """
         new = as_graph(triples)
         self._on_graph = self._on_graph.moved(self.graph | new)
+        self.graph = self._on_graph.graph
         if (told := _unlearned_facts(new, self.relations)) is not None:
             notes(told)
 
@@ -192,6 +190,7 @@ class ModelAnswers:
             before.entities.ids(name for name in (head, tail) if name not in self._gone)
             before.relations.id(relation)
         self._on_graph = self._on_graph.moved(before - taken)
+        self.graph = self._on_graph.graph
         self._gone.update(self._on_graph.gone)
         if (told := _no_facts(taken, before)) is not None:
             notes(told)
@@ -211,7 +210,7 @@ class ModelAnswers:
 
         A fact is scored with itself in the graph, so that its score does not compare with those of new links.
         """
-        question = question_of(self._on_graph.graph, self.relations, relation, head=head, tail=tail)
+        question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
         return predict(self, self._on_graph, question, top=top, known=known)
 
     def missing(

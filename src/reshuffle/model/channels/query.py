@@ -25,6 +25,8 @@ from reshuffle.model.scoring import Scores, pair_scores
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from reshuffle.model.propagation import MessageGraph
+
 _MOST_NUMBERS = 1 << 26  # of the states of the queries at a time
 _QUICK_NUMBERS = 1 << 22  # with more a CPU waits for memory
 _FEW_QUERIES = 64  # with fewer at a time those of one head would be parted, and its channel propagated again
@@ -56,6 +58,7 @@ class HeadChannels:
     """A graph on which the tails of given heads are scored, with the matrices of the moment."""
 
     graph: ModelGraph
+    messages: MessageGraph
 
     def scores(
         self, matrices: Tensor, heads: Tensor, relations: Tensor, *, hidden: Tensor | None = None
@@ -73,7 +76,7 @@ class HeadChannels:
             states = self.states(model.path_matrices(), asked, hidden=hidden)
         evidence: dict[str, Tensor] = {}
         if model.evidence is not None:
-            graph, messages = self.graph.facts, self.graph.messages
+            graph, messages = self.graph.facts, self.messages
             by_query = states if channels is None else states.index_select(2, channels)
             evidence = model.evidence.scores(Asked(heads, relations, graph, hidden, messages, by_query))
         if model.injected is None or self.graph.injected is None:
@@ -85,7 +88,7 @@ class HeadChannels:
         self, matrices: Tensor, heads: Tensor, *, hidden: Tensor | None = None
     ) -> Tensor:  # entity slot head
         """Z^(m), a channel per head."""
-        architecture, messages = self.graph.model.architecture, self.graph.messages
+        architecture, messages = self.graph.model.architecture, self.messages
         states = lit_heads(heads, messages.num_entities, architecture.num_slots)
         edges = None if hidden is None else messages.hiding(hidden)
         return propagate(states, matrices, messages, num_layers=architecture.num_layers, edge_messages=edges)
@@ -135,7 +138,6 @@ class QueryChannels(ChannelsOnGraph):
 
     def __init__(self, kind: PerQuery, graph: ModelGraph, matrices: Tensor) -> None:
         self._kind, self.graph, self._matrices = kind, graph, matrices
-        self._heads = HeadChannels(graph)
 
     @property
     def states(self) -> NoReturn:
@@ -148,7 +150,7 @@ class QueryChannels(ChannelsOnGraph):
         """Constraint scores, all evidence, and injected rules; candidates are scored as tails alone."""
         if not forward:
             return self.states
-        found = self._heads.scores(self._matrices, anchors, relations)
+        found = HeadChannels(self.graph, self.graph.messages).scores(self._matrices, anchors, relations)
         return found if candidates is None else found.of(candidates)
 
     def plan(self, width: int | None, *, forward: bool) -> Plan:

@@ -14,8 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.evaluation.baselines.types import Roles
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -27,6 +25,7 @@ class EvidenceGraph:
     num_entities: int
     entities: Tensor  # entry: whose role it is; an entry is a distinct (entity, role), sorted
     roles: Tensor  # entry
+    role_starts: Tensor  # entity + 1: where the entries of each entity begin
     counts: Tensor  # entry: how many edges give the role
     entry_of_edge: Tensor  # edge
     starts: Tensor  # entity + 1: where the edges that leave it begin
@@ -51,6 +50,7 @@ class EvidenceGraph:
         columns = (
             owners,
             roles,
+            np.searchsorted(owners, np.arange(num_entities + 1)),
             counts,
             entry.reshape(-1),
             starts,
@@ -67,12 +67,6 @@ class EvidenceGraph:
         )
 
     @cached_property
-    def role_starts(self) -> Tensor:  # entity + 1
-        """Where the entries of each entity begin."""
-        everyone = torch.arange(self.num_entities + 1, device=self.entities.device)
-        return torch.searchsorted(self.entities, everyone)
-
-    @cached_property
     def pairs(self) -> tuple[Tensor, Tensor]:
         """For each edge head x entities + tail, sorted, and its place in `edges`."""
         keys, places = torch.sort(self.heads * self.num_entities + self.tails, stable=True)
@@ -83,7 +77,3 @@ class EvidenceGraph:
         """Where each edge leaves."""
         everyone = torch.arange(self.num_entities, device=self.starts.device)
         return torch.repeat_interleave(everyone, self.starts.diff())
-
-    def role_pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
-        """How many entities have both of two roles."""
-        return Roles(self.role_starts.cpu().numpy(), self.roles.cpu().numpy()).pair_counts(num_roles)

@@ -37,15 +37,11 @@ LOCAL = tuple(kind.name for kind in KINDS if issubclass(kind, LocalEvidence))
 if TYPE_CHECKING:
     EvidenceName = str
 else:
-    EvidenceName = Literal[
-        EVIDENCE
-    ]  # what the setting `evidence` may name; settings are checked by their types
+    # What the setting `evidence` may name: settings are checked by their types when they are read.
+    EvidenceName = Literal[EVIDENCE]
 
-_ADDED_FIRST = (
-    "role",
-    "fact",
-    "slot",
-)  # sums depend on the order in the last bit, and losses should not change
+# The sum of squares depends on the order in its last bit, and the losses of a training should stay the same.
+_ADDED_FIRST = ("role", "fact", "slot")
 
 
 class Evidence(nn.Module):
