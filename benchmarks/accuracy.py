@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import cache
 from statistics import mean
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from benchmarks import baselines, choosing, untuned
+from benchmarks.cells import Bench
 from benchmarks.pages import rewrite, spread, text_table
-from benchmarks.reproduction import RESULTS, ROOT
-
-from reshuffle.learning.experiments import VARIANTS
-from reshuffle.learning.settings import read_toml
+from benchmarks.paper import DATASETS, FOLDER, VARIANTS, published
+from benchmarks.result_files import RESULTS, ROOT, read_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
-CPU_RESULTS = ROOT / "benchmarks" / "results" / "cpu"
-PUBLISHED = ROOT / "benchmarks" / "published.toml"
-DATASETS = tuple(f"{family}-v{n}" for family in ("FB15k-237", "WN18RR", "NELL-995") for n in range(1, 5))
+CPU_RESULTS = RESULTS / "cpu.jsonl"
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
 UNCOUNTED = "NELL-995-v1"  # 225 entities, 100 test triples: reported, and no conclusion drawn
 RULE_BASED = ("AnyBURL", "RuleN", "DRUM", "Neural-LP", "GraIL", "CoMPILE")
@@ -29,14 +25,13 @@ PROTOCOL_OF = {"hits@10": "sampled-50", "mrr": "full"}
 
 
 @cache
-def cells() -> tuple[dict, ...]:
+def cells() -> tuple[dict[str, Any], ...]:
     """The stored cells of the best recipe."""
-    stored = (json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob("*.best.*.json")))
-    return tuple(stored)
+    return tuple(cell for cell in Bench(FOLDER, RESULTS).stored() if cell["recipe"] == "best")
 
 
-def cells_of(dataset: str, variant: str = "default") -> list[dict]:
-    """One per seed that has been run."""
+def cells_of(dataset: str, variant: str = "default") -> list[dict[str, Any]]:
+    """The stored cells of a data set and a variant of the best recipe, one per seed."""
     return [cell for cell in cells() if (cell["dataset"], cell["variant"]) == (dataset, variant)]
 
 
@@ -46,20 +41,12 @@ def values(dataset: str, metric: str, *, baseline: bool = False) -> list[float]:
     return [(result["type_baseline"] if baseline else result)["metrics"][metric] for result in found]
 
 
-def _result(cell: dict, metric: str, kind: str = "results") -> dict:
+def _result(cell: dict[str, Any], metric: str, kind: str = "results") -> dict[str, Any]:
     return next(result for result in cell[kind] if result["protocol"] == PROTOCOL_OF[metric])
 
 
-def published(metric: str) -> dict[str, dict[str, float]]:
-    """By system and data set."""
-    return {
-        name: dict(zip(DATASETS, numbers, strict=True))
-        for name, numbers in read_toml(PUBLISHED)[metric].items()
-    }
-
-
 def main_table(metric: str) -> str:
-    """Ours above what is published."""
+    """Our results on all data sets, with the published ones below."""
     ours = {dataset: mean(values(dataset, metric)) for dataset in DATASETS}
     types = {dataset: mean(values(dataset, metric, baseline=True)) for dataset in DATASETS}
     ties = [mean(_result(cell, metric)["tie_rate"] for cell in cells_of(dataset)) for dataset in DATASETS]
@@ -78,7 +65,7 @@ def main_table(metric: str) -> str:
 
 
 def counted_mean(numbers: dict[str, float]) -> float:
-    """Over the columns that count."""
+    """The mean over all data sets but the one that does not count."""
     return mean(value for dataset, value in numbers.items() if dataset != UNCOUNTED)
 
 
@@ -106,7 +93,7 @@ def ablation_table() -> str:
     """Every variant on the data sets that ablations were run on; empty where one was not."""
     variants = [v for v in VARIANTS["best"] if any(cells_of(d, v) for d in DATASETS)]
     chosen = [d for d in DATASETS if any(cells_of(d, v) for v in variants if v != "default")]
-    kinds: dict[str, Callable[[dict], float]] = {
+    kinds: dict[str, Callable[[dict[str, Any]], float]] = {
         "hits": lambda cell: _result(cell, "hits@10")["metrics"]["hits@10"],
         "mrr": lambda cell: _result(cell, "mrr")["metrics"]["mrr"],
         "valid": lambda cell: cell["training"]["validation"]["mrr"],
@@ -153,7 +140,7 @@ def hardened_table() -> str:
 
 
 def cost_table() -> str:
-    """What the cells cost."""
+    """Training time and memory of the cells."""
     rows: list[list[object]] = []
     for dataset in DATASETS:
         own = cells_of(dataset)
@@ -168,9 +155,9 @@ def cost_table() -> str:
 def cpu_table() -> str:
     """Cells that were trained on a CPU, beside the same ones from the GPU."""
     rows: list[list[object]] = []
-    for path in sorted(CPU_RESULTS.glob("*.json")):
-        ours = json.loads(path.read_text(encoding="utf-8"))
-        theirs = json.loads((RESULTS / path.name).read_text(encoding="utf-8"))
+    for ours in Bench(FOLDER, CPU_RESULTS).stored():
+        same = cells_of(ours["dataset"], ours["variant"])
+        theirs = next(cell for cell in same if cell["seed"] == ours["seed"])
         found = [
             _result(cell, metric)["metrics"][metric] for metric in PROTOCOL_OF for cell in (ours, theirs)
         ]
@@ -182,8 +169,8 @@ def cpu_table() -> str:
 
 def choosing_table() -> str:
     """Settings compared on cut training graphs, with small models; empty where one was not run."""
-    stored = json.loads(choosing.RESULTS.read_text(encoding="utf-8"))["rows"]
-    groups: dict[str, list[dict]] = {}
+    stored = read_results(choosing.SMALL_RESULTS).rows
+    groups: dict[str, list[dict[str, Any]]] = {}
     for row in stored:
         groups.setdefault(_changes(row["changes"], choosing.BASE["evidence"]), []).append(row)
     return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
@@ -194,16 +181,14 @@ def choosing_full_table() -> str:
 
     Only of what the command measured: figures from elsewhere are no results of it.
     """
-    found = {"rows": []}
-    if choosing.FULL_RESULTS.exists():
-        found = json.loads(choosing.FULL_RESULTS.read_text(encoding="utf-8"))
-    if not (found["rows"] and choosing.own_rows(found)):
+    found = read_results(choosing.FULL_RESULTS)
+    if not (found.rows and choosing.own_rows(found)):
         return "(not run)"
     told: list[Compared] = []
     for changes, seeds in choosing.COMPARED_FULL:
-        rows = [row for row in found["rows"] if row["changes"] == changes]
+        rows = [row for row in found.rows if row["changes"] == changes]
         scorings = dict.fromkeys(row["scoring"] for row in rows)  # in their order
-        name = _changes(changes, found["base"]["evidence"])
+        name = _changes(changes, found.about["base"]["evidence"])
         for scoring in scorings:
             scored = [row for row in rows if row["scoring"] == scoring]
             if scoring != "alone":
@@ -214,13 +199,13 @@ def choosing_full_table() -> str:
                 told.append((f"{name}, all seeds", scored, mean))
                 told.append(("  spread over seeds", scored, spread))
                 told.append((f"{name}, seed 1", [row for row in scored if row["seeds"] == [1]], mean))
-    return _compared("changed", told, found["rows"], "tie_rate")
+    return _compared("changed", told, found.rows, "tie_rate")
 
 
 def script_table() -> str:
     """What the recipe's epochs were chosen by: each cut on its own, since not all was run on both."""
-    stored = json.loads(choosing.SCRIPT_RESULTS.read_text(encoding="utf-8"))["rows"]
-    groups: dict[str, list[dict]] = {}
+    stored = read_results(choosing.SCRIPT_RESULTS).rows
+    groups: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(stored, key=lambda row: (row["cut"], len(row["changes"]), row["scoring"])):
         if row["scoring"] == "mean of seeds" or row["seeds"] == [1]:
             more = "" if row["scoring"] == "alone" else f", {row['scoring']}"
@@ -231,11 +216,11 @@ def script_table() -> str:
 def untuned_table() -> str:
     """The recipe on data that it was not chosen on, beside what needs no training."""
     rows: list[list[object]] = []
-    for name, row in untuned.stored()["rows"].items():
+    for row in read_results(untuned.UNTUNED).rows:
         sampled, full = row["sampled-50"], row["full"]
         rows.append(
             [
-                name,
+                row["scorer"],
                 sampled["hits@10"],
                 sampled["tie_rate"],
                 full["mrr"],
@@ -246,15 +231,17 @@ def untuned_table() -> str:
     return text_table(["scorer", "hits@10", "tie rate", "mrr", "tie rate", "seconds of fitting"], rows)
 
 
-Compared: TypeAlias = "tuple[str, list[dict], Callable[[list[float]], object]]"
+Compared: TypeAlias = "tuple[str, list[dict[str, Any]], Callable[[list[float]], object]]"
 """The name of a row, what was measured, and what is taken of it."""
 
 
-def _compared(first: str, told: list[Compared], stored: list[dict], *more: str) -> str:
+def _compared(first: str, told: list[Compared], stored: list[dict[str, Any]], *more: str) -> str:
     """What is taken over seeds of the means over cuts, and the type baseline of the same parts below."""
     datasets = [d for d in DATASETS if any(row["dataset"] == d for row in stored)]
 
-    def over(rows: list[dict], metric: str, dataset: str, taken: Callable[[list[float]], object]) -> object:
+    def over(
+        rows: list[dict[str, Any]], metric: str, dataset: str, taken: Callable[[list[float]], object]
+    ) -> object:
         by_seed: dict[tuple[int, ...], list[float]] = {}
         for row in rows:
             if row["dataset"] == dataset:
@@ -273,7 +260,7 @@ def _compared(first: str, told: list[Compared], stored: list[dict], *more: str) 
     return text_table([first, *(name.replace("_rate", "s") for name in header)], rows)
 
 
-def _changes(changes: dict, evidence: Sequence[str]) -> str:
+def _changes(changes: dict[str, Any], evidence: Sequence[str]) -> str:
     """In words; of the evidence, what is more than that of the settings that are changed."""
     told = [
         " ".join(f"+ {kind}" for kind in value if kind not in evidence)
@@ -285,7 +272,7 @@ def _changes(changes: dict, evidence: Sequence[str]) -> str:
 
 
 def made_tables() -> dict[str, str]:
-    """By the name that stands in the page."""
+    """All tables of the page, by name."""
     return {
         "hits": main_table("hits@10"),
         "mrr": main_table("mrr"),

@@ -7,50 +7,35 @@ over. The tables in docs/explanation/evaluation.md are written from the result f
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
-from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.speed.measure import describe
+from benchmarks.machine import describe
+from benchmarks.pages import markdown_table, rewrite
+from benchmarks.paper import DATASETS, published
+from benchmarks.result_files import RESULTS, ROOT, Results, read_results, write_results
 
 from reshuffle.data import load_from_files
 from reshuffle.evaluation import RuleBaseline, TieBroken, TypeBaseline, evaluate
-from reshuffle.kg import written_whole
 from reshuffle.kg.splits import InductiveBenchmark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from reshuffle.evaluation import Scorer
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "baselines.json"
-DOCUMENT = ROOT / "docs" / "explanation" / "evaluation.md"
-BEGIN, END = "<!-- written by benchmarks.baselines -->", "<!-- end -->"
+BASELINES = RESULTS / "baselines.jsonl"
+PAGE = ROOT / "docs" / "explanation" / "evaluation.md"
 
-DATASETS = [f"{family}-v{number}" for family in ("FB15k-237", "WN18RR", "NELL-995") for number in range(1, 5)]
 SEEDS = (1, 2, 3)
 
 # Hits@10 of sampled-50 and MRR of full: Meilicke, Stuckenschmidt, Ott 2024 (arXiv 2409.20130).
-PUBLISHED = {
-    "FB15k-237-v1": (0.887, 0.123),
-    "FB15k-237-v2": (0.963, 0.130),
-    "FB15k-237-v3": (0.954, 0.098),
-    "FB15k-237-v4": (0.949, 0.091),
-    "WN18RR-v1": (0.087, 0.006),
-    "WN18RR-v2": (0.145, 0.003),
-    "WN18RR-v3": (0.590, 0.012),
-    "WN18RR-v4": (0.138, 0.001),
-    "NELL-995-v1": (0.761, 0.594),
-    "NELL-995-v2": (0.912, 0.050),
-    "NELL-995-v3": (0.945, 0.060),
-    "NELL-995-v4": (0.914, 0.029),
-}
+_HITS, _MRR = (published(metric)["type baseline"] for metric in ("hits@10", "mrr"))
+PUBLISHED = {name: (_HITS[name], _MRR[name]) for name in DATASETS}
 
 
 def _types(bench: InductiveBenchmark) -> Scorer:
@@ -93,7 +78,7 @@ class Cell:
         )
 
 
-def cells(datasets: list[str], seeds: tuple[int, ...] = SEEDS) -> list[Cell]:
+def cells(datasets: Sequence[str], seeds: tuple[int, ...] = SEEDS) -> list[Cell]:
     """All cells, those of one scorer on one data set together."""
     runs: list[tuple[str, int | None]] = [("full", None), *(("sampled-50", seed) for seed in seeds)]
     return [Cell(name, scorer, *run) for name in datasets for scorer in SCORERS for run in runs]
@@ -104,8 +89,9 @@ def measured(todo: list[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
     fitted: tuple[str, str] | None = None
     for cell in todo:
         if fitted != (cell.dataset, cell.scorer):
-            bench = load_from_files(cell.dataset)
-            assert isinstance(bench, InductiveBenchmark)
+            found = load_from_files(cell.dataset)
+            assert isinstance(found, InductiveBenchmark)
+            bench = found
             started = time.perf_counter()
             scorer = SCORERS[cell.scorer](bench)
             fit_seconds = time.perf_counter() - started
@@ -130,9 +116,9 @@ def _rounded(value: Any) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def run(datasets: list[str], *, again: bool = False) -> None:
+def run(datasets: Sequence[str], *, again: bool = False) -> None:
     """Measure what is missing, and store it after every cell."""
-    stored = {} if again or not RESULTS.exists() else json.loads(RESULTS.read_text())["cells"]
+    stored = {} if again else stored_cells()
     todo = [cell for cell in cells(datasets) if str(cell) not in stored]
     for number, (cell, result) in enumerate(measured(todo), start=1):
         stored[str(cell)] = result
@@ -141,35 +127,41 @@ def run(datasets: list[str], *, again: bool = False) -> None:
 
 
 def _store(stored: dict[str, Any]) -> None:
-    order = [str(cell) for cell in cells(DATASETS)]
-    data = {
+    about = {
         "command": "python -m benchmarks.baselines",
         **describe(["reshuffle", "numpy", "numba", "pyarrow"]),
         "seeds": list(SEEDS),
-        "cells": {name: stored[name] for name in order if name in stored},
     }
-    with written_whole(RESULTS) as aside:
-        aside.write_text(json.dumps(data, indent=1) + "\n")
+    rows = [{**asdict(cell), **stored[str(cell)]} for cell in cells(DATASETS) if str(cell) in stored]
+    write_results(BASELINES, Results(about, rows))
+
+
+def stored_cells() -> dict[str, Any]:
+    """What has been measured, by the names of the cells."""
+    names = [field.name for field in fields(Cell)]
+    return {
+        str(Cell(*(row[name] for name in names))): {k: v for k, v in row.items() if k not in names}
+        for row in read_results(BASELINES).rows
+    }
 
 
 # --- tables -----------------------------------------------------------------------------------------
 
 
-def tables(results: dict[str, Any]) -> str:
-    """The result file as Markdown."""
-    found = results["cells"]
+def tables(found: dict[str, Any]) -> str:
+    """The measured cells as Markdown."""
     hits, mrr = ({name: _decimal(values[place]) for name, values in PUBLISHED.items()} for place in range(2))
     return "\n".join(
         [
             *_table(
                 f"Hits@10 of `sampled-50`, mean ± standard deviation over {len(SEEDS)} seeds of candidates",
                 lambda name, scorer: _spread(found, name, scorer, "hits@10"),
-                published=hits,
+                beside=hits,
             ),
             *_table(
                 "MRR of `full`",
                 lambda name, scorer: _decimal(_full(found, name, scorer)["metrics"]["mrr"]),
-                published=mrr,
+                beside=mrr,
             ),
             *_table(
                 "Hits@10 of `full`",
@@ -189,14 +181,11 @@ def tables(results: dict[str, Any]) -> str:
     )
 
 
-def _table(
-    title: str, cell: Callable[[str, str], str], *, published: dict[str, str] | None = None
-) -> list[str]:
-    beside = {name: [] if published is None else [published[name]] for name in DATASETS}
-    header = ["data set", *([] if published is None else ["types, published"]), *SCORERS]
-    rows = [[name, *beside[name], *(cell(name, scorer) for scorer in SCORERS)] for name in DATASETS]
-    lines = [" | ".join(row) for row in (header, ["---"] * len(header), *rows)]
-    return [f"{title}:", "", *(f"| {line} |" for line in lines), ""]
+def _table(title: str, cell: Callable[[str, str], str], *, beside: dict[str, str] | None = None) -> list[str]:
+    more = {name: [] if beside is None else [beside[name]] for name in DATASETS}
+    header = ["data set", *([] if beside is None else ["types, published"]), *SCORERS]
+    rows = [[name, *more[name], *(cell(name, scorer) for scorer in SCORERS)] for name in DATASETS]
+    return [f"{title}:", "", markdown_table(header, rows), ""]
 
 
 def _of(found: dict[str, Any], name: str, scorer: str, protocol: str) -> list[dict[str, Any]]:
@@ -215,23 +204,21 @@ def _spread(found: dict[str, Any], name: str, scorer: str, metric: str) -> str:
 
 def stored_mean(dataset: str, scorer: str, protocol: str, metric: str) -> float:
     """A metric of the result file, over its seeds; for other tables to stand beside theirs."""
-    return mean(one["metrics"][metric] for one in _of(_stored_cells(), dataset, scorer, protocol))
+    return mean(float(one["metrics"][metric]) for one in _of(_cached_cells(), dataset, scorer, protocol))
 
 
 @cache
-def _stored_cells() -> dict[str, Any]:
-    return dict(json.loads(RESULTS.read_text(encoding="utf-8"))["cells"])
+def _cached_cells() -> dict[str, Any]:
+    return stored_cells()
 
 
 def _decimal(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
-def document(text: str, results: dict[str, Any]) -> str:
-    """The document with its tables replaced by those of the results."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables(results)}\n{END}{after}"
+def made_tables() -> dict[str, str]:
+    """All tables of the page, by name."""
+    return {"baselines": f"\n{tables(stored_cells())}"}
 
 
 def main() -> None:
@@ -240,9 +227,8 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure all anew")
     options = parser.parse_args()
     run(options.dataset or DATASETS, again=options.again)
-    results = json.loads(RESULTS.read_text())
-    if len(results["cells"]) == len(cells(DATASETS)):
-        DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8"), results), encoding="utf-8")
+    if len(stored_cells()) == len(cells(DATASETS)):
+        rewrite(PAGE, made_tables())
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ parts without common entities: train on the facts within one, hold out facts of 
 graph is never read.
 
 Small models, for a CPU, are compared with what the recipe was before (`BASE`), and go to
-`benchmarks/results/choosing.json`. With `--full` models of the recipe's own size are compared with the recipe as it is,
-best on a GPU and several at a time; they go to `benchmarks/results/choosing-full.json`. What is there already is not
-run again.
+`benchmarks/results/choosing.jsonl`. With `--full` models of the recipe's own size are compared with the recipe as it
+is, best on a GPU and several at a time; they go to `benchmarks/results/choosing-full.jsonl`. What is there already is
+not run again.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from benchmarks.combining import Averaged, BothDirections
-from benchmarks.reproduction import ROOT
-from benchmarks.speed.measure import describe
+from benchmarks.machine import describe
+from benchmarks.result_files import RESULTS, Results, read_results, write_results
 from numba import set_num_threads
 
 from reshuffle.cli.console import Console
 from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import Scorer, TypeBaseline, evaluate
-from reshuffle.kg import KnowledgeGraph, written_whole
+from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.settings import Settings
@@ -43,9 +43,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-RESULTS = ROOT / "benchmarks" / "results" / "choosing.json"
-FULL_RESULTS = ROOT / "benchmarks" / "results" / "choosing-full.json"
-SCRIPT_RESULTS = ROOT / "benchmarks" / "results" / "chosen-by-script.json"
+    from reshuffle.model.answers.model_answers import ModelAnswers
+
+SMALL_RESULTS = RESULTS / "choosing.jsonl"
+FULL_RESULTS = RESULTS / "choosing-full.jsonl"
+SCRIPT_RESULTS = RESULTS / "chosen-by-script.jsonl"
 """What the recipe's epochs were chosen by before `--full` was there; no command writes it."""
 DATASETS = ("FB15k-237-v1", "WN18RR-v1", "NELL-995-v2")
 CUTS = (1, 2)  # seeds
@@ -161,7 +163,7 @@ def _about(
 
 
 def measured(dataset: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Means over the cuts."""
+    """The metrics of one setting on one data set, means over the cuts."""
     rows = []
     for seed in CUTS:
         bench = cut_in_two(dataset, seed)
@@ -189,22 +191,22 @@ def _ranked(scorer: Scorer, bench: InductiveBenchmark, types: TypeBaseline) -> d
 
 def compare_small() -> None:
     """Run what is missing."""
-    stored = _stored(RESULTS, BASE)
-    done = [(row["dataset"], row["changes"]) for row in stored["rows"]]
+    stored = _stored(SMALL_RESULTS, BASE)
+    done = [(row["dataset"], row["changes"]) for row in stored.rows]
     for dataset in DATASETS:
         for changes in COMPARED:
             if (dataset, changes) in done:
                 continue
             row = measured(dataset, changes)
             print(row, file=sys.stderr)
-            stored["rows"].append(row)
-            stored |= {
+            stored.rows.append(row)
+            stored.about |= {
                 "command": "python -m benchmarks.choosing",
                 "base": BASE,
                 "seeds": list(CUTS),
                 **describe(["reshuffle", "torch"]),
             }
-            _write(stored, RESULTS)
+            write_results(SMALL_RESULTS, stored)
 
 
 # --- models of the recipe's size --------------------------------------------------------------------------------------
@@ -222,12 +224,14 @@ class Trial:
 
     @property
     def key(self) -> tuple[str, int, dict[str, Any]]:
-        """What its rows have in common."""
+        """Data set, cut and changes, which all its rows share."""
         return self.dataset, self.cut, self.changes
 
     def rows(self) -> list[dict[str, Any]]:
-        """One per way to score."""
-        bench, answers, rows = cut_in_two(self.dataset, self.cut), [], []
+        """The measured rows, one per way to score."""
+        bench = cut_in_two(self.dataset, self.cut)
+        answers: list[ModelAnswers] = []
+        rows: list[dict[str, Any]] = []
 
         def add(scoring: str, seeds: Sequence[int], scorer: Scorer, **more: Any) -> None:
             told = {"dataset": self.dataset, "cut": self.cut, "changes": self.changes, "scoring": scoring}
@@ -248,10 +252,10 @@ class Trial:
         return rows
 
 
-def own_rows(stored: dict[str, Any]) -> bool:
+def own_rows(stored: Results) -> bool:
     """Is every row one that `compare_full` makes, and measured as it does?"""
     settings = [changes for changes, _ in COMPARED_FULL]
-    return all(row["changes"] in settings and set(row) >= _MEASURED for row in stored["rows"])
+    return all(row["changes"] in settings and set(row) >= _MEASURED for row in stored.rows)
 
 
 def compare_full(
@@ -260,7 +264,7 @@ def compare_full(
     datasets: Sequence[str] = DATASETS,
     jobs: int = 1,
     base: dict[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> Results:
     """Run what is missing, several at a time; `base`: changes of the recipe for all, for those who only try it out."""
     base = base or {}
     stored = _stored(target, _plain(Settings.of("best", **base).to_dict()))
@@ -268,7 +272,7 @@ def compare_full(
         raise SystemExit(
             f"{target.name} has rows that this command did not make\n  hint: move it away, and all is run again"
         )
-    done = [(row["dataset"], row["cut"], row["changes"]) for row in stored["rows"]]
+    done = [(row["dataset"], row["cut"], row["changes"]) for row in stored.rows]
     # The longest first, so that nobody waits for one at the end.
     trials = [
         Trial(dataset, cut, changes, seeds, base)
@@ -277,19 +281,19 @@ def compare_full(
         for cut in CUTS
     ]
     missing = [trial for trial in trials if trial.key not in done]
-    stored |= {
+    stored.about |= {
         "command": f"python -m benchmarks.choosing --full --jobs {jobs}",
         "base": _plain(Settings.of("best", **base).to_dict()),
         "cuts": list(CUTS),
-        **_described(),
+        **describe(["reshuffle", "torch", "numpy"], gpu=True),
     }
     console = Console()
     with console.progress("comparing", total=len(missing), unit="setting") as report:
         for rows in _run(missing, jobs):
-            stored["rows"] += rows
-            _write(stored, target)
+            stored.rows += rows
+            write_results(target, stored)
             report(1)
-            console.message(f"{len(stored['rows'])} rows, the last: {rows[-1]}")
+            console.message(f"{len(stored.rows)} rows, the last: {rows[-1]}")
     return stored
 
 
@@ -310,35 +314,22 @@ def _start(threads: int) -> None:
     set_num_threads(threads)
 
 
-def _described() -> dict[str, Any]:
-    found = describe(["reshuffle", "torch", "numpy"])
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {**found, "hardware": {**found["hardware"], "gpu": gpu}}
-
-
 # --- result files -----------------------------------------------------------------------------------------------------
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """As it comes back from a file."""
+    """Settings as they come back from a file: lists for tuples."""
     return dict(json.loads(json.dumps(settings)))
 
 
-def _stored(path: Path, base: dict[str, Any]) -> dict[str, Any]:
+def _stored(path: Path, base: dict[str, Any]) -> Results:
     """What is there already, if it was compared with the same."""
-    if not path.exists():
-        return {"rows": []}
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if found["base"] != base:
+    found = read_results(path)
+    if found.about.get("base", base) != base:
         raise SystemExit(
             f"{path.name} compares with other settings than this would\n  hint: remove it, and all is run again"
         )
     return found
-
-
-def _write(stored: dict[str, Any], path: Path) -> None:
-    with written_whole(path) as aside:
-        aside.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -18,14 +18,14 @@ _AT_ONCE = 64  # queries
 
 
 class Averaged:
-    """The mean of what several say."""
+    """The mean of the scores of several scorers."""
 
     def __init__(self, scorers: Sequence[Scorer]) -> None:
         self._scorers = tuple(scorers)
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The same for all."""
+        """The graph, which all scorers share."""
         return self._scorers[0].graph
 
     def scores(
@@ -36,9 +36,10 @@ class Averaged:
         side: Side,
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:
-        """As `Scorer` says."""
+        """Scores as `Scorer` defines them."""
         told = [one.scores(anchors, relations, side=side, candidates=candidates) for one in self._scorers]
-        return np.mean(told, axis=0, dtype=np.float32)
+        found: NDArray[np.float32] = np.mean(told, axis=0, dtype=np.float32)
+        return found
 
 
 class BothDirections:
@@ -53,7 +54,7 @@ class BothDirections:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The scorer's."""
+        """The graph of the scorer."""
         return self._scorer.graph
 
     def scores(
@@ -64,7 +65,7 @@ class BothDirections:
         side: Side,
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:
-        """As `Scorer` says."""
+        """Scores as `Scorer` defines them."""
         tables = (self._table(int(relation)) for relation in relations)
         rows = np.stack(
             [

@@ -1,7 +1,7 @@
 """How far a model, its hardened forms and its rules agree: `python -m benchmarks.fidelity [MODELS [FORM...]]`.
 
 MODELS is a folder of trained models as `reshuffle bench paper --recipe best --models MODELS` leaves them, named by
-their cells. Each is compared on the queries of its test graph; results go to `benchmarks/results/fidelity.json`, where
+their cells. Each is compared on the queries of its test graph; results go to `benchmarks/results/fidelity.jsonl`, where
 what is there already is not run again but for the forms that are named, and into the tables of
 docs/explanation/extraction.md.
 
@@ -25,17 +25,17 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.accuracy import DATASETS
+from benchmarks.machine import describe
 from benchmarks.pages import rewrite, text_table
-from benchmarks.reproduction import ROOT
-from benchmarks.speed.measure import describe
+from benchmarks.paper import DATASETS
+from benchmarks.result_files import RESULTS, ROOT, changed_results, read_results
 
 from reshuffle.cli.console import Console
 from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.fidelity import fidelity
-from reshuffle.kg import written_whole
+from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.settings import read_toml
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
 
-RESULTS = ROOT / "benchmarks" / "results" / "fidelity.json"
+FIDELITY = RESULTS / "fidelity.jsonl"
 PAGE = ROOT / "docs" / "explanation" / "extraction.md"
 LENGTH, MOST_RULES = 3, 2000
 FORMS = ("soft", "hardened", "throughout", "rules", "types")
@@ -66,12 +66,12 @@ class Remembering:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The scorer's own."""
+        """The graph of the scorer."""
         return self.scorer.graph
 
     @property
     def learned_relations(self) -> NDArray[np.bool_]:
-        """The scorer's own, or all."""
+        """The relations that the scorer has learned; all where it does not say."""
         every = np.ones(len(self.graph.relations), dtype=np.bool_)
         known: NDArray[np.bool_] = getattr(self.scorer, "learned_relations", every)
         return known
@@ -84,7 +84,7 @@ class Remembering:
         side: Side,
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:
-        """As the scorer says."""
+        """The scores of the scorer, as `Scorer` defines them."""
         asked = list(zip(anchors.tolist(), relations.tolist(), strict=True))
         missing = [pair for pair in dict.fromkeys(asked) if (*pair, side) not in self._rows]
         if missing:
@@ -98,6 +98,7 @@ class Remembering:
 def compared(folder: Path, forms: Sequence[str], progress: Progress) -> dict[str, Any]:
     """One model in some of its forms, beside the soft one."""
     bench, started = load_benchmark(folder.name.split(".")[0]), time.perf_counter()
+    assert isinstance(bench, InductiveBenchmark)
     model = Reshuffle.load(folder, device="cpu")
     graph, seed = bench.test.facts, model.settings.training.seed
     row: dict[str, Any] = {
@@ -118,7 +119,7 @@ def compared(folder: Path, forms: Sequence[str], progress: Progress) -> dict[str
             model, on=bench.train.facts, max_length=LENGTH, most=MOST_RULES, progress=progress
         )
         scorers["rules"] = rules.on(graph)
-        finding = sum(rule.quality.support > 0 for rule in rules.to_rule_base() if rule.quality)
+        finding = sum((rule.quality.support or 0) > 0 for rule in rules.to_rule_base() if rule.quality)
         row |= {"rules": len(rules), "all rules": rules.complete, "rules that find a training fact": finding}
         seconds["extraction"] = round(time.perf_counter() - started, 1)
     if "types" in forms:
@@ -160,16 +161,14 @@ def compared(folder: Path, forms: Sequence[str], progress: Progress) -> dict[str
 
 
 def _digest(folder: Path) -> str:
-    """Which model it is."""
+    """The digest of the model's arrays."""
     digest: str = read_toml(folder / "settings.toml")["arrays"]
     return digest
 
 
 def stored_rows() -> dict[str, dict[str, Any]]:
     """What has been compared, by data set."""
-    if not RESULTS.exists():
-        return {}
-    return {row["dataset"]: row for row in json.loads(RESULTS.read_text(encoding="utf-8"))["rows"]}
+    return {row["dataset"]: row for row in read_results(FIDELITY).rows}
 
 
 def run(models: Path, progress: Progress, *, again: Sequence[str] = ()) -> None:
@@ -193,21 +192,20 @@ def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def _store(row: dict[str, Any]) -> None:
-    rows = {**stored_rows(), row["dataset"]: row}
     places = {dataset: place for place, dataset in enumerate(DATASETS)}
-    result = {
-        "what": "a model in all its forms on the queries of the test graph: soft, hardened, rules",
-        "command": "python -m benchmarks.fidelity MODELS",
-        "protocols": PROTOCOLS,
-        "max_length": LENGTH,
-        "most_rules": MOST_RULES,
-        **describe(["reshuffle", "torch", "numpy"]),
-        "rows": sorted(
-            rows.values(), key=lambda row: (places.get(row["dataset"], len(places)), row["dataset"])
-        ),
-    }
-    with written_whole(RESULTS) as aside:
-        aside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    with changed_results(FIDELITY) as stored:
+        others = [other for other in stored.rows if other["dataset"] != row["dataset"]]
+        stored.rows = sorted(
+            [*others, row], key=lambda row: (places.get(row["dataset"], len(places)), row["dataset"])
+        )
+        stored.about = {
+            "what": "a model in all its forms on the queries of the test graph: soft, hardened, rules",
+            "command": "python -m benchmarks.fidelity MODELS",
+            "protocols": PROTOCOLS,
+            "max_length": LENGTH,
+            "most_rules": MOST_RULES,
+            **describe(["reshuffle", "torch", "numpy"]),
+        }
 
 
 # --- the page -----------------------------------------------------------------------------------------------------
@@ -226,7 +224,7 @@ def metric_table(metric: str) -> str:
 
 
 def share_kept(row: dict[str, Any], metric: str, form: str) -> float:
-    """Of the soft model's."""
+    """The share of the soft model's metric that a form keeps."""
     share: float = row["forms"][form][metric] / row["forms"]["soft"][metric]
     return share
 
@@ -264,7 +262,7 @@ def _means(rows: list[list[object]]) -> list[object]:
 
 
 def made_tables() -> dict[str, str]:
-    """By the name that stands in the page."""
+    """All tables of the page, by name."""
     return {
         "fidelity hits": metric_table("hits@10"),
         "fidelity mrr": metric_table("mrr"),

@@ -10,23 +10,22 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
-from benchmarks.pages import rewrite
+from benchmarks.machine import processor_name
+from benchmarks.pages import markdown_table, rewrite
+from benchmarks.result_files import RESULTS, ROOT, Results, read_results, write_results
 
 from reshuffle.data.families import families
 from reshuffle.evaluation import evaluate
-from reshuffle.kg import KnowledgeGraph, written_whole
+from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.hardware import processor_name
 from reshuffle.learning.settings import Settings
 from reshuffle.rules import RuleBase
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "injection.json"
+INJECTION = RESULTS / "injection.jsonl"
 PAGE = ROOT / "docs" / "how-to" / "inject-rules.md"
 SHARES, SEEDS, RATES = (0.05, 0.1), (1, 2, 3), (0.01, 0.03)
 SETTINGS: dict[str, Any] = {"num_slots": 40, "max_epochs": 4, "epoch_steps": 50, "look_every": 1}
@@ -51,6 +50,7 @@ def some_facts(facts: KnowledgeGraph, share: float, seed: int) -> KnowledgeGraph
 
 
 def cell(way: str, share: float, seed: int, rate: float) -> dict[str, Any]:
+    """Train on a share of the facts, and rank the queries of the other population."""
     demo = families(seed=seed)
     rules = {"no": None, "half": RuleBase(demo.rules.rules[::2])}.get(way, demo.rules)
     train, test = demo.benchmark.train, demo.benchmark.test
@@ -68,25 +68,25 @@ def cell(way: str, share: float, seed: int, rate: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def stored() -> dict[str, Any]:
+def stored() -> Results:
+    """What has been run, if it was run with the present settings."""
     settings = json.loads(json.dumps(Settings.of("best", **SETTINGS).to_dict()))
-    if RESULTS.exists():
-        found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
-        if found["settings"] != settings:
-            raise SystemExit(
-                f"{RESULTS.name} is of other settings than this would be\n  hint: remove it, and all is run again"
-            )
-        return found
-    return {
+    found = read_results(INJECTION)
+    if found.about.get("settings", settings) != settings:
+        raise SystemExit(
+            f"{INJECTION.name} is of other settings than this would be\n  hint: remove it, and all is run again"
+        )
+    made = {
         "command": "python -m benchmarks.injection run",
         "hardware": f"{processor_name()}, one thread",
         "settings": settings,
         "protocol": "full",
-        "cells": [],
     }
+    return Results(found.about or made, found.rows)
 
 
 def run() -> None:
+    """Run the cells that are missing."""
     for share in SHARES:
         for seed in SEEDS:
             for way in WAYS:
@@ -97,12 +97,11 @@ def run() -> None:
 def _run_one(way: str, share: float, seed: int, rate: float) -> None:
     results = stored()
     key = (way, share, seed, rate)
-    if any((c["way"], c["share"], c["seed"], c["learning_rate"]) == key for c in results["cells"]):
+    if any((c["way"], c["share"], c["seed"], c["learning_rate"]) == key for c in results.rows):
         return
-    results["cells"].append(cell(*key))
-    print(json.dumps(results["cells"][-1]), file=sys.stderr, flush=True)
-    with written_whole(RESULTS) as aside:
-        aside.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    results.rows.append(cell(*key))
+    print(json.dumps(results.rows[-1]), file=sys.stderr, flush=True)
+    write_results(INJECTION, results)
 
 
 def chosen(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -116,11 +115,10 @@ def chosen(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def table() -> str:
-    cells = chosen(stored()["cells"])
-    lines = [
-        "| training facts | injected | MRR | spread | Hits@1 | Hits@10 |",
-        "| ---: | --- | ---: | ---: | ---: | ---: |",
-    ]
+    """Means over seeds, by share of facts and way to inject."""
+    cells = chosen(stored().rows)
+    header = ["training facts", "injected", "MRR", "spread", "Hits@1", "Hits@10"]
+    lines: list[list[str]] = []
     for share in SHARES:
         for way, words in WAYS.items():
             rows = [one for one in cells if (one["way"], one["share"]) == (way, share)]
@@ -130,17 +128,18 @@ def table() -> str:
             facts = (
                 f"{share:.0%} ({min(one['facts'] for one in rows)} to {max(one['facts'] for one in rows)})"
             )
-            lines.append(
-                f"| {facts} | {words} | {mean(mrr):.3f} | {stdev(mrr):.3f} | {mean(first):.3f} | {mean(tenth):.3f} |"
-            )
-    return "\n".join(lines)
+            numbers = (mean(mrr), stdev(mrr), mean(first), mean(tenth))
+            lines.append([facts, words, *(f"{number:.3f}" for number in numbers)])
+    return markdown_table(header, lines, right=[name for name in header if name != "injected"])
 
 
 def made_tables() -> dict[str, str]:
+    """All tables of the page, by name."""
     return {"table": table()}
 
 
 def page() -> None:
+    """Rewrite the page."""
     rewrite(PAGE, made_tables())
 
 

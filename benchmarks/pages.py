@@ -1,21 +1,30 @@
-"""Pages of the documentation whose tables are made from result files, each between `<!-- NAME: begin -->` and `end`."""
+"""Pages of the documentation with tables that are made from result files.
+
+A table stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+"""
 
 from __future__ import annotations
 
 from statistics import stdev
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.console import table
 from reshuffle.kg import written_whole
+from reshuffle.text import table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from pathlib import Path
 
 
 def text_table(header: Sequence[str], rows: list[list[object]]) -> str:
-    """As it stands in a page."""
+    """A table in plain text, in columns."""
     return "```text\n" + table(header, rows) + "\n```"
+
+
+def markdown_table(header: Sequence[str], rows: list[list[str]], *, right: Container[str] = ()) -> str:
+    """A table in Markdown; the columns in `right` are aligned to the right."""
+    rule = ["---:" if name in right else "---" for name in header]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
 def spread(values: Sequence[float]) -> float | str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from benchmarks import baselines
+from benchmarks.cells import Bench
 from benchmarks.pages import rewrite, spread, text_table
+from benchmarks.paper import FOLDER, reported
+from benchmarks.result_files import RESULTS, ROOT, read_document
 
-from reshuffle.learning.settings import read_toml
-
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "paper"
-SETTINGS = ROOT / "benchmarks" / "paper"
 PAGE = ROOT / "docs" / "explanation" / "reproduction.md"
-ALTERNATIVES = ROOT / "benchmarks" / "results" / "speed" / "alternatives.json"
-SPEED = ROOT / "benchmarks" / "results" / "speed" / "training.json"
+ALTERNATIVES = RESULTS / "speed" / "alternatives.json"
+SPEED = RESULTS / "speed" / "training.json"
 HEADER = (
     "data set", "variant", "seeds", "hits@10", "spread", "paper", "difference", "full MRR", "tie rate", "type baseline",
     "mined rules", "seconds", "hardware",
@@ -26,17 +23,17 @@ HEADER = (
 
 def rows() -> list[dict[str, object]]:
     """One row per data set and variant, over the seeds that have been run."""
-    groups: dict[tuple[str, str], list[dict]] = {}
-    for path in sorted(RESULTS.glob("*.paper.*.json")):
-        cell = json.loads(path.read_text(encoding="utf-8"))
-        groups.setdefault((cell["dataset"], cell["variant"]), []).append(cell)
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for cell in Bench(FOLDER, RESULTS).stored():
+        if cell["recipe"] == "paper":
+            groups.setdefault((cell["dataset"], cell["variant"]), []).append(cell)
     return [_row(*key, cells) for key, cells in groups.items()]
 
 
-def _row(dataset: str, variant: str, cells: list[dict]) -> dict[str, object]:
+def _row(dataset: str, variant: str, cells: list[dict[str, Any]]) -> dict[str, object]:
     sampled = [_protocol(cell, "sampled-50") for cell in cells]
     hits = [result["metrics"]["hits@10"] for result in sampled]
-    paper = read_toml(SETTINGS / f"{dataset}.{variant}.toml")["paper"]["hits@10"]
+    paper = reported(dataset, variant)["hits@10"]
     return {
         "data set": dataset,
         "variant": variant,
@@ -54,7 +51,7 @@ def _row(dataset: str, variant: str, cells: list[dict]) -> dict[str, object]:
     }
 
 
-def _protocol(cell: dict, name: str) -> dict:
+def _protocol(cell: dict[str, Any], name: str) -> dict[str, Any]:
     return next(result for result in cell["results"] if result["protocol"] == name)
 
 
@@ -62,7 +59,7 @@ def speed_table() -> str:
     """Our step against a plain transcription of the official way of computing, from one run per device."""
     found = [
         [dataset, told["hardware"].get("gpu") or "CPU", mode, *_speeds(measured)]
-        for told in json.loads(SPEED.read_text(encoding="utf-8"))["devices"].values()
+        for told in read_document(SPEED)["devices"].values()
         for dataset, modes in told["datasets"].items()
         for mode, measured in modes.items()
     ]
@@ -74,20 +71,20 @@ def speed_table() -> str:
 
 def alternatives_table() -> str:
     """What shorter numbers and a compiler bring to the plain way, on both threads of a CPU, and our step beside it."""
-    found = json.loads(ALTERNATIVES.read_text(encoding="utf-8"))["devices"]["cpu"]["datasets"]
+    found = read_document(ALTERNATIVES)["devices"]["cpu"]["datasets"]
     names = ("reshuffle", "official way", "compiled", "bfloat16")
     rows = [[dataset, *(one["runs"][name]["seconds"] for name in names)] for dataset, one in found.items()]
     return text_table(["data set", *names], rows)
 
 
-def _speeds(measured: dict) -> list[object]:
+def _speeds(measured: dict[str, Any]) -> list[object]:
     seconds = [f"{measured['runs'][name]['seconds_per_epoch']:.3f}" for name in ("reshuffle", "official way")]
     ratios = [measured["times_faster"].get(name) for name in ("official way", "official way, memory kept")]
     return [*seconds, *("" if ratio is None else f"{ratio:.1f}" for ratio in ratios)]
 
 
 def made_tables() -> dict[str, str]:
-    """As they must stand in the page."""
+    """All tables of the page, by name."""
     return {
         "table": text_table(HEADER, [[row[column] for column in HEADER] for row in rows()]),
         "speed": speed_table(),

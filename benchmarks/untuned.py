@@ -2,13 +2,12 @@
 
 The family data set is cut in two parts without common entities (`benchmarks.choosing.cut_in_two`), written to a
 directory as a user's own data would be, and read with `InductiveBenchmark.from_directory`. What is in
-`benchmarks/results/untuned.json` already is not run again; `python -m benchmarks.accuracy` makes the table.
+`benchmarks/results/untuned.jsonl` already is not run again; `python -m benchmarks.accuracy` makes the table.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -16,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.choosing import cut_in_two
-from benchmarks.reproduction import ROOT
-from benchmarks.speed.measure import describe
+from benchmarks.machine import describe
+from benchmarks.result_files import RESULTS, changed_results, read_results
 
 from reshuffle.evaluation import RuleBaseline, TypeBaseline, evaluate
-from reshuffle.kg import write_graph, written_whole
+from reshuffle.kg import write_graph
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation import Scorer
 
-RESULTS = ROOT / "benchmarks" / "results" / "untuned.json"
+UNTUNED = RESULTS / "untuned.jsonl"
 DATASET, CUT, SEED = "family", 1, 1
 _WITH_WAYS = ("unary", "proximity", "paths", "ways", "negative")
 
@@ -80,26 +79,19 @@ def main() -> None:
     parser.add_argument("scorers", nargs="*", choices=[*SCORERS, []], help="all by default")
     chosen = parser.parse_args().scorers or list(SCORERS)
     for name in chosen:
-        if name in stored()["rows"]:
+        if any(row["scorer"] == name for row in read_results(UNTUNED).rows):
             continue
         row = measured(name)
         print(row, file=sys.stderr)
-        found = stored()  # another process may have added something meanwhile
-        found["rows"][name] = row
-        found |= {
-            "command": "python -m benchmarks.untuned",
-            "dataset": DATASET,
-            "cut": CUT,
-            "seed": SEED,
-            **describe(["reshuffle", "torch"]),
-        }
-        with written_whole(RESULTS) as aside:
-            aside.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-
-
-def stored() -> dict[str, Any]:
-    """What is there already."""
-    return dict(json.loads(RESULTS.read_text(encoding="utf-8"))) if RESULTS.exists() else {"rows": {}}
+        with changed_results(UNTUNED) as found:
+            found.rows.append(row)
+            found.about |= {
+                "command": "python -m benchmarks.untuned",
+                "dataset": DATASET,
+                "cut": CUT,
+                "seed": SEED,
+                **describe(["reshuffle", "torch"]),
+            }
 
 
 if __name__ == "__main__":

@@ -74,10 +74,16 @@ def test_the_version_is_the_same_everywhere() -> None:
 def test_the_readme_has_the_demos_stored_figures() -> None:
     found = json.loads((ROOT / "benchmarks" / "results" / "demo.json").read_text(encoding="utf-8"))
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"Hits@10 {found['hits@10']:.2f} among 50 wrong answers" in text
-    assert f"gives {found['type_baseline_hits@10']:.2f}." in text
+    assert f"Hits@10 {found['hits@10']:.2f} among 50 negatives" in text
+    assert f"an entity-type baseline reaches {found['type_baseline_hits@10']:.2f}." in text
     assert (
-        f"the first {found['rules_read']} that its weights tell hold {found['rules_recovered']} of the"
-        in text
-    )
-    assert f"{found['rules_total']} rules that made the data" in text
+        f"{found['rules_recovered']} of the {found['rules_total']} generating rules are among the first "
+        f"{found['rules_read']} extracted"
+    ) in text
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_examples_stand_in_code_blocks(document: Path) -> None:
+    """Outside of one, `>>>` is shown as a quotation within a quotation."""
+    blocks = document.read_text(encoding="utf-8").split("```")
+    assert [text for text in blocks[::2] if re.search(r"^\s*>>>", text, flags=re.MULTILINE)] == []

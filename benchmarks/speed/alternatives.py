@@ -54,7 +54,7 @@ def timed(dataset: str, contender: str, device: str) -> dict[str, Any]:
     import torch
     from benchmarks.speed.official import PlainTraining
 
-    from reshuffle.learning.training.memory import keep_freed_memory
+    from reshuffle.learning.training.loop import keep_freed_memory
 
     trainer, batches = trainer_and_batches(dataset, device)
     keep_freed_memory()
@@ -75,7 +75,7 @@ def timed(dataset: str, contender: str, device: str) -> dict[str, Any]:
 
 def outside_of_kernels(dataset: str, device: str) -> float:
     """The share of our step's time that is not spent in kernels of our own."""
-    from reshuffle.learning.training.memory import keep_freed_memory
+    from reshuffle.learning.training.loop import keep_freed_memory
 
     trainer, batches = trainer_and_batches(dataset, device)
     keep_freed_memory()
@@ -124,7 +124,7 @@ def _outside_on_gpu(steps: Iterator[Any]) -> float:
     times = {event.key: event.self_device_time_total for event in seen.key_averages()}
     # As our functions of Triton are called.
     ours = sum(spent for name, spent in times.items() if name.startswith("_"))
-    return 1 - ours / sum(times.values())
+    return 1 - float(ours / sum(times.values()))
 
 
 def rounding(dataset: str, device: str) -> dict[str, Any]:

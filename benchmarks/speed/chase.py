@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.measure import describe, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import run_fresh, write_result
 
 REPEATS = 3
 TIMEOUT = 60  # seconds
@@ -93,7 +94,7 @@ def _data(name: str) -> Path:
 
 def _as_numbers(rules: Any, graph: Any) -> dict[str, Any]:
     """Relations and entities by number, so that no engine has to quote names: atoms are [relation, backwards]."""
-    from reshuffle.rules.base import base_relation
+    from reshuffle.kg.inverses import base_relation
 
     names = dict.fromkeys([*graph.relations, *(base_relation(name) for name in rules.relations)])
     number = {name: place for place, name in enumerate(names)}
@@ -126,17 +127,14 @@ def _in_turns(name: str, task: str) -> dict[str, Any]:
 
 
 def _limited(function: str, task: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.speed.measure", function, task]
     try:
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=TIMEOUT)
+        found = run_fresh(function, task, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         return {"facts": None, "seconds": f"> {TIMEOUT}"}
-    found = json.loads(done.stdout.splitlines()[-1])
     return {
-        "facts": found["value"]["facts"],
-        "seconds": round(found["value"]["seconds"], 3),
-        "whole_process": round(found["seconds"], 2),
-        "peak_megabytes": round(found["peak_megabytes"]),
+        "facts": found.value["facts"],
+        "seconds": round(found.value["seconds"], 3),
+        **found.process_cost(),
     }
 
 
@@ -187,7 +185,7 @@ def nemo(path: str) -> dict[str, Any]:
     task = _task(path)
     began = time.perf_counter()
     lines = [f"r{relation}({head},{tail}) ." for head, relation, tail in task["facts"]]
-    lines += [_datalog(*rule, "?X") for rule in task["rules"]]
+    lines += [_datalog(body, head, "?X") for body, head in task["rules"]]
     engine = nmo_python.NemoEngine(nmo_python.load_string("\n".join(lines)))
     engine.reason()
     seconds = time.perf_counter() - began  # handing the facts to Python is nobody's reasoning
@@ -203,7 +201,7 @@ def clingo(path: str) -> dict[str, Any]:
     began = time.perf_counter()
     control = engine.Control(["--warn=none"])  # a relation without facts is no mistake here
     control.add("base", [], "".join(f"r{r}({h},{t})." for h, r, t in task["facts"]))
-    control.add("base", [], "\n".join(_datalog(*rule, "X") for rule in task["rules"]))
+    control.add("base", [], "\n".join(_datalog(body, head, "X") for body, head in task["rules"]))
     control.ground([("base", [])])
     total = sum(
         sum(1 for _ in control.symbolic_atoms.by_signature(f"r{relation}", 2))
@@ -222,7 +220,7 @@ def dense(path: str) -> dict[str, Any]:
     matrices = np.zeros((task["relations"], size, size), dtype=np.float32)
     heads, relations, tails = np.array(task["facts"]).T
     matrices[relations, heads, tails] = 1
-    before, total = -1, np.count_nonzero(matrices)
+    before, total = -1, int(np.count_nonzero(matrices))
     while total > before:
         products: dict[tuple[tuple[int, int], ...], Any] = {}
         for body, (relation, backwards) in task["rules"]:
@@ -235,5 +233,5 @@ def dense(path: str) -> dict[str, Any]:
                     products[word[:length]] = np.minimum(product, 1)
             target = matrices[relation].T if backwards else matrices[relation]
             np.maximum(target, products[word], out=target)
-        before, total = total, np.count_nonzero(matrices)
-    return {"facts": int(total), "seconds": time.perf_counter() - began}
+        before, total = total, int(np.count_nonzero(matrices))
+    return {"facts": total, "seconds": time.perf_counter() - began}

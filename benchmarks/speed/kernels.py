@@ -13,8 +13,9 @@ import time
 from typing import Any
 
 import numpy as np
-from benchmarks.speed.measure import describe, run_fresh, write_result
-from benchmarks.speed.reasoning import _data
+from benchmarks.machine import describe
+from benchmarks.speed.measure import run_fresh, write_result
+from benchmarks.speed.reasoning import wordnet_file
 from benchmarks.speed.workloads import DRF, EXPECTED, HYP, PART
 from numba import njit
 
@@ -32,7 +33,7 @@ EXPECTED_PAIRS = {"W1": EXPECTED["W1"], "W2 parts": 949_475, "W3": EXPECTED["W3"
 
 def run() -> None:
     """Measure all kernels on all tasks and write `results/speed/kernels.json`."""
-    path = str(_data("train.txt"))
+    path = str(wordnet_file("train.txt"))
     found: dict[str, Any] = {}
     for task, expected in EXPECTED_PAIRS.items():
         found[task] = {}
@@ -99,17 +100,18 @@ def _answers(graph: Any, task: str) -> Any:
 
 def product_search(graph: Any, task: str) -> int:
     """The product without dead ends, written out, and a search from every entity."""
-    from reshuffle.reasoning.geometry.walkers import ProductWalker
+    from reshuffle.reasoning.geometry.all_pairs import ProductWalker
 
     answers, relation = _answers(graph, task)
     machine = answers._machine
-    walker = ProductWalker(graph, [machine.automata[place] for place in machine.clauses_of[relation]])
+    automata = [machine.automata[place] for place in machine.clauses_of[relation]]
+    walker = ProductWalker(graph, automata, answers.live.labels)
     return walker.count(walker.marks(), walker.sources)
 
 
 def graph_search(graph: Any, task: str) -> int:
     """A search from every entity through the graph's own rows."""
-    from reshuffle.reasoning.geometry.walkers import GraphWalker
+    from reshuffle.reasoning.geometry.all_pairs import GraphWalker
 
     answers, relation = _answers(graph, task)
     walker = GraphWalker(answers.live, answers._machine, relation)

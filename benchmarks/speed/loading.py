@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.measure import best_in_turns, describe, run_fresh, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import best_in_turns, run_fresh, write_result
 
 TRIPLES, ENTITIES, RELATIONS, SEED = 20_000_000, 5_000_000, 100, 1
 FASTER, SMALLER = 3.0, 0.5  # what is asked of us: at least, at most

@@ -1,4 +1,4 @@
-"""What every speed benchmark needs: fresh processes with their peak memory, the hardware, the result file.
+"""What every speed benchmark needs: fresh processes with their peak memory, and the result file.
 
 As a script it is the fresh process: `python -m benchmarks.speed.measure MODULE:FUNCTION [ARGUMENT...]`.
 """
@@ -9,21 +9,19 @@ import time
 
 _STARTED = time.perf_counter()  # before any other import: what a library takes to load counts
 
-import datetime  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
-import platform  # noqa: E402
 import re  # noqa: E402
 import resource  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
 from dataclasses import dataclass  # noqa: E402
-from importlib import import_module, metadata  # noqa: E402
+from importlib import import_module  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 RESULTS = Path(__file__).parents[1] / "results" / "speed"
 
@@ -37,21 +35,34 @@ class Measurement:
     value: Any  # what the function returned
 
     def to_dict(self) -> dict[str, Any]:
-        """As it stands in a result file."""
+        """The measurement as it stands in a result file."""
         return {
             "seconds": round(self.seconds, 2),
             "peak_megabytes": round(self.peak_megabytes),
             "value": self.value,
         }
 
+    def process_cost(self) -> dict[str, Any]:
+        """Time and memory of the whole process, to stand beside times that the function took itself."""
+        return {"whole_process": round(self.seconds, 2), "peak_megabytes": round(self.peak_megabytes)}
 
-def run_fresh(function: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Measurement:
-    """Call `"module:function"` with text arguments in a fresh process; its value must be JSON."""
+
+def run_fresh(
+    function: str,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> Measurement:
+    """Call `"module:function"` with text arguments in a fresh process; its value must be JSON.
+
+    After `timeout` seconds the process is ended and `subprocess.TimeoutExpired` raised.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.speed.measure", function, *arguments],
         check=True,
         stdout=subprocess.PIPE,
         env={**os.environ, **(environment or {})},
+        timeout=timeout,
     )
     return Measurement(**json.loads(done.stdout.splitlines()[-1]))
 
@@ -71,42 +82,12 @@ def best_in_turns(contenders: Mapping[str, tuple[str, ...]], *, repeats: int = 3
     return best
 
 
-def describe(packages: Iterable[str]) -> dict[str, Any]:
-    """When and on what: no host name and no path."""
-    return {
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-        "hardware": hardware(),
-        "versions": {
-            "python": platform.python_version(),
-            **{package: _version(package) for package in packages},
-        },
-    }
-
-
-def _version(package: str) -> str:
-    """As installed, or where the package is only on the path, as its module says."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return str(import_module(package).__version__)
-
-
-def hardware() -> dict[str, Any]:
-    """Processor, cores and memory."""
-    from reshuffle.learning.hardware import processor_name
-
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {"cpu": processor_name(), "cores": os.cpu_count(), "memory_gigabytes": round(pages / 2**30)}
-
-
 def write_result(name: str, result: Mapping[str, Any]) -> Path:
     """Write `benchmarks/results/speed/NAME.json`, whole or not at all."""
-    from reshuffle.kg import written_whole
+    from benchmarks.result_files import write_document
 
-    RESULTS.mkdir(parents=True, exist_ok=True)
     target = RESULTS / f"{name}.json"
-    with written_whole(target) as aside:
-        aside.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_document(target, result)
     return target
 
 

@@ -59,7 +59,8 @@ class PlainTraining:
         matrices = torch.softmax(self.logits, dim=-1)[..., :-1].to(self.kind)
         states = self._states(matrices)
         bodies = torch.bmm(matrices[relations], states[heads])
-        return -torch.relu(bodies - states[tails]).flatten(1).float().norm(dim=1)
+        scores: Tensor = -torch.relu(bodies - states[tails]).flatten(1).float().norm(dim=1)
+        return scores
 
     def _states(self, matrices: Tensor) -> Tensor:  # entity slot channel
         shape = (self.num_entities, self.architecture.num_slots, self.architecture.num_channels)

@@ -7,14 +7,14 @@ stands beside them. Then: what adding one triple to the stored answers of W2 tak
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.speed.measure import describe, run_fresh, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import run_fresh, write_result
 from benchmarks.speed.workloads import CONTENDERS, EXPECTED, our_rules
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ REQUIRED = {
 
 def run() -> None:
     """Measure all of it and write `results/speed/reasoning.json`."""
-    train = str(_data("train.txt"))
+    train = str(wordnet_file("train.txt"))
     workloads = {workload: _in_turns(train, workload) for workload in EXPECTED}
-    updates = run_fresh("benchmarks.speed.reasoning:updates", train, str(_data("valid.txt"))).value
+    updates = run_fresh("benchmarks.speed.reasoning:updates", train, str(wordnet_file("valid.txt"))).value
     result = {
         "what": "load WN18RR's training triples and count all that follows; seconds, best of several runs in turns",
         "command": "python -m benchmarks.speed reasoning",
@@ -52,7 +52,8 @@ def run() -> None:
     print(f"adding one triple: {updates['times_faster']}x faster than storing everything anew")
 
 
-def _data(name: str) -> Path:
+def wordnet_file(name: str) -> Path:
+    """A file of WN18RR."""
     from reshuffle.data import card_of, file_cards, find_files
 
     found = find_files(card_of("WN18RR", file_cards()))
@@ -84,19 +85,12 @@ def _in_turns(path: str, workload: str) -> dict[str, Any]:
 
 
 def _limited(function: str, *arguments: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.speed.measure", function, *arguments]
     try:
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=TIMEOUT)
+        found = run_fresh(function, *arguments, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         return {"timeout": TIMEOUT}
-    found = json.loads(done.stdout.splitlines()[-1])
-    times = {key: round(value, 3) for key, value in found["value"].items() if key != "facts"}
-    return {
-        "facts": found["value"]["facts"],
-        **times,
-        "whole_process": round(found["seconds"], 2),
-        "peak_megabytes": round(found["peak_megabytes"]),
-    }
+    times = {key: round(value, 3) for key, value in found.value.items() if key != "facts"}
+    return {"facts": found.value["facts"], **times, **found.process_cost()}
 
 
 def _ratios(found: dict[str, Any]) -> dict[str, Any]:

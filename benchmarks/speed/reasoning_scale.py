@@ -11,7 +11,8 @@ import sys
 import time
 from typing import Any
 
-from benchmarks.speed.measure import RESULTS, describe, peak_megabytes, run_fresh, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import RESULTS, peak_megabytes, run_fresh, write_result
 
 TRIPLES, PER_ENTITY, RELATIONS, SEED = 20_000_000, 4, 100, 1
 SLOTS, CHANNELS, REPEATS = 20, 64, 3

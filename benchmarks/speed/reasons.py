@@ -7,14 +7,14 @@ query; the graph is prepared once before, and that time is told, too.
 
 from __future__ import annotations
 
-import itertools
 import os
 import statistics
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.speed.measure import describe, run_fresh, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import run_fresh, write_result
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
@@ -22,17 +22,14 @@ if TYPE_CHECKING:
 
 PROMISE_SECONDS = 0.05
 QUERIES = 100
-NAMES = tuple(
-    f"{family}-v{number}"
-    for family, number in itertools.product(("FB15k-237", "WN18RR", "NELL-995"), (1, 2, 3, 4))
-)
 
 
 def measure(name: str) -> dict[str, Any]:
     """Both graphs of one data set: the small one that is asked about, and the larger one of the training."""
-    from reshuffle import load_benchmark
+    from reshuffle import InductiveBenchmark, load_benchmark
 
     bench = load_benchmark(name)
+    assert isinstance(bench, InductiveBenchmark)
     graphs = {
         "test": (bench.test.facts, bench.test.queries),
         "train": (bench.train.facts, bench.train.valid),
@@ -78,9 +75,11 @@ def _untrained(graph: KnowledgeGraph) -> ModelAnswers:
 
 def run() -> None:
     """All sets, each in a fresh process."""
+    from benchmarks.paper import DATASETS
+
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     results = {}
-    for name in NAMES:
+    for name in DATASETS:
         results[name] = run_fresh("benchmarks.speed.reasons:measure", name, environment=one_thread).value
         told = ", ".join(
             f"{part} {times['median_seconds'] * 1000:.1f} ms" for part, times in results[name].items()

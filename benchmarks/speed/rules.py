@@ -7,7 +7,8 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.speed.measure import describe, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import write_result
 
 from reshuffle.data.families import families
 from reshuffle.learning.injection import choose_rules

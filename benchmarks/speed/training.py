@@ -11,13 +11,12 @@ with the same request.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.speed.measure import RESULTS, describe, run_fresh, write_result
+from benchmarks.machine import describe
+from benchmarks.speed.measure import RESULTS, run_fresh, write_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +30,6 @@ FASTER = 10.0  # what is asked of us: at least
 REPEATS = 2
 OURS, PLAIN, KEEPING = "reshuffle", "official way", "official way, memory kept"
 STEPS = {"cpu": {OURS: 5, PLAIN: 2, KEEPING: 2}, "cuda": {OURS: 40, PLAIN: 10}}
-_SETTINGS = Path(__file__).parents[1] / "paper"
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 _MODES: dict[str, dict[str, dict[str, str]]] = {
     "cpu": {"one thread": _ONE_THREAD, "all threads": {"OMP_WAIT_POLICY": "PASSIVE"}},
@@ -60,13 +58,12 @@ def run() -> None:
 def by_device(name: str) -> tuple[str, dict[str, Any]]:
     """The device to measure on, and what is stored of each, with this one's place made anew."""
     import torch
+    from benchmarks.result_files import read_document
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     stored = RESULTS / f"{name}.json"
-    known = json.loads(stored.read_text(encoding="utf-8"))["devices"] if stored.exists() else {}
-    known[device] = {**describe(["reshuffle", "torch", "numba"]), "datasets": {}}
-    if device == "cuda":
-        known[device]["hardware"]["gpu"] = torch.cuda.get_device_name()
+    known = read_document(stored)["devices"] if stored.exists() else {}
+    known[device] = {**describe(["reshuffle", "torch", "numba"], gpu=device == "cuda"), "datasets": {}}
     return device, known
 
 
@@ -95,7 +92,7 @@ def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mod
     """Contender: a few steps after one to warm up, as seconds per epoch; and the first loss, to compare."""
     from benchmarks.speed.official import PlainTraining
 
-    from reshuffle.learning.training.memory import keep_freed_memory
+    from reshuffle.learning.training.loop import keep_freed_memory
 
     trainer, batches = trainer_and_batches(dataset, device)
     if device == "cpu" and contender != PLAIN:
@@ -113,14 +110,17 @@ def seconds_per_epoch(dataset: str, contender: str, device: str, steps: str, mod
 def trainer_and_batches(dataset: str, device: str) -> tuple[Trainer, Sequence[Tensor]]:
     """In the paper's settings, with the batches of a first epoch; all but the last are whole."""
     import torch
+    from benchmarks.paper import cell_settings
 
     from reshuffle.data.load import load_benchmark
-    from reshuffle.learning.settings import read_settings
+    from reshuffle.kg.splits import InductiveBenchmark
     from reshuffle.learning.training.examples import examples_of
     from reshuffle.learning.training.trainer import Trainer
 
-    settings = read_settings(_SETTINGS / f"{dataset}.default.toml")
-    _, data = examples_of(load_benchmark(dataset).train, None, seed=1)
+    settings = cell_settings(dataset)
+    bench = load_benchmark(dataset)
+    assert isinstance(bench, InductiveBenchmark)
+    _, data = examples_of(bench.train, None, seed=1)
     trainer = Trainer(data, settings.architecture, settings.training, device=torch.device(device))
     order = torch.randperm(len(trainer.examples), generator=trainer.generator, device=trainer.device)
     return trainer, order.split(settings.training.batch_size)

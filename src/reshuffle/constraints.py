@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,10 @@ import numpy as np
 
 from reshuffle.errors import InputError, Place, ReshuffleError, UnknownNameError
 from reshuffle.kg import inverse_name
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.kg.io.files import written_whole
 from reshuffle.rules import PathRule, parse_rules
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ _OPENING = f'{{"format": "{FORMAT}"'.encode()
 
 @dataclass(frozen=True)
 class OrderingConstraints:
-    """`sources[relation, slot]`, and what its users need to know about it.
+    """`sources[relation, slot]`, and what answering needs to know about it.
 
     `roots` gives, per relation, the (start, exit) slots that decide it: (a, r, b) follows iff for every pair
     the value that starts in slot `start` of a arrives in slot `exit` of b. A relation without an entry is
@@ -51,18 +52,26 @@ class OrderingConstraints:
     bound: int | None = None
     rules: RuleBase | None = None
 
+    num_slots: int = field(init=False, repr=False, compare=False)
+    """The paper's l."""
+    relation_ids: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    """The position of each relation in `relations`."""
+    answerable: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The user's own relations: no inverse, no identity and no fresh relation."""
+    exactness: str = field(init=False, repr=False, compare=False)
+    """What exact answers from these constraints are: exact, or exact within m steps."""
+
     def __post_init__(self) -> None:
         self.sources.flags.writeable = False
-
-    @property
-    def num_slots(self) -> int:
-        """The paper's l."""
-        return int(self.sources.shape[1])
-
-    @cached_property
-    def relation_ids(self) -> dict[str, int]:
-        """Position of each relation in `relations`."""
-        return {relation: position for position, relation in enumerate(self.relations)}
+        internal = self.identities | self.hidden
+        derived = {
+            "num_slots": int(self.sources.shape[1]),
+            "relation_ids": {relation: position for position, relation in enumerate(self.relations)},
+            "answerable": tuple(r for r in self.relations if r not in internal and not is_inverse(r)),
+            "exactness": "exact" if self.bound is None else f"exact within {counted(self.bound, 'step')}",
+        }
+        for name, value in derived.items():  # plain values, since every engine asks for them again and again
+            object.__setattr__(self, name, value)
 
     def inverse_of(self, relation: str) -> str | None:
         """The inverse relation, where the constraints have one."""
@@ -78,7 +87,10 @@ class OrderingConstraints:
 
     def matrix(self, relation: str) -> NDArray[np.int8]:
         """B_r as a 0/1 matrix."""
-        return _matrix(self.source_of(relation))
+        matrix = np.zeros((self.num_slots, self.num_slots), dtype=np.int8)
+        for source, slot in self.constrained_slots(relation):
+            matrix[slot, source] = 1
+        return matrix
 
     def composed(self, word: Sequence[str]) -> NDArray[np.int32]:
         """The partial function of a path r1;...;rp, whose matrix is B_rp ... B_r1."""
@@ -122,7 +134,7 @@ class OrderingConstraints:
     def _origins(
         self, place: tuple[int, int], arrivals: Mapping[int, Sequence[tuple[int, NDArray[np.int32]]]]
     ) -> set[tuple[int, int]]:
-        """All (variable, slot) whose value cannot exceed that of the given one."""
+        """All (variable, slot) places whose value cannot exceed the value of the given place."""
         identities = [self.source_of(identity) for identity in self.identities]
         found, waiting = {place}, [place]
         while waiting:
@@ -138,7 +150,7 @@ class OrderingConstraints:
     # --- files --------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the ones of every B_r, and the rest as it is."""
+        """Plain data for JSON: the ones of every B_r, and the other fields as they are."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -153,7 +165,7 @@ class OrderingConstraints:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> OrderingConstraints:
-        """The inverse of `to_dict`."""
+        """The constraints that `to_dict` gave as plain data."""
         relations = tuple(data["matrices"])
         sources = np.full((len(relations), data["num_slots"]), UNCONSTRAINED, dtype=np.int32)
         for index, pairs in enumerate(data["matrices"].values()):
@@ -173,13 +185,13 @@ class OrderingConstraints:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write a JSON file, whole or not at all."""
+        """Write the constraints to a JSON file, whole or not at all."""
         with written_whole(path) as aside:
             aside.write_text(json.dumps(self.to_dict(), ensure_ascii=False), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> OrderingConstraints:
-        """Read what `save` wrote; anything else is one clear error."""
+        """Read a file that `save` wrote; any other file raises `InputError`."""
         place = Place(str(path))
         try:
             data = json.loads(Path(path).read_bytes())
@@ -215,15 +227,8 @@ def is_compiled(path: str | Path) -> bool:
 
 
 def _checked(source: int, slot: int, num_slots: int) -> int:
-    """The source, if it and the slot exist: an array would take a negative one for the last."""
+    """The source, if it and the slot exist; NumPy would take a negative number for a slot from the end."""
     for place in (source, slot):
         if not 0 <= place < num_slots:
             raise ValueError(f"slot {place} of {num_slots}")
     return source
-
-
-def _matrix(source: NDArray[np.int32]) -> NDArray[np.int8]:
-    matrix = np.zeros((len(source), len(source)), dtype=np.int8)
-    rows = np.flatnonzero(source != UNCONSTRAINED)
-    matrix[rows, source[rows]] = 1
-    return matrix

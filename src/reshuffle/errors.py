@@ -12,10 +12,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+def with_hint(message: str, hint: str | None) -> str:
+    """The message with the hint on a line of its own, as the command line prints it."""
+    return f"{message}\n  hint: {hint}" if hint else message
+
+
 class ReshuffleError(Exception):
-    """Anything this library refuses to do. The command line prints its text and exits with `exit_status`."""
+    """Anything this library refuses to do. The command line prints its text and exits with `exit_status`.
+
+    `hint` says what to do about it.
+
+    >>> print(ReshuffleError("found no rules", hint="give at least one"))
+    found no rules
+      hint: give at least one
+    """
 
     exit_status = 2
+
+    def __init__(self, message: str = "", *, hint: str | None = None) -> None:
+        super().__init__(with_hint(message, hint))
+        self.message, self.hint = message, hint
 
 
 @dataclass(frozen=True)
@@ -36,27 +52,26 @@ class InputError(ReshuffleError):
     def __init__(
         self, message: str, *, place: Place | None = None, source: str | None = None, hint: str | None = None
     ) -> None:
-        self.message, self.place, self.source, self.hint = message, place, source, hint
-        super().__init__(self._render())
+        super().__init__(_located(message, place, source), hint=hint)
+        self.message, self.place, self.source = message, place, source
 
-    def _render(self) -> str:
-        lines = [f"{self.place}: {self.message}" if self.place else self.message]
-        if self.source is not None:
-            lines.append(f"    {self.source}")
-            if self.place is not None and self.place.column is not None:
-                lines.append("    " + " " * (self.place.column - 1) + "^")
-        if self.hint:
-            lines.append(f"  hint: {self.hint}")
-        return "\n".join(lines)
+
+def _located(message: str, place: Place | None, source: str | None) -> str:
+    """The message after its place, with the line below it and, where the column is known, a mark under that."""
+    lines = [f"{place}: {message}" if place else message]
+    if source is not None:
+        lines.append(f"    {source}")
+        if place is not None and place.column is not None:
+            lines.append("    " + " " * (place.column - 1) + "^")
+    return "\n".join(lines)
 
 
 class UnknownNameError(ReshuffleError, KeyError):
     """A name that the vocabulary does not hold, with the nearest ones it does."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, known)}")
         self.kind, self.name = kind, name
-        self.message = f"unknown {kind} '{name}'{did_you_mean(name, known)}"
-        super().__init__(self.message)
 
     def __str__(self) -> str:  # KeyError would print the quoted repr
         return self.message
@@ -68,8 +83,8 @@ class NotExpressibleError(ReshuffleError):
     exit_status = 1
 
     def __init__(self, reason: str, *, remedy: str) -> None:
+        super().__init__(reason, hint=remedy)
         self.reason, self.remedy = reason, remedy
-        super().__init__(f"{reason}\n  hint: {remedy}")
 
 
 class BudgetError(ReshuffleError):
@@ -77,11 +92,11 @@ class BudgetError(ReshuffleError):
 
 
 class MissingPackageError(ReshuffleError, ImportError):
-    """Something that an optional part of this library needs is not installed."""
+    """An optional part of this library needs a package that is not installed."""
 
     def __init__(self, package: str, *, extra: str) -> None:
         super().__init__(
-            f"this needs {package}, which is not installed\n  hint: pip install 'reshuffle[{extra}]'"
+            f"this needs {package}, which is not installed", hint=f"pip install 'reshuffle[{extra}]'"
         )
 
 

@@ -1,6 +1,11 @@
-"""Numbers with their nouns, as messages say them."""
+"""Numbers with their nouns, and tables, as people read them."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -10,3 +15,43 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     ('1 rule', '1,200 rules', '0 entities')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, align: str | None = None) -> str:
+    """The rows under their header as lines of text, columns two blanks apart.
+
+    `align` has "l" or "r" for each column; without it, columns of numbers go to the right. A last column that goes to
+    the left is not padded. A missing number (None) is shown as `-`.
+
+    >>> print(table(["name", "triples"], [["family", 17615], ["WN18RR", 86835]]))
+    name    triples
+    family   17,615
+    WN18RR   86,835
+    """
+    cells = [list(header), *[[_cell(value) for value in row] for row in rows]]
+    sides = align or _alignment(len(header), rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    if sides[-1] == "l":
+        widths[-1] = 0
+    return "\n".join("  ".join(map(_justified, row, widths, sides)) for row in cells)
+
+
+def _alignment(columns: int, rows: Sequence[Sequence[object]]) -> str:
+    """For each column "r" where all values are numbers or missing, else "l"."""
+    numeric = (
+        bool(rows) and all(row[column] is None or isinstance(row[column], int | float) for row in rows)
+        for column in range(columns)
+    )
+    return "".join("r" if right else "l" for right in numeric)
+
+
+def _justified(cell: str, width: int, side: str) -> str:
+    return cell.rjust(width) if side == "r" else cell.ljust(width)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

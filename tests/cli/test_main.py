@@ -93,7 +93,7 @@ def test_unknown_arguments_are_told_by_their_verb(
 def test_unknown_arguments_are_told_without_the_extra_to_learn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "reshuffle.learning.ranges", None)
+    monkeypatch.setitem(sys.modules, "reshuffle.learning.settings", None)
     assert stopped(["train", "f.tsv", "-o", "m", "--epochs", "2"]) == 2
     assert "--epochs 2\n  hint: settings are given as --set NAME=VALUE" in capsys.readouterr().err
 

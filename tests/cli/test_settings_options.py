@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reshuffle.cli.inputs import add_settings_options, settings_of
 from reshuffle.cli.main import main
-from reshuffle.cli.train import add_settings_options, settings_of
 from reshuffle.errors import ReshuffleError
 from reshuffle.learning.settings import Settings
 
@@ -69,3 +69,19 @@ def test_a_recipe_that_there_is_not(given: str, message: str, config: Path) -> N
         with pytest.raises(ReshuffleError) as caught:
             settings(*options, "--set", given)
         assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("given", [["--set", "margin=2"], ["--config", "a.toml"]])
+def test_a_setting_without_effect_is_told_on_stderr(
+    given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "facts.tsv").write_text("a\tr\tb\nb\tr\tc\n", encoding="utf-8")
+    (tmp_path / "a.toml").write_text("margin = 2\nseed = 3\n", encoding="utf-8")
+    small = ["--set", "num_slots=2", "--set", "max_epochs=0", "--device", "cpu"]
+    assert main(["train", "facts.tsv", "-o", "model", *small, *given]) == 0
+    out, err = capsys.readouterr()
+    note = "note: margin has no effect with loss = 'softmax' (it is for the margin ranking loss)"
+    assert err.splitlines().count(note) == 1
+    assert err.count("no effect") == 1
+    assert "no effect" not in out

@@ -13,7 +13,6 @@ from evaluation_worlds import TableScorer, random_split
 from datasets import benchmark
 from reshuffle.errors import InputError
 from reshuffle.evaluation import RuleBaseline, TieBroken, TypeBaseline, evaluate
-from reshuffle.evaluation.baselines import types
 from reshuffle.kg import KnowledgeGraph, Vocabulary
 from reshuffle.rules import PathRule, Quality, RuleBase
 
@@ -148,8 +147,19 @@ def test_a_relation_without_training_facts_is_not_learned() -> None:
 def test_counting_in_blocks_counts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     train = random_split(0, entities=30, triples=200).facts
     whole = TypeBaseline.fit(train).confidences
-    monkeypatch.setattr(types, "_PAIRS_AT_ONCE", 40)
+    monkeypatch.setattr("reshuffle.kg.roles._PAIRS_AT_ONCE", 40)
     assert np.array_equal(TypeBaseline.fit(train).confidences, whole)
+
+
+def test_files_hold_the_roles_of_heads_first() -> None:
+    """Models of before were written so, and load as they are."""
+    train = KnowledgeGraph([("ada", "r", "uk"), ("bob", "r", "uk"), ("bob", "s", "it")])
+    baseline = TypeBaseline.fit(train)
+    head_of_r, head_of_s = 0, 1
+    assert baseline.stored()[head_of_s, head_of_r] == 0.5  # one of the two heads of r is a head of s
+    assert baseline.confidences[2 + head_of_s, 2 + head_of_r] == 0.5
+    loaded = TypeBaseline.from_stored(train.relations, baseline.stored())
+    assert np.array_equal(loaded.confidences, baseline.confidences)
 
 
 # --- rules ------------------------------------------------------------------------------------------

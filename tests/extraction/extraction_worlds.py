@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from reshuffle.constraints import OrderingConstraints
-from reshuffle.extraction.capturing import forward
-from reshuffle.extraction.matrices import SoftMatrices
+from reshuffle.extraction.hard import forward
+from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.rules import PathRule
 
 if TYPE_CHECKING:

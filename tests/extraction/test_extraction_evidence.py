@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reshuffle.errors import InputError
-from reshuffle.extraction.capturing import forward
-from reshuffle.extraction.evidence import evidence, graded_by_evidence
-from reshuffle.extraction.matrices import SoftMatrices
+from reshuffle.extraction.hard import forward
+from reshuffle.extraction.soft import evidence, graded_by_evidence
+from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.rules import PathRule
 
 bodies = st.lists(st.sampled_from(["r1", "r2"]), min_size=1, max_size=3).map(tuple)

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reshuffle.extraction import extract_rules
-from reshuffle.extraction.evidence import graded_by_evidence
-from reshuffle.extraction.joining import Joins
-from reshuffle.extraction.matrices import SoftMatrices
-from reshuffle.extraction.measuring import measured
+from reshuffle.extraction.measure import measured
+from reshuffle.extraction.soft import Joins, graded_by_evidence
+from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.kg import KnowledgeGraph
 
 triples = st.tuples(st.sampled_from("abcdef"), st.sampled_from(["r1", "r2"]), st.sampled_from("abcdef"))

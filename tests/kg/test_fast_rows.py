@@ -10,12 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reshuffle.errors import InputError
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.io.delimited import read_csv, read_tsv
 from reshuffle.kg.io.fast_delimited import read_fast
-from reshuffle.kg.io.files import Source
-from reshuffle.kg.io.reading import Format, read_carefully
+from reshuffle.kg.io.files import Format, Source
 
 if TYPE_CHECKING:
-    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.triples import TripleColumns
 
 pieces = st.sampled_from(
     ["a", "b", "ü", "\t", "\t", "\t", "\n", "\n", " ", "\r", "\r\n", "#", '"', ",", "\ufeff"]
@@ -36,13 +37,19 @@ def obvious(text: str, separator: str = "\t") -> list[tuple[str, ...]] | None:
     return found or None
 
 
+def graph_and_rows(found: TripleColumns) -> tuple[KnowledgeGraph, int]:
+    return KnowledgeGraph.from_columns(found.distinct()), len(found)
+
+
 def fast(text: bytes, *, block: int, separator: bytes = b"\t") -> tuple[KnowledgeGraph, int] | None:
-    return read_fast(io.BytesIO(text), separator=separator, size=len(text), block=block)
+    found = read_fast(io.BytesIO(text), separator=separator, size=len(text), block=block)
+    return None if found is None else graph_and_rows(found)
 
 
 def careful(text: bytes, form: Format = Format.TSV) -> tuple[KnowledgeGraph, int] | None:
     try:
-        return read_carefully(Source("test", len(text), content=text), form, lambda _bytes: None)
+        read = read_csv if form is Format.CSV else read_tsv
+        return graph_and_rows(read(Source("test", len(text), content=text), lambda _bytes: None))
     except InputError:
         return None
 

@@ -13,7 +13,8 @@ from tests.strategies import fact_lists
 
 from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, KnowledgeGraph, Triple, Vocabulary
-from reshuffle.kg.rows import sorted_distinct
+from reshuffle.kg.inverses import base_relation, inverse_name, is_inverse, label_of, with_inverses
+from reshuffle.kg.triples import sorted_distinct
 
 
 @given(fact_lists())
@@ -61,7 +62,7 @@ def test_set_operations_between_vocabularies_of_different_order():
 
 
 def test_set_operations_where_no_single_key_fits(monkeypatch):
-    monkeypatch.setattr("reshuffle.kg.rows._KEY_BITS", 3)
+    monkeypatch.setattr("reshuffle.kg.triples._KEY_BITS", 3)
     left = KnowledgeGraph([("c", "s", "d"), ("a", "r", "b"), ("a", "r", "b"), ("a", "r", "a")])
     right = KnowledgeGraph([("d", "s", "c"), ("a", "r", "b")])
     assert len(left) == 3
@@ -95,7 +96,8 @@ def test_the_large_sort_gives_the_same(monkeypatch):
     }
     small = KnowledgeGraph.from_ids(*columns, **names)
     small.by_head, small.by_tail  # noqa: B018 - built now
-    monkeypatch.setattr("reshuffle.kg.rows._LARGE", 1)
+    for module in ("rows", "triples"):
+        monkeypatch.setattr(f"reshuffle.kg.{module}._LARGE", 1)
     large = KnowledgeGraph.from_ids(*columns, **names)
     for column in ("heads", "relation_ids", "tails"):
         assert np.array_equal(getattr(small, column), getattr(large, column))
@@ -209,3 +211,16 @@ def test_a_graph_whose_relations_are_named_like_inverses_is_not_completed():
         InputError, match=r"it stands for the inverse of 'follows'\n  hint: write such triples"
     ):
         CompletedGraph(weird)
+
+
+def test_inverses_by_name_by_id_and_by_label() -> None:
+    assert (inverse_name("r"), is_inverse("r^-1"), base_relation("r^-1"), base_relation("r")) == (
+        "r^-1",
+        True,
+        "r",
+        "r",
+    )
+    triples = np.array([[0, 1, 2], [3, 0, 0]])
+    assert with_inverses(triples, 5).tolist() == [[0, 1, 2], [3, 0, 0], [2, 6, 0], [0, 5, 3]]
+    assert with_inverses(triples[:0], 5).shape == (0, 3)
+    assert (label_of(3, backwards=False), label_of(3, backwards=True)) == (6, 7)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reshuffle.errors import UnknownNameError
-from reshuffle.kg import Vocabulary
+from reshuffle.kg.vocabulary import GrowingVocabulary, Vocabulary
 
 name_lists = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True)
 
@@ -53,3 +53,19 @@ def test_equality_goes_by_names_in_order():
     assert hash(Vocabulary(["a", "b"])) == hash(Vocabulary(["a", "b"]))
     assert Vocabulary(["a", "b"]) != Vocabulary(["b", "a"])
     assert Vocabulary(["a"]) != ["a"]
+
+
+def test_a_growing_vocabulary_adds_names_behind_its_own() -> None:
+    names = GrowingVocabulary(Vocabulary(["ada", "bob"], kind="entity"))
+    assert [names.intern(name) for name in ("eve", "bob", "dan", "eve")] == [2, 1, 3, 2]
+    assert (len(names), list(names), names[1], names[3]) == (4, ["ada", "bob", "eve", "dan"], "bob", "dan")
+    assert names.names(np.array([3, 0, 2], dtype=np.int32)) == ["dan", "ada", "eve"]
+    assert (names.find("dan"), names.find("pat"), "dan" in names) == (3, None, True)
+    assert names.vocabulary() == Vocabulary(["ada", "bob", "eve", "dan"])
+    with pytest.raises(UnknownNameError, match=r"unknown entity 'evi'; did you mean 'eve'\?"):
+        names.id("evi")
+
+
+def test_a_vocabulary_that_did_not_grow_is_the_one_it_began_with() -> None:
+    base = Vocabulary(["ada"], kind="entity")
+    assert GrowingVocabulary(base).vocabulary() is base

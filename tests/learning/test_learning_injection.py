@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
-from benchmarks import injection
-from benchmarks.pages import page_with
 from hypothesis import given, settings
 
 from reshuffle.cli.main import main
@@ -407,23 +405,6 @@ def test_a_training_with_rules_goes_on_after_a_kill(
             fitted(other, fit={**options, "resume": True}, max_epochs=3)
     resumed = fitted(fit={**kept, "resume": True}, max_epochs=3)
     np.testing.assert_array_equal(all_scores(resumed, "tail"), all_scores(whole, "tail"))
-
-
-def test_the_page_shows_the_stored_results() -> None:
-    content = injection.PAGE.read_text(encoding="utf-8")
-    assert page_with(content, injection.made_tables()) == content
-
-
-def test_the_stored_results_are_whole_and_say_what_the_page_claims() -> None:
-    results = injection.stored()
-    assert {"command", "hardware", "settings", "protocol"} < set(results)
-    cells = injection.chosen(results["cells"])
-    assert len(results["cells"]) == len(injection.RATES) * len(cells)
-    assert len(cells) == len(injection.WAYS) * len(injection.SHARES) * len(injection.SEEDS)
-    mrr = {(one["way"], one["share"], one["seed"]): one["metrics"]["mrr"] for one in cells}
-    for share in injection.SHARES:
-        for seed in injection.SEEDS:
-            assert mrr["frozen", share, seed] > mrr["half", share, seed] > mrr["no", share, seed]
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import re
 from pathlib import Path
@@ -15,14 +16,14 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.ranges import LEAST, MOST, POSITIVE
-from reshuffle.learning.settings import Settings, read_settings, setting_from_text, setting_names
-from reshuffle.learning.training.early_stopping import Patience
+from reshuffle.learning.settings import SETTINGS, Settings, read_settings, setting_from_text
 from reshuffle.learning.training.examples import examples_of
-from reshuffle.learning.training.memory import memory_in_use, run_in_pieces
+from reshuffle.learning.training.loop import memory_in_use
 from reshuffle.learning.training.objective import margin_ranking, random_others
+from reshuffle.learning.training.trainer import Patience, run_in_pieces
 from reshuffle.learning.training.validation import ValidationQueries, realistic_ranks
-from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.architecture import Architecture
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import all_tail_scores
 
 if TYPE_CHECKING:
@@ -191,16 +192,21 @@ def test_settings_print_as_the_nearest_recipe_and_what_is_changed() -> None:
     assert str(Settings.of("best", initial="bits")) == "recipe 'best', initial='bits'"
 
 
-def test_ranges_are_of_settings_that_exist() -> None:
-    assert {*LEAST, *MOST, *POSITIVE} <= set(setting_names())
+def test_every_number_has_a_range() -> None:
+    for name, one in SETTINGS.items():
+        bounded = one.info.least is not None or one.info.positive
+        assert bounded == (one.kind in (int, float)), name
 
 
-def test_the_page_says_what_both_recipes_set() -> None:
+def test_the_page_says_what_each_setting_is_and_what_both_recipes_set() -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "train.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) ?\| ", page, flags=re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) ?\| (.+) \|$", page, flags=re.MULTILINE)
+    assert {name: told for name, _, _, told in rows} == {
+        name: one.info.help for name, one in SETTINGS.items()
+    }
     shown = {
-        "paper": dict(setting_from_text(f"{name}={paper}") for name, paper, _ in rows),
-        "best": dict(setting_from_text(f"{name}={best or paper}") for name, paper, best in rows),
+        "paper": dict(setting_from_text(f"{name}={paper}") for name, paper, _, _ in rows),
+        "best": dict(setting_from_text(f"{name}={best or paper}") for name, paper, best, _ in rows),
     }
     for recipe, found in shown.items():
         plain = {
@@ -208,6 +214,104 @@ def test_the_page_says_what_both_recipes_set() -> None:
             for name, value in Settings.of(recipe).to_dict().items()
         }
         assert found == plain
+
+
+INEFFECTIVE = [
+    ("best", {"num_channels": 80}, "initial = 'head' (it is for random channels)"),
+    ("best", {"num_negatives": 10}, "initial = 'head' (every other entity is a negative there)"),
+    ("best", {"redraw": "once"}, "initial = 'head' (it is for random channels)"),
+    ("best", {"probability": 0.3}, "initial = 'head' (it is for random bits)"),
+    ("best", {"margin": 2.0}, "loss = 'softmax' (it is for the margin ranking loss)"),
+    (
+        "best",
+        {"patience": 3},
+        "look_every = 16 and max_epochs = 16 (there is only one validation, at the end)",
+    ),
+    ("paper", {"num_hops": 2}, "evidence = [] (it is for 'proximity' evidence)"),
+    ("paper", {"direct_facts": "both"}, "evidence = [] (it is for 'negative' evidence)"),
+    ("paper", {"evidence_decay": 2.0}, "evidence = [] (it is for evidence)"),
+    (
+        "paper",
+        {"evidence_prior": "examples"},
+        "evidence = [] and evidence_decay = 0.001 (it is for the weight decay of evidence)",
+    ),
+    *(
+        (
+            "best",
+            change,
+            "look_every = 16 and max_epochs = 16 (there is only one validation, at the end)",
+        )
+        for change in ({"relative_delta": 0.5}, {"select_by": "hits@10"})
+    ),
+]
+
+
+def test_every_condition_is_tried() -> None:
+    tried = {name for _, changes, _ in INEFFECTIVE for name in changes}
+    assert tried == {name for name, one in SETTINGS.items() if one.info.when is not None}
+
+
+@pytest.mark.parametrize(("recipe", "changes", "told"), INEFFECTIVE)
+def test_a_setting_without_effect_is_told_once(recipe: str, changes: dict, told: str) -> None:
+    (name,) = changes
+    assert Settings.of(recipe, num_slots=3, **changes).notes() == [f"note: {name} has no effect with {told}"]
+
+
+@pytest.mark.parametrize(("recipe", "changes", "told"), INEFFECTIVE)
+def test_a_setting_without_effect_changes_nothing(recipe: str, changes: dict, told: str) -> None:
+    """What the notes claim, of a whole training."""
+    del told
+    facts = [(f"e{i % 7}", f"r{i % 3}", f"e{(3 * i + 1) % 5}") for i in range(30)]
+    small = {"num_slots": 2, "num_layers": 1, "epoch_steps": 2, "max_epochs": 2, "look_every": 2}
+    one, other = (
+        Reshuffle(recipe=recipe, device="cpu", **small, **more).fit(facts).model.state_dict()
+        for more in ({}, changes)
+    )
+    shared = [name for name in one if name in other and one[name].shape == other[name].shape]
+    assert "matrices.logits" in shared
+    assert all(torch.equal(one[name], other[name]) for name in shared)
+
+
+def test_settings_that_have_an_effect_are_not_told() -> None:
+    for recipe in ("best", "paper"):
+        assert Settings.of(recipe).notes() == []
+    assert (
+        Settings.of("best", num_channels=8, initial="bits", redraw="once", slot_weights=False).notes() == []
+    )
+    assert Settings.of("best", evidence=[], evidence_decay=3).notes(injected=True) == []
+    assert (
+        Settings.of("best", max_epochs=32, patience=3, relative_delta=0.1, select_by="hits@10").notes() == []
+    )
+
+
+def test_settings_are_compared_with_stored_ones() -> None:
+    settings = Settings.of("best", num_slots=3)
+    stored = json.loads(json.dumps(settings.to_dict()))
+    assert settings.differences(stored) == []
+    assert settings.changed(evidence=[]).differences(stored) == [
+        "evidence = ['unary', 'proximity', 'paths', 'negative'] (now [])"
+    ]
+    assert settings.differences(stored | {"warp": 9}) == ["warp = 9 (now gone)"]
+    del stored["num_slots"]  # of a time when there was no such setting
+    assert settings.differences(stored) == ["num_slots = 20 (now 3)"]
+    assert settings.changed(num_slots=20).differences(stored) == []
+
+
+def test_a_file_of_all_settings_means_none_on_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "best.toml"
+    file.write_text(to_toml(Settings.of("best").to_dict()), encoding="utf-8")
+    assert read_settings(file).notes() == []
+
+
+def test_fit_notes_what_has_no_effect(tmp_path: Path) -> None:
+    heard: list[str] = []
+    model = Reshuffle(num_channels=80, num_slots=2, max_epochs=0, device="cpu")
+    model.fit([("a", "r", "b")], notes=heard.append).save(tmp_path)
+    (told,) = [note for note in heard if "has no effect" in note]
+    assert told == "note: num_channels has no effect with initial = 'head' (it is for random channels)"
+    heard.clear()
+    Reshuffle.load(tmp_path, device="cpu").fit([("a", "r", "b")], notes=heard.append)
+    assert not [note for note in heard if "has no effect" in note]
 
 
 def test_a_missing_settings_file(tmp_path: Path) -> None:

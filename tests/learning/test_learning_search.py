@@ -295,3 +295,10 @@ def test_on_a_file_system_that_has_no_locks_it_searches_without(
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
     assert len(Search(FACTS, QUICK, tmp_path, device="cpu").run(1)) == 1
+
+
+def test_what_is_searched_in_vain_is_told(tmp_path: Path) -> None:
+    heard: list[str] = []
+    settings = Settings.of("best", max_epochs=1)
+    Search(FACTS, settings, tmp_path, notes=heard.append)._check()
+    assert heard == ["note: margin has no effect with loss = 'softmax' (it is for the margin ranking loss)"]

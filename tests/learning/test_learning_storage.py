@@ -13,7 +13,7 @@ from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.model_notes import CUT_OR_EDITED
+from reshuffle.learning.model_files import CUT_OR_EDITED
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, RuleBase
 

@@ -24,15 +24,17 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
-from reshuffle.learning.devices import chosen_device
-from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.recipes import RECIPES
-from reshuffle.learning.settings import Settings, read_settings
+from reshuffle.learning.estimator import Reshuffle, chosen_device
+from reshuffle.learning.settings import RECIPES, Settings, check_settings, read_settings
 from reshuffle.learning.training.examples import examples_of
-from reshuffle.learning.training.interrupts import interrupts_held_back
-from reshuffle.learning.training.logs import TrainingLog
-from reshuffle.learning.training.loop import CHECKPOINT, progress_note, run_training
-from reshuffle.learning.training.trainer import DivergedError, Trainer, check_settings
+from reshuffle.learning.training.loop import (
+    CHECKPOINT,
+    TrainingLog,
+    interrupts_held_back,
+    progress_note,
+    run_training,
+)
+from reshuffle.learning.training.trainer import DivergedError, Trainer
 from reshuffle.model.channels.interface import ModelGraph
 from reshuffle.rules import parse_rules
 
@@ -535,7 +537,7 @@ test_learning_training.long_training(sys.argv[1])
 
 
 def long_training(directory: str) -> Reshuffle:
-    fitted = model(max_epochs=150, patience=1000).fit(FACTS, directory=directory, resume=True)
+    fitted = model(max_epochs=110, patience=1000).fit(FACTS, directory=directory, resume=True)
     fitted.save(directory)
     return fitted
 
@@ -543,13 +545,13 @@ def long_training(directory: str) -> Reshuffle:
 def test_after_kills_at_any_moment_the_result_is_that_of_an_uninterrupted_run(tmp_path: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     command = [sys.executable, "-c", KILLED, str(killed), str(Path(__file__).parent)]
-    for most in (3, 60):  # kill -9 once the log has that many epochs
+    for most in (3, 20):  # kill -9 once the log has that many epochs
         running = subprocess.Popen(command)
         while running.poll() is None and _epochs(killed) < most:
             time.sleep(0.01)
         running.kill()
         assert running.wait() == -signal.SIGKILL
-        assert most <= _epochs(killed) < 150
+        assert most <= _epochs(killed) < 110
     long_training(str(killed))
     long_training(str(whole))
     for column in ("epoch", "loss", "hits@10", "mrr"):

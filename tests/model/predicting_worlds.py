@@ -9,8 +9,9 @@ import torch
 
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.architecture import Architecture
 from reshuffle.model.evidence.registry import EVIDENCE, LOCAL
-from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.reshuffle import ReshuffleModel
 
 RELATIONS = ("r", "s")
 

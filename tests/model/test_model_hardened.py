@@ -27,7 +27,7 @@ from reshuffle.rules import parse_rules
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reshuffle.extraction.extracted import ExtractedRule, ExtractedRules
+    from reshuffle.extraction.result import ExtractedRule, ExtractedRules
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.model.scoring import Scores
 

@@ -75,10 +75,11 @@ def test_layers_of_hard_matrices_are_the_gnn_equation_on_sets(base, facts):
     assert set(states.unique().tolist()) <= {0.0, 1.0}
 
     plain = replace(constraints, roots={})  # every slot counts, as for the score
+    matrices = model.model.matrices()
     for number, relation in enumerate(model.relations):
         for head in graph.entities:
+            body = matrices[number] @ states[graph.entities.id(head)]
             for tail in graph.entities:
-                body = model.model.matrices()[number] @ states[graph.entities.id(head)]
                 score = -torch.relu(body - states[graph.entities.id(tail)]).norm().item()
                 known = relation in constraints.relation_ids
                 assert (score == 0.0) == (not known or captured(plain, expected, (head, relation, tail)))

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import NotExpressibleError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.inverses import base_relation
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase, parse_rules
-from reshuffle.rules.base import base_relation
 from reshuffle.rules.entailment import closure
 from strategies import (
     acyclic_bases,

@@ -29,13 +29,13 @@ from strategies import acyclic_bases, regular_bases, rule_bases
 
 if TYPE_CHECKING:
     from reshuffle.rulegraphs import RuleGraph
-    from reshuffle.rulegraphs.automata import Automaton
+    from reshuffle.rulegraphs.automata import NondeterministicAutomaton
     from reshuffle.rules import RuleBase
 
 small_regular = st.one_of(regular_bases(levels=2), acyclic_bases(relations=4, most_rules=3))
 
 
-def referee(automaton: Automaton) -> DeterministicFiniteAutomaton:
+def referee(automaton: NondeterministicAutomaton) -> DeterministicFiniteAutomaton:
     """Our automaton in the library's terms; deterministic, since its complement is wrong for others."""
     theirs = EpsilonNFA()
     theirs.add_start_state(State(automaton.start))
@@ -129,7 +129,7 @@ def words_up_to(relations: tuple[str, ...], longest: int) -> list[tuple[str, ...
 
 
 @st.composite
-def two_languages(draw: st.DrawFn) -> tuple[Automaton, Automaton]:
+def two_languages(draw: st.DrawFn) -> tuple[NondeterministicAutomaton, NondeterministicAutomaton]:
     """Languages of two edges that may have nothing to do with each other."""
     graph = build(draw(regular_bases(levels=2)))
     pairs = st.tuples(*[st.integers(0, graph.num_nodes - 1)] * 2)
@@ -138,7 +138,9 @@ def two_languages(draw: st.DrawFn) -> tuple[Automaton, Automaton]:
 
 @given(two_languages())
 @settings(max_examples=120)
-def test_word_outside_agrees_with_pyformlang(languages: tuple[Automaton, Automaton]) -> None:
+def test_word_outside_agrees_with_pyformlang(
+    languages: tuple[NondeterministicAutomaton, NondeterministicAutomaton],
+) -> None:
     inner, outer = languages
     word = word_outside(inner, outer)
     difference = referee(inner).get_difference(referee(outer))

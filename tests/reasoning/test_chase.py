@@ -12,11 +12,11 @@ from tests.strategies import fact_lists, rule_bases
 
 from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, inverse_name
+from reshuffle.kg.inverses import base_relation
 from reshuffle.reasoning.answers import Count
 from reshuffle.reasoning.chase import ChaseAnswers
 from reshuffle.reasoning.chase.store import Store
 from reshuffle.rules import Disjointness, IntersectionRule, PathRule, RuleBase
-from reshuffle.rules.base import base_relation
 from reshuffle.rules.entailment import Fact, closure
 
 LAYOUTS = ["auto", "sparse", "dense"]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from tests.strategies import fact_lists, rule_bases
 
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
-from reshuffle.reasoning.chase import ChaseAnswers, search
-from reshuffle.reasoning.chase.cheapest import CheapestSizes, LevelSizes
+from reshuffle.reasoning.chase import ChaseAnswers, proof_search
+from reshuffle.reasoning.chase.proof_sizes import CheapestSizes, LevelSizes
 from reshuffle.reasoning.proofs import Proof, check_proof
 from reshuffle.reasoning.why_not import UNBOUND
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
@@ -68,7 +68,7 @@ def uses_itself(proof: Proof) -> bool:
 def test_the_first_proof_is_a_smallest_one(effort: int, rules: RuleBase, facts: list[Fact]):
     answers = ChaseAnswers(rules, KnowledgeGraph(facts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_EFFORT", effort)
+        patch.setattr(proof_search, "_EFFORT", effort)
         for fact, size in smallest_sizes(rules, facts).items():
             proof = answers.explain(*fact)
             assert proof is not None
@@ -106,8 +106,8 @@ def test_a_rule_whose_head_runs_backwards_keeps_the_order_of_its_body(rule: Path
 def test_in_a_huge_fixpoint_the_first_proof_is_a_low_one(rules: RuleBase, facts: list[Fact]):
     answers = ChaseAnswers(rules, KnowledgeGraph(facts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_EFFORT", -(10**9))
-        patch.setattr(search, "_MOST_EXACT", -1)
+        patch.setattr(proof_search, "_EFFORT", -(10**9))
+        patch.setattr(proof_search, "_MOST_EXACT", -1)
         for fact in closure(rules, facts):
             proof = answers.explain(*fact)
             assert proof is not None
@@ -120,7 +120,7 @@ def test_in_a_huge_fixpoint_the_first_proof_is_a_low_one(rules: RuleBase, facts:
 def test_several_proofs_are_different_valid_sorted_and_not_circular(rules: RuleBase, facts: list[Fact]):
     answers = ChaseAnswers(rules, KnowledgeGraph(facts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_EFFORT", 200)
+        patch.setattr(proof_search, "_EFFORT", 200)
         for fact in sorted(closure(rules, facts))[:6]:
             proofs = answers.proofs(*fact, most=4)
             assert 1 <= len(set(proofs)) == len(proofs) <= 4

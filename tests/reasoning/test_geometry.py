@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from reshuffle.errors import BudgetError, NotExpressibleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.reasoning.geometry.answers import GeometryAnswers
+from reshuffle.reasoning.reasoner import Reasoner
 from reshuffle.reasoning.reference import captured, propagate
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
@@ -228,11 +229,11 @@ def test_unknown_names_are_refused_with_near_ones():
 def test_rules_and_facts_that_share_no_relation_are_noted():
     notes: list[str] = []
     constraints = constraints_for(RuleBase((PathRule(("bornIn", "cityIn"), "citizenOf"),)))
-    GeometryAnswers(constraints, KnowledgeGraph([("ada", "born_in", "london")]), notes=notes.append)
+    Reasoner(constraints).on(KnowledgeGraph([("ada", "born_in", "london")]), notes=notes.append)
     assert notes == [
         "warning: facts and rules share no relation, so nothing follows; near names: 'bornIn' (facts: 'born_in')"
     ]
-    GeometryAnswers(constraints, KnowledgeGraph([("ada", "bornIn", "london")]), notes=notes.append)
+    Reasoner(constraints).on(KnowledgeGraph([("ada", "bornIn", "london")]), notes=notes.append)
     assert len(notes) == 1
 
 

@@ -7,7 +7,12 @@ import pytest
 from reshuffle.errors import BudgetError
 from reshuffle.rulegraphs import Edge, RuleGraph, build, checks
 from reshuffle.rulegraphs import automata as languages
-from reshuffle.rulegraphs.automata import Automaton, edge_language, relation_language, word_outside
+from reshuffle.rulegraphs.automata import (
+    NondeterministicAutomaton,
+    edge_language,
+    relation_language,
+    word_outside,
+)
 from reshuffle.rulegraphs.checks import Check, check_graph
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
 from reshuffle.rules.grammar import PathGrammar
@@ -138,7 +143,7 @@ def test_clause_form_of_r4_without_an_edge() -> None:
 def test_clause_form_of_r4_up_to_a_length(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the automata would grow too large, words are tried; never an error."""
 
-    def too_large(*_: object) -> Automaton:
+    def too_large(*_: object) -> NondeterministicAutomaton:
         raise BudgetError("too large")
 
     monkeypatch.setattr(checks, "relation_language", too_large)
@@ -168,7 +173,7 @@ def test_automata_say_when_they_grow_too_large() -> None:
     grammar = PathGrammar(COMPOSED)
     with pytest.raises(BudgetError, match=r"^more than 0 pairs of state sets$"):
         word_outside(edge_language(graph(GOOD), 0, 1), relation_language(grammar, ["c"]), most_pairs=0)
-    small = Automaton(most_states=1)
+    small = NondeterministicAutomaton(most_states=1)
     small.state()
     with pytest.raises(BudgetError, match=r"^the automaton of the grammar needs more than 1 states$"):
         small.state()

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from reshuffle.rulegraphs import Edge, RuleGraph, build
 from reshuffle.rulegraphs.constructions.bounded import _BoundedReader
-from reshuffle.rulegraphs.constructions.regular import _drafted
-from reshuffle.rulegraphs.draft import Draft
+from reshuffle.rulegraphs.constructions.regular import Draft, _drafted
 from reshuffle.rulegraphs.reduction import FREE, Edges, Roots, reduced
 from reshuffle.rules import RuleBase, parse_rules
 from strategies import regular_bases, rule_bases

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
-from reshuffle.rules.classes import CLASSES, Classification, classify, conjunctive_relations
+from reshuffle.rules.classes import CLASSES, Classification, classify
+from reshuffle.rules.grammar import conjunctive_relations
 from strategies import acyclic_bases, left_regular_bases, right_regular_bases, rule_bases
 
 

@@ -22,7 +22,7 @@ from reshuffle.rules import (
     write_rules,
 )
 from reshuffle.rules.entailment import closure
-from reshuffle.rules.formats import nemo, prolog, souffle, terms
+from reshuffle.rules.formats import datalog, nemo, prolog, souffle
 from reshuffle.rules.writing import WRITABLE
 from strategies import fact_lists, rule_bases
 
@@ -135,8 +135,8 @@ def test_long_bodies_come_back_from_every_format():
     ("written", "back", "allowed"),
     [
         (nemo.written, nemo.name_of, r"<[^\x00-\x20<>\"{}|\\^`\x7f-\uffff]*>"),
-        (souffle.written, terms.name_of, r"[a-z][A-Za-z0-9_]*"),
-        (prolog.written, terms.name_of, r"[a-z][A-Za-z0-9_]*"),
+        (souffle.written, datalog.name_of, r"[a-z][A-Za-z0-9_]*"),
+        (prolog.written, datalog.name_of, r"[a-z][A-Za-z0-9_]*"),
     ],
 )
 @given(name=names(inverses=False))
@@ -262,7 +262,7 @@ def derived_by_clingo(rules: RuleBase, facts: list[Fact]) -> set[Fact]:
     with control.solve(yield_=True) as handle:
         (model,) = ([str(atom) for atom in model.symbols(atoms=True)] for model in handle)
     atoms = (re.fullmatch(r"(\w+)\((\w+),(\w+)\)", atom) for atom in model)
-    return {(atom[2], terms.name_of(atom[1]), atom[3]) for atom in atoms if atom}
+    return {(atom[2], datalog.name_of(atom[1]), atom[3]) for atom in atoms if atom}
 
 
 def renamed(rules: RuleBase, facts: list[Fact], odd: dict[str, str]) -> tuple[RuleBase, list[Fact]]:

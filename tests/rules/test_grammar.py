@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reshuffle.rules import PathRule, RuleBase, parse_rules
 from reshuffle.rules.entailment import entailed_words
-from reshuffle.rules.grammar import PathGrammar, Recursion, strongly_connected
+from reshuffle.rules.grammar import PathGrammar, Recursion, reachable, strongly_connected
 from strategies import rule_bases
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_derives_knows_no_foreign_relation_and_no_empty_word() -> None:
 @given(st.dictionaries(st.integers(0, 6), st.lists(st.integers(0, 6), max_size=3)))
 def test_strongly_connected_components(raw: dict[int, list[int]]) -> None:
     calls = {str(n): [str(m) for m in raw.get(n, [])] for n in range(7)}
-    reach = {node: reachable(node, calls) for node in calls}
+    reach = {node: reachable([node], calls) for node in calls}
     components = strongly_connected(calls)
     assert sorted(node for group in components for node in group) == sorted(calls)
     place = {node: index for index, group in enumerate(components) for node in group}
@@ -108,14 +108,16 @@ def test_strongly_connected_components(raw: dict[int, list[int]]) -> None:
             assert (place[first] == place[second]) == (mutual or first == second)
 
 
-def reachable(start: str, calls: dict[str, list[str]]) -> set[str]:
-    seen, waiting = {start}, [start]
-    while waiting:
-        for node in calls[waiting.pop()]:
-            if node not in seen:
-                seen.add(node)
-                waiting.append(node)
-    return seen
+@given(
+    st.dictionaries(st.integers(0, 6), st.lists(st.integers(0, 6), max_size=3)), st.sets(st.integers(0, 6))
+)
+def test_reachable_nodes_are_the_least_set_that_edges_do_not_leave(
+    following: dict[int, list[int]], starts: set[int]
+) -> None:
+    expected = set(starts)
+    for _ in range(7):
+        expected |= {node for source in expected for node in following.get(source, ())}
+    assert reachable(starts, following) == expected
 
 
 def test_long_chains_do_not_recurse() -> None:

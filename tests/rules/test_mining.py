@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 from reshuffle.kg import KnowledgeGraph, inverse_name
 from reshuffle.rules import PathRule
-from reshuffle.rules.mining import Measures, measure, mine, mine_rules
+from reshuffle.rules.mining import Measures, measure, mine
 
 
 def pairs_of(facts: set[Fact], relation: str) -> set[tuple[str, str]]:
@@ -74,7 +74,7 @@ FAMILY = KnowledgeGraph(
 
 
 def test_quality_and_order():
-    rules = mine_rules(FAMILY, max_length=2).rules
+    rules = mine(FAMILY, max_length=2).rules.rules
     best = next(rule for rule in rules if rule.body == ("parent", "parent"))
     assert (best.head, best.quality.support, best.quality.predictions) == ("grand", 2, 2)
     assert best.quality.confidence == 2 / 7
@@ -91,10 +91,10 @@ def test_all_measures_of_one_rule():
 
 
 def test_thresholds_leave_rules_out():
-    assert all(rule.quality.support >= 3 for rule in mine_rules(FAMILY, min_support=3))
-    confident = mine_rules(FAMILY, min_support=1, min_confidence=0.25)
+    assert all(rule.quality.support >= 3 for rule in mine(FAMILY, min_support=3).rules)
+    confident = mine(FAMILY, min_support=1, min_confidence=0.25).rules
     assert all(rule.quality.confidence >= 0.25 for rule in confident)
-    assert 0 < len(confident) < len(mine_rules(FAMILY, min_support=1))
+    assert 0 < len(confident) < len(mine(FAMILY, min_support=1).rules)
 
 
 def test_bodies_that_explode_are_skipped_and_counted():
@@ -106,12 +106,12 @@ def test_bodies_that_explode_are_skipped_and_counted():
 
 
 def test_an_empty_graph_has_no_rules():
-    assert len(mine_rules(KnowledgeGraph())) == 0
+    assert len(mine(KnowledgeGraph()).rules) == 0
 
 
 @pytest.mark.parametrize("max_length", [1, 2, 3])
 def test_bodies_are_no_longer_than_asked(max_length: int):
-    lengths = {len(rule.body) for rule in mine_rules(FAMILY, max_length=max_length, min_support=1)}
+    lengths = {len(rule.body) for rule in mine(FAMILY, max_length=max_length, min_support=1).rules}
     assert max(lengths) == max_length
 
 

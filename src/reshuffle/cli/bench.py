@@ -13,17 +13,19 @@ from argparse import ArgumentTypeError
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reshuffle.cli.console import common_options
-from reshuffle.errors import InputError, Place
-from reshuffle.text import counted
+from reshuffle.errors import InputError, Place, with_hint
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable
+
+    from benchmarks.cells import Bench, Cell
 
     from reshuffle.cli.console import Console
-    from reshuffle.learning.experiments import Bench, Cell
 
 HELP = "run and report the paper's experiments and the timings"
 
@@ -77,53 +79,54 @@ def _at_least_one(text: str) -> int:
 
 
 def _add_folders(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--settings", type=Path, default=Path("benchmarks/paper"), help="folder of settings files"
-    )
-    parser.add_argument(
-        "--results", type=Path, default=Path("benchmarks/results/paper"), help="folder of results"
-    )
+    parser.add_argument("--settings", type=Path, help="folder of settings files")
+    parser.add_argument("--results", type=Path, help="folder of results")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Do one of the three."""
+    """Run experiments, report them, or run the timings."""
     return {"paper": _paper, "report": _report, "speed": _speed}[arguments.kind](arguments, console)
+
+
+def _bench(arguments: argparse.Namespace) -> Bench:
+    """Where settings and results lie; from here on, `benchmarks` can be imported."""
+    folders = [Path(__file__).parents[3], Path.cwd(), *Path.cwd().parents]  # the package's own checkout first
+    root = _first_with("benchmarks/experiments.py", folders)
+    if root is None:
+        raise InputError(
+            "the experiments are not part of the installed package",
+            hint="run this from a checkout of the project",
+        )
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+    from benchmarks.cells import Bench  # noqa: PLC0415 - verbs import when they run
+
+    here = root / "benchmarks"
+    return Bench(arguments.settings or here, arguments.results or here / "results")
+
+
+def _first_with(file: str, folders: Iterable[Path]) -> Path | None:
+    return next((folder for folder in folders if (folder / file).exists()), None)
 
 
 def _paper(arguments: argparse.Namespace, console: Console) -> int:
     # First of all, since torch takes its time, too.
     end = None if arguments.minutes is None else monotonic() + 60 * arguments.minutes
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - verbs import when they run
+    bench = _bench(arguments)
+    from benchmarks.cells import Cell  # noqa: PLC0415
+    from benchmarks.scheduling import Schedule  # noqa: PLC0415
 
     from reshuffle.data.load import inductive_names  # noqa: PLC0415
-    from reshuffle.learning.experiments import Bench, Cell  # noqa: PLC0415
 
-    bench = Bench(arguments.settings, arguments.results)
     cells = [
         Cell(dataset, arguments.recipe, arguments.variant, seed)
         for dataset in arguments.dataset or inductive_names()
         for seed in arguments.seeds
     ]
-    # The first goes on by an epoch even when the time is up, so that running again and again comes to an end.
-    # All that is stored is looked at now, since one that is refused later would end what has begun.
-    missing = [cell for cell in cells if bench.finished(cell) is None]
-
-    def ran(cell: Cell) -> tuple[str, int]:
-        seconds = None if end is None else max(0.0, end - monotonic())
-        stored = bench.result_path(cell).exists()
-        if seconds == 0 and not stored and cell not in missing[:1]:
-            return "not started", 0
-        if arguments.jobs > 1 and not stored:
-            return _in_process(cell, bench, seconds, arguments, console)
-        return _here(cell, bench, seconds, arguments, console)
-
-    if arguments.jobs > 1:
-        with ThreadPoolExecutor(arguments.jobs) as pool:
-            outcomes = list(pool.map(ran, cells))
-    else:
-        outcomes = [ran(cell) for cell in cells]
-    _tell({cell: state for cell, (state, _) in zip(cells, outcomes, strict=True)}, console)
-    return max(status for _, status in outcomes)
+    schedule = Schedule(bench, console, arguments.device, arguments.jobs, end, arguments.models)
+    outcomes = schedule.run(cells)
+    _tell({cell: outcome.state for cell, outcome in zip(cells, outcomes, strict=True)}, console)
+    return max(outcome.status for outcome in outcomes)
 
 
 def _tell(states: dict[Cell, str], console: Console) -> None:
@@ -137,67 +140,17 @@ def _tell(states: dict[Cell, str], console: Console) -> None:
         console.result("", {"cells": told, "not_started": not_started})
 
 
-def _here(
-    cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
-) -> tuple[str, int]:
-    from reshuffle.learning.devices import chosen_device  # noqa: PLC0415
-    from reshuffle.learning.experiments import run_cell  # noqa: PLC0415
-
-    result = run_cell(
-        cell,
-        bench,
-        device=chosen_device(arguments.device),
-        seconds=seconds,
-        progress=console.progress,
-        models=arguments.models,
-    )
-    console.message(
-        f"{cell.name}: {'not finished; run again to go on' if result is None else _headline(result)}"
-    )
-    return "unfinished" if result is None else "finished", 0
-
-
-def _in_process(
-    cell: Cell, bench: Bench, seconds: float | None, arguments: argparse.Namespace, console: Console
-) -> tuple[str, int]:
-    command = [sys.executable, "-m", "reshuffle", "bench", "paper"]
-    command += ["--dataset", cell.dataset, "--seeds", str(cell.seed)]
-    command += ["--recipe", cell.recipe, "--variant", cell.variant, "--device", arguments.device]
-    command += ["--settings", str(arguments.settings), "--results", str(arguments.results)]
-    if seconds is not None:
-        command += ["--minutes", str(seconds / 60)]
-    if arguments.models is not None:
-        command += ["--models", str(arguments.models)]
-    if console.verbosity < 0:
-        command.append("-q")
-    status = subprocess.run(command, check=False).returncode
-    if not status:
-        return "finished" if bench.result_path(cell).exists() else "unfinished", 0
-    status = status if status > 0 else 128 - status  # a signal, as shells tell it
-    console.error(f"{cell.name}: failed, with exit status {status}")
-    return "failed", status
-
-
-def _headline(result: dict[str, Any]) -> str:
-    first = result["results"][0]
-    return (
-        f"{first['protocol']} hits@10 {first['metrics']['hits@10']:.3f} "
-        f"(type baseline {first['type_baseline']['metrics']['hits@10']:.3f}), {result['training']['seconds']:.0f} s"
-    )
-
-
 def _report(arguments: argparse.Namespace, console: Console) -> int:
-    from reshuffle.cli.console import table  # noqa: PLC0415
-    from reshuffle.learning.experiments import Bench  # noqa: PLC0415
-    from reshuffle.learning.results import report_rows  # noqa: PLC0415
+    bench = _bench(arguments)
+    from benchmarks.cells import report_rows  # noqa: PLC0415
 
-    if not arguments.results.is_dir():
+    if not bench.exists:
         raise InputError(
             "there is no such directory, expected one with stored results",
-            place=Place(str(arguments.results)),
+            place=Place(str(bench.results)),
             hint="run this from a checkout of the project, or name the directory with --results",
         )
-    rows = report_rows(Bench(arguments.settings, arguments.results).stored())
+    rows = report_rows(bench.stored())
     header = [
         "dataset",
         "recipe",
@@ -226,8 +179,11 @@ def _report(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _speed(arguments: argparse.Namespace, console: Console) -> int:
-    if not Path("benchmarks/speed").is_dir():
-        console.error("there is no benchmarks/speed here\n  hint: run this from a checkout of the project")
+    root = _first_with("benchmarks/speed", [Path.cwd(), *Path.cwd().parents])
+    if root is None:
+        console.error(
+            with_hint("there is no benchmarks/speed here", "run this from a checkout of the project")
+        )
         return 2
     command = [sys.executable, "-m", "benchmarks.speed", *([arguments.name] if arguments.name else [])]
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run(command, check=False, cwd=root).returncode

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.cli.inputs import add_rule_options, rules_of
+from reshuffle.errors import with_hint
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -24,22 +26,6 @@ HELP = "the class of a rule base, and whether its geometry is exact"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_rule_options(parser)
-
-
-def add_rule_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that takes rules to geometry accepts."""
-    parser.add_argument(
-        "rules", metavar="RULES", help="a rule file: ours, AnyBURL's, AMIE's, or an OWL ontology"
-    )
-    parser.add_argument(
-        "--bound", type=int, metavar="M", help="exact for what follows in M steps, for any path rules"
-    )
-    parser.add_argument(
-        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
-    )
-    parser.add_argument(
-        "--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes (default 20000)"
-    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -61,21 +47,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     return 0 if graph is not None else 1
 
 
-def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """Read the rule file and say what was noticed in it."""
-    from reshuffle.rules import read_rules  # noqa: PLC0415
-
-    base = read_rules(arguments.rules, skip_unsupported=arguments.skip_unsupported, notes=console.message)
-    for name, rules in (("given more than once", base.duplicates), ("says nothing", base.tautologies)):
-        for rule in rules:
-            console.message(f"{arguments.rules}: {name}: {rule}")
-    return base
-
-
 def _data(
     base: RuleBase, classification: Classification, graph: RuleGraph | None, checks: dict[str, Check]
 ) -> dict[str, Any]:
-    from reshuffle.rules.base import base_relation  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.inverses import base_relation  # noqa: PLC0415 - verbs import when they run
 
     bound = graph.bound if graph else None
     return {
@@ -96,10 +71,12 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
         f"class: {data['class']}" + (f" ({data['reason']})" if data["reason"] else ""),
     ]
     if graph is None:
-        lines += [
-            "no exact geometry exists for this class",
-            "  hint: --bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
-        ]
+        lines.append(
+            with_hint(
+                "no exact geometry exists for this class",
+                "--bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
+            )
+        )
         return "\n".join(lines)
     exact = "exact" if data["faithful"] else f"exact for what follows in {counted(data['bound'], 'step')}"
     lines.append(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.check import add_rule_options, rules_of
+from reshuffle.cli.inputs import add_rule_options, rules_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:

@@ -6,17 +6,19 @@ import argparse
 import json
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from reshuffle.progress import Report
 
 
 def common_options() -> argparse.ArgumentParser:
-    """Options that work before and after the verb: SUPPRESS keeps one from undoing the other."""
+    """The options that work before and after the verb. SUPPRESS keeps a default after the verb from undoing the option
+    before it.
+    """
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--json", action="store_true", help="print the result as JSON")
     common.add_argument(
@@ -32,11 +34,8 @@ class Console:
 
     json: bool = False
     verbosity: int = 0
-
-    @property
-    def out(self) -> TextIO:
-        """Where results go."""
-        return sys.stdout
+    out: TextIO = field(default_factory=lambda: sys.stdout, repr=False)
+    """Where results go."""
 
     def result(self, text: str, data: Any) -> None:
         """The answer: `text` for people, or `data` as one JSON document under `--json`."""
@@ -48,7 +47,7 @@ class Console:
             print(text, file=sys.stderr)  # noqa: T201
 
     def detail(self, text: str) -> None:
-        """Something for the curious; shown with `-v`."""
+        """A detail; shown with `-v`."""
         if self.verbosity > 0:
             print(text, file=sys.stderr)  # noqa: T201
 
@@ -72,33 +71,3 @@ class Console:
                 bar.update(done)
 
             yield report
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns padded to equal width; numbers to the right.
-
-    >>> print(table(["name", "triples"], [["family", 17615], ["WN18RR", 86835]]))
-    name    triples
-    family   17,615
-    WN18RR   86,835
-    """
-    cells = [list(header), *[[_cell(value) for value in row] for row in rows]]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    numeric = [
-        bool(rows) and all(isinstance(row[column], int | float) for row in rows)
-        for column in range(len(header))
-    ]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    return "\n".join(lines)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)

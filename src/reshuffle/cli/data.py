@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.console import table
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     import argparse
@@ -69,10 +69,9 @@ def _where(card: DataCard) -> str:
 
 
 def _show(name: str, console: Console) -> int:
-    from reshuffle.data import card_of  # noqa: PLC0415 - slow to import
-    from reshuffle.data.load import data_cards, load_benchmark  # noqa: PLC0415 - slow to import
+    from reshuffle.data.load import data_card, load_benchmark  # noqa: PLC0415 - slow to import
 
-    card = card_of(name, data_cards())
+    card = data_card(name)
     splits = _splits(load_benchmark(name, progress=console.progress))
     graphs = {role: card.graphs[role].to_dict() | _measured(split) for role, split in splits.items()}
     data = card.to_dict() | {"where": _where(card), "graphs": graphs}

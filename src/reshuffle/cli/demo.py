@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.errors import MissingPackageError
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +36,7 @@ SETTINGS: dict[str, Any] = {
 }
 PROTOCOLS = ("sampled-50", "full")  # the first makes the headline
 METRICS = ("hits@10", "mrr")
-READ = 30  # so many rules are read back
+READ = 30  # how many extracted rules are compared with the generating ones
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Chapter by chapter, each shown as soon as it is there."""
+    """Print one chapter after another, each as soon as it is done."""
     from reshuffle.data.families import families  # noqa: PLC0415 - verbs import when they run
 
     if arguments.epochs < 1:
@@ -117,7 +118,7 @@ def _answers(demo: Families, facts: KnowledgeGraph, answers: Answers) -> Chapter
 
 
 def _proof(demo: Families, answers: Answers) -> Chapter:
-    """Of the cousins that had been taken out, the one that takes the most steps to see."""
+    """The longest proof among the held-out facts about cousins."""
     cousins = [query for query in demo.benchmark.test.queries if query.relation == "cousin"]
     proof = max(
         (found for query in cousins for found in answers.proofs(*query)), key=lambda proof: proof.size
@@ -128,7 +129,7 @@ def _proof(demo: Families, answers: Answers) -> Chapter:
 
 
 def _update(answers: Answers) -> Chapter:
-    """Two children, one after the other; the first may have to wait for compilation, so the second is timed."""
+    """Add two children. The second is timed, since the first may wait for kernels to be compiled."""
     father = next(triple.tail for triple in answers.facts if triple.relation == "father")
     answers.add([("Firstborn", "father", father)])
     before = answers.count()
@@ -145,7 +146,7 @@ def _update(answers: Answers) -> Chapter:
 
 
 def _learned(demo: Families, epochs: int, console: Console) -> Reshuffle:
-    """A model of the first population; the rules are not shown to it."""
+    """A model trained on the first population, without the rules."""
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
 
     model = Reshuffle(device="cpu", **{**SETTINGS, "max_epochs": epochs})
@@ -153,7 +154,7 @@ def _learned(demo: Families, epochs: int, console: Console) -> Reshuffle:
 
 
 def _learning(demo: Families, model: Reshuffle) -> Chapter:
-    """How well it does in the second population, beside what persons' types alone can tell."""
+    """Evaluate the model on the second population, beside the entity-type baseline and mined rules."""
     from reshuffle.evaluation import RuleBaseline, evaluate  # noqa: PLC0415
 
     test = demo.benchmark.test
@@ -172,8 +173,6 @@ def _learning(demo: Families, model: Reshuffle) -> Chapter:
 
 
 def _learning_text(demo: Families, reports: list[Report]) -> str:
-    from reshuffle.cli.console import table  # noqa: PLC0415
-
     train, test = demo.benchmark.train.facts, demo.benchmark.test.facts
     rows = [
         [report.protocol.name, ranked.name, *(ranked.metrics[metric] for metric in METRICS)]
@@ -191,7 +190,7 @@ def _learning_text(demo: Families, reports: list[Report]) -> str:
 
 
 def _read_back(demo: Families, model: Reshuffle, console: Console) -> Chapter:
-    """Which of the rules that made the data are the first that its weights tell."""
+    """How many of the generating rules are among the first extracted rules."""
     from reshuffle.extraction import extract_rules  # noqa: PLC0415
 
     known = demo.benchmark.train.triples  # all that is known of the first population, held out or not
@@ -214,7 +213,7 @@ def _read_back(demo: Families, model: Reshuffle, console: Console) -> Chapter:
 
 
 def _nothing_learned(demo: Families) -> dict[str, Any]:
-    """The same keys, where there is no model."""
+    """The data of the chapters on learning where there is no model: the same keys without values."""
     return {
         "hits@10": None,
         "type_baseline_hits@10": None,

@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned from, looked at, asked, and known."""
+    """The graph to train on, the facts to look at, the queries to rank, and all known triples, which are filtered."""
 
     train: KnowledgeGraph
     facts: KnowledgeGraph
@@ -86,7 +86,7 @@ class Task:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Fit, rank, report."""
     from reshuffle.evaluation import TypeBaseline, evaluate, protocol_of  # noqa: PLC0415 - verbs import late
-    from reshuffle.evaluation.unknown import unseen_facts  # noqa: PLC0415
+    from reshuffle.evaluation.queries import unseen_facts  # noqa: PLC0415
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
 
     _check_usage(arguments)
@@ -144,12 +144,12 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 
 def _mines(arguments: argparse.Namespace) -> bool:
-    """Where rules are wanted and there are facts to mine: a model's are in the benchmark, or not at hand."""
+    """Are rules to be mined? They need training facts: a baseline has them, a model only if a benchmark is given."""
     return not arguments.no_rules and (arguments.scorer in BASELINES or bool(arguments.benchmark))
 
 
 def _check_scorer(arguments: argparse.Namespace) -> None:
-    """Is it a baseline's name, or a directory?"""
+    """Refuse a scorer that is neither a baseline's name nor a directory."""
     if arguments.scorer not in BASELINES and not Path(arguments.scorer).is_dir():
         raise InputError(
             f"'{arguments.scorer}' is neither a model directory nor a baseline"
@@ -189,7 +189,7 @@ def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
 
 
 def _rules_of(arguments: argparse.Namespace, task: Task, console: Console) -> RuleBaseline | None:
-    """Mined from the training facts."""
+    """Rules mined from the training facts; None where no rules are wanted."""
     from reshuffle.evaluation import RuleBaseline  # noqa: PLC0415
 
     if not _mines(arguments):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.infer import add_reasoning_options, is_model, reasoners_of
+from reshuffle.cli.inputs import add_reasoning_options, is_model, reasoners_of
 from reshuffle.errors import InputError, Place, ReshuffleError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Prove, or say no."""
+    """Print proofs, or say that it does not follow."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
 
     if arguments.most is not None and arguments.most < 1:
@@ -74,7 +74,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 def _derived(
     reasoner: Reasoner, graph: KnowledgeGraph, triple: tuple[str, str, str], most: int
 ) -> tuple[Answers, list[Proof]] | None:
-    """How injected rules derive it, if they do; that it is a fact is no derivation."""
+    """The proofs of a triple by injected rules, with their answers; None where the rules do not derive it.
+
+    That it is a fact is no derivation.
+    """
     assert reasoner.constraints is not None  # injected rules have geometry
     head, relation, tail = triple
     if (
@@ -89,7 +92,7 @@ def _derived(
 
 
 def _tell(answers: Answers, proofs: list[Proof], said: str, console: Console) -> int:
-    """Yes, and how."""
+    """Print the proofs, and return the exit status for yes."""
     text = said + "\n\n".join(str(proof) for proof in proofs)
     console.result(
         text,
@@ -103,7 +106,7 @@ def _tell(answers: Answers, proofs: list[Proof], said: str, console: Console) ->
 
 
 def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
-    """The judgement, the reasons, and what the evidence looked at."""
+    """Print a model's judgement of the triple, the reasons for it, and what the evidence looked at."""
     from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
@@ -129,7 +132,10 @@ def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _follows_hardened(model: Reshuffle, graph: KnowledgeGraph, triple: tuple[str, str, str]) -> bool:
-    """Within as many steps as the model has layers: `infer` takes any number, but may need minutes to get ready."""
+    """Does the triple follow from the hardened matrices in as many steps as the model has layers?
+
+    `infer` takes any number of steps, but may need minutes to prepare.
+    """
     try:
         hard = model.hardened()
     except ReshuffleError:  # the squared variant, or one with a bias, has no hard form
@@ -138,7 +144,7 @@ def _follows_hardened(model: Reshuffle, graph: KnowledgeGraph, triple: tuple[str
 
 
 def _refuse(answers: Answers, triple: tuple[str, str, str], console: Console) -> int:
-    """No, and how near it comes."""
+    """Print that it does not follow and which proofs come nearest, and return the exit status for no."""
     from reshuffle.reasoning.proofs import spelled  # noqa: PLC0415
 
     nearest = answers.why_not(*triple)

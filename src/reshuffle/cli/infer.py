@@ -7,10 +7,14 @@ output is sorted while memory stays bounded. With --sketch the answers are a sup
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import dataclass
 from heapq import merge
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.inputs import add_reasoning_options, is_model, reasoners_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -18,11 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reshuffle.cli.console import Console
-    from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.answers import Count
-    from reshuffle.rules import RuleBase
 
 HELP = "the triples that follow"
 
@@ -40,37 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="OUT", help=".tsv, .csv, .nt, .ttl or .parquet, also .gz")
 
 
-def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that reasons accepts."""
-    parser.add_argument(
-        "rules", metavar="RULES", help="a rule file, compiled constraints, or a model directory"
-    )
-    parser.add_argument(
-        "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
-    )
-    parser.add_argument(
-        "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
-    )
-    parser.add_argument(
-        "--engine", default="auto", metavar="auto|chase", help="chase: any rules, no geometry"
-    )
-    parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
-    parser.add_argument(
-        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
-    )
-    parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
-
-
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-
     _check_output(arguments)
-    reasoners = reasoners_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
-    if is_model(arguments.rules):
-        _report_unseen(reasoners, graph, console)
-    answers = Together([_answers(arguments, console, reasoner, graph) for reasoner in reasoners])
+    answers = _answers(arguments, console)
     if arguments.count:
         _put_counts(answers, arguments.output, console)
     elif arguments.output:
@@ -81,26 +56,27 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.message(
             "nothing follows from the hardened matrices; `reshuffle predict` ranks by the soft ones"
         )
-    for each in answers.each:
-        _report_violations(each, console)
+    if console.verbosity >= 0:
+        for each in answers.each:
+            _report_violations(each, console)
     return 0
 
 
+@dataclass
 class Together:
-    """What follows by any of some reasoners, sorted; a model has two where rules were injected into it."""
+    """The answers of several reasoners as one; a model with injected rules has two."""
 
-    def __init__(self, each: Sequence[Answers]) -> None:
-        self.each = each
-        self.derived: int | None = None
-        """How many triples follow; known after they have been gone through."""
+    each: Sequence[Answers]
+    derived: int | None = None
+    """How many triples follow; None until all of them have been counted or read."""
 
     @property
     def exactness(self) -> str:
-        """As each of them says."""
+        """How exact the answers are, as each reasoner says it."""
         return "; ".join(dict.fromkeys(answers.exactness for answers in self.each))
 
     def sorted_triples(self) -> Iterator[Triple]:
-        """Each once."""
+        """The triples that follow, in order and without duplicates."""
         last, self.derived = None, 0
         for triple in merge(*(answers.sorted_triples() for answers in self.each)):
             if triple != last:
@@ -108,7 +84,10 @@ class Together:
                 last, self.derived = triple, self.derived + 1
 
     def counts(self) -> dict[str, Count]:
-        """Of several reasoners the triples are gone through, since some may follow by more than one."""
+        """How many triples of each relation follow, and how many there are in all.
+
+        Of several reasoners the triples are gone through, since some may follow by more than one.
+        """
         from reshuffle.reasoning.answers import Count  # noqa: PLC0415
 
         if len(self.each) == 1:
@@ -124,7 +103,7 @@ class Together:
 
 
 def _check_output(arguments: argparse.Namespace) -> None:
-    """Before the work, which would be lost."""
+    """Refuse an output file that cannot be written, before any work is done."""
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.kg.io.writing import check_triples_writable  # noqa: PLC0415
 
@@ -132,65 +111,27 @@ def _check_output(arguments: argparse.Namespace) -> None:
         (check_writable if arguments.count else check_triples_writable)(arguments.output)
 
 
-def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reasoner]:
-    """One from a rule file, from compiled constraints, or from a model; another one of a model's injected rules."""
-    from reshuffle.cli.check import rules_of  # noqa: PLC0415
-    from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
-    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
+def _answers(arguments: argparse.Namespace, console: Console) -> Together:
+    """Read rules and facts, and put each reasoner on the facts."""
+    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
 
-    sources: Sequence[OrderingConstraints | RuleBase]
+    reasoners = reasoners_of(arguments, console)
+    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     if is_model(arguments.rules):
-        sources = _hardened(arguments.rules, console)
-    elif _is_file(arguments.rules) and is_compiled(arguments.rules):
-        sources = [OrderingConstraints.load(arguments.rules)]
-    else:
-        sources = [rules_of(arguments, console)]
-    return [
-        Reasoner(
-            source,
-            bound=arguments.bound,
-            engine=arguments.engine,
-            memory=arguments.memory,
-            node_budget=arguments.node_budget,
-        )
-        for source in sources
-    ]
+        _report_unseen(reasoners, graph, console)
+    if arguments.sketch is not None or arguments.epsilon is not None:
+        return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners])
+    each = []
+    for reasoner in reasoners:
+        each.append(reasoner.on(graph, progress=console.progress, notes=console.message))
+        if console.verbosity > 0:
+            console.detail(each[-1].exactness)
+    return Together(each)
 
 
-def is_model(path: str) -> bool:
-    """Is it a directory, as models are?"""
-    from pathlib import Path  # noqa: PLC0415
-
-    return Path(path).is_dir()
-
-
-def _hardened(directory: str, console: Console) -> list[OrderingConstraints]:
-    """What was learned, and what was injected beside it."""
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-
-    model = Reshuffle.load(directory, device="cpu")
-    told = f"{directory}: reasoning with the hard constraints nearest to what was learned"
-    block = model.model.injected
-    if block is None:
-        console.message(told)
-        return [model.harden()]
-    console.message(f"{told}, and with {counted(len(block.constraints.rules or ()), 'injected rule')}")
-    return [model.harden(), block.constraints]
-
-
-def _is_file(path: str) -> bool:
-    from pathlib import Path  # noqa: PLC0415
-
-    return Path(path).is_file()
-
-
-def _answers(
+def _sketch(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner, graph: KnowledgeGraph
 ) -> Answers:
-    if arguments.sketch is None and arguments.epsilon is None:
-        answers = reasoner.on(graph, progress=console.progress, notes=console.message)
-        console.detail(answers.exactness)
-        return answers
     sketch = reasoner.sketch(
         graph,
         channels=arguments.sketch,
@@ -203,8 +144,8 @@ def _answers(
 
 
 def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console: Console) -> None:
-    """Facts of relations that the model has not learned, of which nothing follows."""
-    from reshuffle.evaluation.unknown import passed_over  # noqa: PLC0415
+    """Tell which facts are passed over, since the model has not learned their relations."""
+    from reshuffle.evaluation.queries import passed_over  # noqa: PLC0415
 
     known: dict[str, int] = {}
     for reasoner in reasoners:
@@ -215,11 +156,7 @@ def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console
 
 
 def _report_violations(answers: Answers, console: Console) -> None:
-    """Pairs that a constraint forbids, with both proofs: a few, or with -v all."""
-    from itertools import islice  # noqa: PLC0415
-
-    if console.verbosity < 0:
-        return
+    """Warn of pairs that a disjointness constraint forbids, with both proofs: of a few, or with -v of all."""
     found = list(islice(answers.violations(), None if console.verbosity > 0 else _MOST_VIOLATIONS + 1))
     if not found:
         return
@@ -231,9 +168,7 @@ def _report_violations(answers: Answers, console: Console) -> None:
 
 
 def _put_counts(answers: Together, path: str | None, console: Console) -> None:
-    """Lines or one JSON object, on stdout or in the file."""
-    import json  # noqa: PLC0415
-
+    """Print the counts, or write them to the file: as lines, or as one JSON object."""
     from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
 
     counts = sorted(answers.counts().items())
@@ -252,9 +187,7 @@ def _put_counts(answers: Together, path: str | None, console: Console) -> None:
 
 
 def _print_triples(answers: Together, console: Console) -> None:
-    """Lines, or one JSON array; streamed either way."""
-    import json  # noqa: PLC0415
-
+    """Print the triples as they come: as lines, or as one JSON array."""
     triples = answers.sorted_triples()
     if not console.json:
         console.out.writelines(f"{head}\t{relation}\t{tail}\n" for head, relation, tail in triples)

@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from reshuffle import __version__
-from reshuffle.cli.arguments import VerbParser
 from reshuffle.cli.console import Console, common_options
-from reshuffle.errors import ReshuffleError
+from reshuffle.cli.verb_parser import VerbParser
+from reshuffle.errors import ReshuffleError, with_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """The exit status of a command whose output may not arrive."""
+    """Run a command and return its exit status, also when its output cannot be written."""
     status = 0
     try:
         try:
@@ -127,7 +127,7 @@ def _answered(options: argparse.Namespace) -> int:
 def _failed_access(error: OSError) -> str:
     what = "the results cannot be written" if error.filename is None else f"{error.filename}: no access"
     hint = "make room on the disk" if error.errno == errno.ENOSPC else "check the path and its permissions"
-    return f"{what}: {error.strerror or error}\n  hint: {hint}, and run it again"
+    return with_hint(f"{what}: {error.strerror or error}", f"{hint}, and run it again")
 
 
 def _flush_or_drop() -> None:
@@ -138,7 +138,7 @@ def _flush_or_drop() -> None:
 
 
 def _drop_output() -> None:
-    """Python would complain once more when it flushes at exit."""
+    """Send further output nowhere: Python would complain once more when it flushes at exit."""
     with suppress(OSError):  # a stream without a file behind it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
-    from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.answers.predictions import Predictions
 
 HELP = "ranked new links, with reasons"
@@ -53,19 +52,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-    from reshuffle.model.answers.predictions import ENDINGS  # noqa: PLC0415
-
     _check_usage(arguments)
-    if arguments.output:
-        check_writable(arguments.output, endings=ENDINGS)
     reasons = _reasons(arguments)
-    model = Reshuffle.load(arguments.model, device=arguments.device)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
-    answers = model.on(graph, notes=console.message)
-    found = _found(arguments, answers, console)
+    found = _found(arguments, console)
     if any(row.known for row in found):
         console.message(_OF_KNOWN)
     if arguments.output:
@@ -93,13 +82,24 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 
 def _reasons(arguments: argparse.Namespace) -> int:
-    """How many for each link."""
+    """How many reasons to print for each link."""
     if arguments.reasons is not None:
         return int(arguments.reasons)
     return 0 if arguments.all or arguments.output else 1
 
 
-def _found(arguments: argparse.Namespace, answers: ModelAnswers, console: Console) -> Predictions:
+def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
+    """Load the model, read the facts, ask."""
+    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+    from reshuffle.model.answers.predictions import ENDINGS  # noqa: PLC0415
+
+    if arguments.output:
+        check_writable(arguments.output, endings=ENDINGS)
+    model = Reshuffle.load(arguments.model, device=arguments.device)
+    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    answers = model.on(graph, notes=console.message)
     if arguments.all:
         return answers.missing(relation=arguments.relation, top=arguments.top, progress=console.progress)
     return answers.predict(
@@ -112,7 +112,7 @@ def _found(arguments: argparse.Namespace, answers: ModelAnswers, console: Consol
 
 
 def _text(found: Predictions, most: int) -> str:
-    """The table, and under it the reasons of each link."""
+    """The table, followed by the reasons for each link."""
     lines = [str(found)]
     for place, row in enumerate(found if most else (), start=1):
         proofs = row.proofs(most)  # a rule that somebody wrote comes before what was learned

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.extraction import ExtractedRules
-    from reshuffle.extraction.extracting import Model
+    from reshuffle.extraction.extract import Model
 
 HELP = "the rules a model has captured"
 FORMATS = ("text", "anyburl", "amie", "datalog", "json")
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
-    """A model or constraints, from a directory or a file."""
+    """The model of a directory, or the constraints of a compiled file."""
     from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
 
     if not Path(arguments.model).exists():
@@ -101,7 +101,7 @@ def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
 
 
 def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Console) -> None:
-    """The table says how many rules there are beside those that it shows; elsewhere a message does."""
+    """Print the rules as a table or in a format. The table says how many are not shown; else a message does."""
     import json  # noqa: PLC0415
 
     if arguments.format is None and not console.json:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.console import table
-from reshuffle.cli.train import add_settings_options, facts_of, given_settings, settings_of
+from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     import argparse
@@ -25,13 +25,9 @@ HELP = "search hyperparameters over the paper's ranges"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "facts", metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
-    )
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where journal and trainings go")
     parser.add_argument("--trials", type=int, default=20, metavar="N", help="trainings in all (default 20)")
-    add_settings_options(parser)
-    parser.set_defaults(usage_error=parser.error)
+    add_training_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -45,7 +41,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         facts_of(arguments.facts, console),
         settings,
         Path(arguments.output),
-        fixed=given_settings(arguments),
+        fixed=settings.given,
         device=arguments.device,
         notes=console.message,
     )

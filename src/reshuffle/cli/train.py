@@ -11,17 +11,18 @@ The directory gets model.safetensors and settings.toml, and on the way log.csv, 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
 
 if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.estimator import Reshuffle
-    from reshuffle.learning.settings import Settings
     from reshuffle.learning.training.trainer import Epoch
     from reshuffle.rules import RuleBase
 
@@ -30,9 +31,6 @@ HELP = "learn ordering constraints from facts"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "facts", metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
-    )
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where the model goes")
     parser.add_argument("--valid", metavar="FILE", help="triples to stop by (default: held out of the facts)")
     parser.add_argument(
@@ -52,28 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
     )
-    add_settings_options(parser)
-    parser.set_defaults(usage_error=parser.error)
-
-
-def add_settings_options(parser: argparse.ArgumentParser) -> None:
-    """What every verb that trains accepts."""
-    parser.add_argument(
-        "--recipe",
-        choices=["best", "paper"],
-        help="the settings to start from: the best ones known, or the paper's own model",
-    )
-    parser.add_argument("--config", metavar="FILE.toml", help="settings, one `name = value` per line")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="changes",
-        help="one setting, such as num_slots=30, num_channels=60, num_layers=4, margin=2.0, learning_rate=0.005, "
-        "max_epochs=100, seed=2; may be repeated; a wrong name lists near ones",
-    )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    add_training_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -83,19 +60,21 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     _check_options(arguments)
     settings = settings_of(arguments)
     facts = facts_of(arguments.facts, console)
+    valid = None if arguments.valid is None else _valid(arguments.valid, console)
+    rules = None if arguments.inject is None else _rules(arguments.inject, console)
     model = Reshuffle(settings, device=arguments.device)
     try:
         model.fit(
             facts,
-            valid=_valid(arguments, console),
-            inject=_rules(arguments, console),
+            valid=valid,
+            inject=rules,
             inject_mode=arguments.inject_mode or "frozen",
             inject_slots=arguments.inject_slots,
             directory=arguments.output,
             resume=arguments.resume,
             progress=console.progress,
             notes=console.message,
-            after_epoch=lambda epoch: _tell(epoch, console),
+            after_epoch=partial(_tell, console=console) if console.verbosity > 0 else lambda _epoch: None,
         )
     except KeyboardInterrupt:
         console.message(_way_on(Path(arguments.output)))
@@ -121,58 +100,16 @@ def _way_on(directory: Path) -> str:
     return "there is no checkpoint yet: the same command starts anew"
 
 
-def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Settings:
-    """A recipe, then the file, then single settings."""
-    from reshuffle.learning.settings import Settings, read_settings, setting_from_text  # noqa: PLC0415
-
-    changes = dict(map(setting_from_text, arguments.changes))
-    # What a recipe sets goes below the file, even where --set names it.
-    chosen = changes.pop("recipe", None)
-    if chosen is not None and arguments.recipe not in (None, chosen):
-        arguments.usage_error(f"--recipe {arguments.recipe} and --set recipe={chosen}: give one of the two")
-    settings = Settings.of(arguments.recipe or recipe if chosen is None else chosen)
-    if arguments.config:
-        settings = read_settings(arguments.config, settings, recipe=chosen)
-    return settings.changed(**changes)
-
-
-def given_settings(arguments: argparse.Namespace) -> list[str]:
-    """The names of the settings that a file or `--set` gives; those of a recipe are not meant one by one."""
-    from reshuffle.learning.settings import setting_from_text, settings_in  # noqa: PLC0415
-
-    in_file = settings_in(arguments.config) if arguments.config else {}
-    return [*in_file, *(name for name, _ in map(setting_from_text, arguments.changes))]
-
-
-def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
-    """A file of triples where there is one of that name, else a benchmark's training graph."""
-    from reshuffle.cli.named_data import no_such_data  # noqa: PLC0415
-    from reshuffle.data.load import data_cards, load_benchmark  # noqa: PLC0415
-    from reshuffle.kg import read_graph  # noqa: PLC0415
-    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
-
-    if name not in data_cards() and (Path(name).exists() or Path(name).suffix or name == "-"):
-        return read_graph(name, progress=console.progress, notes=console.message)
-    if name not in data_cards():
-        raise no_such_data(name, data_cards())
-    bench = load_benchmark(name, progress=console.progress)
-    return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
-
-
-def _valid(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph | None:
+def _valid(path: str, console: Console) -> KnowledgeGraph:
     from reshuffle.kg import read_graph  # noqa: PLC0415
 
-    if arguments.valid is None:
-        return None
-    return read_graph(arguments.valid, may_be_empty=True, progress=console.progress, notes=console.message)
+    return read_graph(path, may_be_empty=True, progress=console.progress, notes=console.message)
 
 
-def _rules(arguments: argparse.Namespace, console: Console) -> RuleBase | None:
+def _rules(path: str, console: Console) -> RuleBase:
     from reshuffle.rules import read_rules  # noqa: PLC0415
 
-    if arguments.inject is None:
-        return None
-    return read_rules(arguments.inject, skip_unsupported=True, notes=console.message)
+    return read_rules(path, skip_unsupported=True, notes=console.message)
 
 
 def _tell(epoch: Epoch, console: Console) -> None:

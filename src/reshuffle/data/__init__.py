@@ -11,7 +11,7 @@ downloaded (`finding`, `downloading`). Your own data comes in by `from_files` an
 
 from reshuffle.data.cards import DataCard, FileCard, GraphCard, card_of, file_cards
 from reshuffle.data.finding import DataNotFoundError, find_files
-from reshuffle.data.named import load_from_files
+from reshuffle.data.load import load_from_files
 
 __all__ = [
     "DataCard",

@@ -41,7 +41,7 @@ class GraphCard:
     files: Mapping[str, tuple[FileCard, ...]]  # files per split; none for data that is generated
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts alone."""
+        """Plain data for JSON: the counts, without the files."""
         counts = {"relations": self.relations, "entities": self.entities, "triples": self.triples}
         return counts | dict(self.splits)
 
@@ -62,7 +62,7 @@ class DataCard:
 
     @property
     def files(self) -> Iterator[FileCard]:
-        """All files, the facts first."""
+        """All files of the benchmark, of each graph the facts first."""
         for graph in self.graphs.values():
             for split in SPLITS:
                 yield from graph.files.get(split, ())

@@ -62,7 +62,7 @@ def download_file(url: str, file: FileCard, target: Path, *, advance: Callable[[
 
 
 def _continue(url: str, part: Path, advance: Callable[[int], None]) -> None:
-    """Append what is missing, or start again where the server does not know about ranges."""
+    """Download the rest of a file, or all of it where the server does not know about ranges."""
     have = part.stat().st_size if part.is_file() else 0
     headers = {"Range": f"bytes={have}-"} if have else {}
     try:
@@ -86,7 +86,7 @@ def _continue(url: str, part: Path, advance: Callable[[int], None]) -> None:
 
 
 def _worth_another_try(error: Exception) -> bool:
-    """A line that was cut may hold next time; a name that does not resolve or a missing file will not."""
+    """A connection that was cut may hold next time; an unknown host or a missing file will not come back."""
     return isinstance(error, CutOffError | ConnectionError | TimeoutError | http.client.HTTPException)
 
 
@@ -95,7 +95,7 @@ def _as_os_error(error: Exception) -> OSError:
 
 
 def check_content(path: Path, file: FileCard, *, source: str) -> None:
-    """Is this the published file?"""
+    """Raise unless this is the published file."""
     found = content_checksum(path)
     if found != file.sha256:
         raise InputError(

@@ -26,12 +26,11 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
-from reshuffle.data import DataCard, GraphCard
+from reshuffle.data.cards import DataCard, GraphCard
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.splits import InductiveBenchmark
-from reshuffle.rules.base import RuleBase
-from reshuffle.rules.rule import IntersectionRule, PathRule
+from reshuffle.rules.rule import IntersectionRule, PathRule, RuleBase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -186,7 +185,7 @@ class _Person:
 
     @property
     def siblings(self) -> list[_Person]:
-        """Who shares a parent, or both."""
+        """The persons who share a parent, or both."""
         shared = dict.fromkeys(child for parent in self.parents for child in parent.children)
         return [other for other in shared if other is not self]
 
@@ -220,7 +219,7 @@ class _Registry:
         self._names: set[str] = set()
 
     def person(self, *, is_woman: bool, surname: str | None = None) -> _Person:
-        """Someone new; from outside, without parents, unless a surname is given."""
+        """A new person; without a surname given, one from outside, who has no parents here."""
         name = ""
         while not name or name in self._names:
             first = self.rng.choice(_WOMEN if is_woman else _MEN)
@@ -230,7 +229,7 @@ class _Registry:
         return self.people[-1]
 
     def couple(self, one: _Person | None = None, other: _Person | None = None) -> tuple[_Person, _Person]:
-        """(man, woman), married or not; who is not given comes from outside."""
+        """(man, woman), married or not; a partner who is not given comes from outside."""
         one = one or self.person(is_woman=False)
         other = other or self.person(is_woman=not one.is_woman)
         if self.rng.random() < _MARRIED_SHARE:
@@ -255,7 +254,7 @@ class _Registry:
         return born
 
     def couples(self, generation: Iterable[_Person]) -> list[tuple[_Person, _Person]]:
-        """Most find someone of their generation who is no relative, or else someone from outside; some do so again."""
+        """The couples of a generation: most find a partner who is no relative or comes from outside, some twice."""
         willing = [person for person in generation if self.rng.random() < _COUPLED_SHARE]
         again = [person for person in willing if self.rng.random() < _AGAIN_SHARE]
         return [couple for group in (willing, again) for couple in self._paired(group)]
@@ -309,7 +308,7 @@ def _page(person: _Person, born_that_day: Iterable[_Person]) -> Iterator[tuple[s
 
 
 def _with_what_follows(records: Iterable[Triple]) -> set[Triple]:
-    """Each rule in turn, until none adds anything."""
+    """The records and all that follows from them: each rule in turn, until none adds anything."""
     pairs: defaultdict[str, Pairs] = defaultdict(set)
     for head, relation, tail in records:
         pairs[relation].add((head, tail))

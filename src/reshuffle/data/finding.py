@@ -1,4 +1,4 @@
-"""Where the files of a benchmark lie."""
+"""Finding the files of a benchmark on this machine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def data_directories() -> list[Path]:
 
 
 def cache_directory() -> Path:
-    """Where downloads go."""
+    """The directory into which benchmarks are downloaded."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "reshuffle" / "datasets"
 
@@ -78,13 +78,11 @@ def _present(path: Path) -> Path | None:
 
 
 def not_found(card: DataCard, reason: str) -> DataNotFoundError:
-    """The one error for a benchmark that is neither here nor to be had."""
+    """The error for a benchmark that is neither here nor can be downloaded."""
     searched = "\n".join(f"    {directory / str(card.folder)}" for directory in data_directories())
     wanted = ", ".join(file.path for file in card.files)
     return DataNotFoundError(
-        f"the files of '{card.name}' are not here, and {reason}\n"
-        f"  looked in\n{searched}\n"
-        f"  for {wanted}\n"
-        f"  hint: put the files from {card.url} into one of these directories, "
-        f"or set {DATA_VARIABLE} to the directory that holds {card.folder}/"
+        f"the files of '{card.name}' are not here, and {reason}\n  looked in\n{searched}\n  for {wanted}",
+        hint=f"put the files from {card.url} into one of these directories, "
+        f"or set {DATA_VARIABLE} to the directory that holds {card.folder}/",
     )

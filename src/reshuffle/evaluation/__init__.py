@@ -1,4 +1,4 @@
-"""How good: ranking the true answer of a query among wrong ones, by protocols that have names.
+"""Evaluation: ranking the true answer of a query among wrong ones, by named protocols.
 
 A triple (e, r, f) asks two questions, (e, r, ?) and (?, r, f). A *scorer* gives each candidate a number, and the
 rank of the true answer is one more than the number of wrong candidates above it, with ties read in three ways
@@ -7,16 +7,16 @@ is the protocol's business (`protocols`): known true triples are filtered, and o
 sample that is a function of the seed (`negatives`).
 
 One path (`ranking`) serves models, reasoners and baselines, so that a difference between two rows of a table is
-a difference between two scorers. Every report has the share of ties, and the type baseline beside it: on most
-of these benchmarks, knowing what kind of thing an entity is answers most questions against random candidates.
+a difference between two scorers. Every report has the share of ties and the type baseline: on most of these
+benchmarks, the type of an entity alone answers most questions against random candidates.
 """
 
 from reshuffle.evaluation.baselines import RuleBaseline, RuleScorer, TieBroken, TypeBaseline, TypeScorer
-from reshuffle.evaluation.evaluating import evaluate
 from reshuffle.evaluation.metrics import Metrics, bootstrap_interval
 from reshuffle.evaluation.negatives import Negatives, Sampling
 from reshuffle.evaluation.protocols import PROTOCOLS, RankingProtocol, protocol_of
 from reshuffle.evaluation.queries import with_isolated
+from reshuffle.evaluation.ranking import evaluate
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.report import Ranked, Report
 from reshuffle.evaluation.scorer import Scorer, Side

@@ -34,12 +34,12 @@ class Metrics:
         return self.values[name]
 
     def to_dict(self) -> dict[str, float | int]:
-        """All numbers in one level."""
+        """All numbers in one flat dict."""
         return {**self.values, "tie_rate": self.tie_rate, "queries": self.queries}
 
 
 def per_query(ranks: Ranks, ties: TiePolicy, *, draws: int | None = None) -> dict[str, NDArray[np.float64]]:
-    """What each query contributes to each metric; `draws`: also the estimated Hits@10 among so many."""
+    """The value of each metric for each query. `draws`: also Hits@10 estimated for so many wrong candidates."""
     chosen = ranks.by(ties)
     values = {f"hits@{k}": (chosen <= k).astype(np.float64) for k in HITS_AT}
     if draws is not None:
@@ -48,7 +48,7 @@ def per_query(ranks: Ranks, ties: TiePolicy, *, draws: int | None = None) -> dic
 
 
 def summarised(ranks: Ranks, ties: TiePolicy, *, draws: int | None = None) -> Metrics:
-    """The means."""
+    """The mean of each metric over all queries."""
     values = {name: float(value.mean()) for name, value in per_query(ranks, ties, draws=draws).items()}
     return Metrics(values, float(ranks.tied.mean()), len(ranks))
 
@@ -73,7 +73,7 @@ def estimated_hits(
 def bootstrap_interval(
     values: NDArray[np.float64], *, seed: int = 0, resamples: int = _RESAMPLES, level: float = 0.95
 ) -> tuple[float, float]:
-    """Between which two numbers the mean lies if the queries were drawn anew, with the given probability.
+    """A bootstrap confidence interval of the mean: where it lies with probability `level` if queries are drawn anew.
 
     >>> low, high = bootstrap_interval(np.array([0.0, 1.0] * 50))
     >>> 0.35 < low < 0.45 < 0.55 < high < 0.65
@@ -86,7 +86,7 @@ def bootstrap_interval(
 
 
 def _blocks(resamples: int, queries: int) -> list[int]:
-    """So many resamples at a time that their indices fit in memory."""
+    """Sizes of blocks of resamples, small enough that the indices of a block fit in memory."""
     size = max(1, _BLOCK // max(1, queries))
     return [min(size, resamples - start) for start in range(0, resamples, size)]
 

@@ -18,6 +18,7 @@ from reshuffle.errors import InputError, Place
 from reshuffle.evaluation.queries import Queries
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.kg import written_whole
+from reshuffle.kg.rows import starts_of
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
 
 ABSENT = -1
-"""Stands where a query has no wrong candidate at all."""
+"""The entry of a query that has no wrong candidate at all."""
 
 _PROTOCOL, _SEED = b"reshuffle.protocol", b"reshuffle.seed"
 
@@ -52,7 +53,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Origin:
-    """How candidates were drawn."""
+    """The protocol and the seed that candidates were drawn by."""
 
     protocol: str
     seed: int
@@ -60,7 +61,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Negatives:
-    """For each query and side the wrong candidates, as ids of `graph`.
+    """The wrong candidates of each query and side, as ids of `graph`.
 
     `origin` is None where that is not known: files written before it was kept do not say.
     """
@@ -71,7 +72,7 @@ class Negatives:
     origin: Origin | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """As Parquet with names, so that the file outlives the ids: head, relation, tail, side, candidates.
+        """Write a Parquet file with the columns head, relation, tail, side, candidates: names, since ids may change.
 
         The schema's metadata has the protocol and the seed.
         """
@@ -84,7 +85,7 @@ class Negatives:
         entities, relations = self.graph.entities, self.graph.relations
         candidates = self.candidates[side]
         present = candidates != ABSENT
-        offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int32)
+        offsets = starts_of(present.sum(axis=1)).astype(np.int32)
         names = pa.array(entities[candidates[present]], pa.string())
         return pa.table(
             {
@@ -234,6 +235,6 @@ def _from_rest(
 
 
 def _without_replacement(rng: np.random.Generator, size: int, pool: int) -> NDArray[np.int64]:
-    """Places in the pool, which is laid out as often as it takes to draw so many (PyKEEN)."""
+    """Distinct places of the pool; a pool smaller than `size` is repeated as often as needed (PyKEEN)."""
     copies = -(-size // pool)
     return rng.choice(pool * copies, size, replace=False) % pool

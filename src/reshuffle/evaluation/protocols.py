@@ -25,7 +25,9 @@ _EVERYTHING = ("facts", "valid", "queries")
 
 @dataclass(frozen=True)
 class RankingProtocol:
-    """`sampling` None: all entities are candidates. `filters`: the parts of a split that count as true.
+    """How wrong candidates are chosen, which true triples are filtered, and how ties are read.
+
+    `sampling` None: all entities are candidates. `filters`: the parts of a split that count as true.
 
     `draws`: also estimate, from the full ranking, Hits@10 against so many candidates.
     """

@@ -1,30 +1,179 @@
-"""The one path from a scorer to ranks, for models, reasoners and baselines alike."""
+"""`evaluate`: from a scorer and queries to a report. Models, reasoners and baselines all take this one path."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.evaluation.negatives import ABSENT
+from reshuffle.errors import InputError
+from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.evaluation.negatives import ABSENT, Negatives, Origin, draw_negatives
+from reshuffle.evaluation.protocols import protocol_of
+from reshuffle.evaluation.queries import answerable, known_answers, same_ids
 from reshuffle.evaluation.ranks import Ranks, refuse_nan
-from reshuffle.evaluation.scorer import SIDES
+from reshuffle.evaluation.report import Ranked, Report
+from reshuffle.evaluation.scorer import SIDES, KnowsTypes
+from reshuffle.kg.coerce import as_graph
+from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
+from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from os import PathLike
 
     from numpy.typing import NDArray
 
-    from reshuffle.evaluation.negatives import Negatives
-    from reshuffle.evaluation.queries import KnownAnswers, Queries
+    from reshuffle.evaluation.baselines.rules import RuleBaseline
+    from reshuffle.evaluation.protocols import RankingProtocol
+    from reshuffle.evaluation.queries import Known, KnownAnswers, Queries, UnknownPolicy
     from reshuffle.evaluation.scorer import Scorer, Side
+    from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Progress
 
+_TO_ASK = {GraphSplit: "queries", InductiveBenchmark: "test.queries", TransductiveBenchmark: "queries"}
 _SCORES_AT_ONCE = 1 << 18  # a megabyte, so that a scorer's own temporaries stay small too
 
 
+def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
+    scorer: Scorer,
+    queries: Triples,
+    *,
+    protocol: str | RankingProtocol = "sampled-50",
+    known: Known = None,
+    seed: int = 0,
+    baseline: bool | TypeBaseline = True,
+    rules: RuleBaseline | None = None,
+    negatives: Negatives | str | PathLike[str] | None = None,
+    unknown: UnknownPolicy = "refuse",
+    progress: Progress = SILENT,
+) -> Report:
+    """Rank the true answer of every query, for its head and for its tail.
+
+    `known` says which triples are true and so must not be ranked as wrong: a graph, several, or a benchmark's
+    split (`bench.test`), of which the protocol takes its parts; by default the scorer's facts and the queries.
+    `baseline`: the type baseline fitted on the training facts. True takes the one that the scorer brings
+    (`type_baseline`), or fits one on the scorer's own facts. `rules`: mined rules to stand beside it, too, such as
+    `RuleBaseline.fit(bench.train.facts)`. `negatives`: candidates, or a file of them, drawn before for the same
+    protocol, in place of drawing them by `seed`; the report has the seed that they were drawn by. `unknown`:
+    "refuse" queries about names that the scorer does not know, "skip" them, or "isolate": treat missing
+    entities as entities without facts. Queries that are facts of the scorer's graph are ranked with themselves in
+    it, and the report counts them.
+
+    >>> from reshuffle.evaluation import RuleBaseline
+    >>> from reshuffle.kg import KnowledgeGraph
+    >>> from reshuffle.rules import PathRule, Quality, RuleBase
+    >>> facts = KnowledgeGraph([("ada", "bornIn", "uk"), ("bob", "bornIn", "italy"), ("eve", "livesIn", "italy")])
+    >>> rules = RuleBase((PathRule(("bornIn",), "livesIn", Quality(10, 8, 0.8)),))
+    >>> report = evaluate(RuleBaseline(rules).on(facts), [("ada", "livesIn", "uk")], protocol="full")
+    >>> report["mrr"], report["hits@1"], report.baseline.metrics["hits@1"]
+    (1.0, 1.0, 0.0)
+    """
+    started = time.perf_counter()
+    _check_scorer(scorer)
+    chosen = protocol_of(protocol)
+    asked = answerable(scorer, as_graph(queries, parts=_TO_ASK), unknown)
+    truths = known_answers(known, chosen.filters, asked.scorer.graph, asked.queries)
+    candidates = _candidates(asked.scorer, asked.queries, truths, chosen, seed=seed, given=negatives)
+
+    def ranked(name: str, one: Scorer) -> Ranked:
+        return Ranked(name, chosen, _ranks(one, asked.queries, truths, candidates, progress))
+
+    result = ranked(_name_of(scorer), asked.scorer)
+    beside = _type_baseline(asked.scorer, baseline)
+    compared = None if beside is None else ranked("type baseline", beside.on(asked.scorer.graph))
+    mined = None if rules is None else ranked("mined rules", rules.on(asked.scorer.graph))
+    return Report(
+        result,
+        compared,
+        seed=_seed_of(candidates, seed),
+        seconds=time.perf_counter() - started,
+        negatives=candidates,
+        skipped=asked.skipped,
+        queries_among_facts=len(asked.queries.as_graph(asked.scorer.graph) & asked.scorer.graph),
+        rules=mined,
+    )
+
+
+def _check_scorer(scorer: object) -> None:
+    """Refuse what has no scores: a model or rules without a graph, or answers that are yes or no."""
+    if not hasattr(scorer, "scores"):
+        raise InputError(
+            f"{type(scorer).__name__} has no scores to rank by",
+            hint="put a model on a graph first, model.on(facts); rules rank by their confidences as "
+            "reshuffle.evaluation.RuleBaseline(rules).on(facts)",
+        )
+
+
+def _name_of(scorer: Scorer) -> str:
+    return str(getattr(scorer, "name", type(scorer).__name__))
+
+
+def _candidates(
+    scorer: Scorer,
+    queries: Queries,
+    known: KnownAnswers,
+    protocol: RankingProtocol,
+    *,
+    seed: int,
+    given: Negatives | str | PathLike[str] | None,
+) -> Negatives | None:
+    if protocol.sampling is None:
+        if given is not None:
+            raise InputError(
+                f"the protocol '{protocol.name}' ranks all entities, and negatives were given",
+                hint="leave them out, or choose a protocol that samples",
+            )
+        return None
+    if given is None:
+        drawn = draw_negatives(scorer.graph, queries, known, protocol.sampling, seed=seed)
+        return replace(drawn, origin=Origin(protocol.name, seed))
+    if not isinstance(given, Negatives):  # read only now, since entities may have been added to the graph
+        given = Negatives.read(given, scorer.graph)
+    if given.origin is not None and given.origin.protocol != protocol.name:
+        raise _other_protocol(given.origin.protocol, protocol.name)
+    if not same_ids(given.graph, scorer.graph, relations=np.unique(given.queries.relations)):
+        raise InputError(
+            "the negatives were drawn on a graph with other entities or relations than the scorer's",
+            hint="read them with Negatives.read(path, scorer.graph)",
+        )
+    return given.of(queries)
+
+
+def _other_protocol(drawn_for: str, wanted: str) -> InputError:
+    return InputError(
+        f"the negatives were drawn for the protocol '{drawn_for}', and the one to evaluate by is '{wanted}'",
+        hint=f'protocol="{drawn_for}" (--protocol {drawn_for}) ranks against them; leave them out to draw others',
+    )
+
+
+def _seed_of(candidates: Negatives | None, seed: int) -> int | None:
+    """The seed that the candidates were drawn by; None where they come from a file that does not say."""
+    if candidates is None:
+        return seed
+    return None if candidates.origin is None else candidates.origin.seed
+
+
+def _ranks(
+    scorer: Scorer, queries: Queries, known: KnownAnswers, candidates: Negatives | None, progress: Progress
+) -> dict[Side, Ranks]:
+    if candidates is None:
+        return full_ranks(scorer, queries, known, progress=progress)
+    return sampled_ranks(scorer, candidates, progress=progress)
+
+
+def _type_baseline(scorer: Scorer, wanted: bool | TypeBaseline) -> TypeBaseline | None:
+    if isinstance(wanted, TypeBaseline):
+        return wanted
+    if not wanted:
+        return None
+    return scorer.type_baseline if isinstance(scorer, KnowsTypes) else TypeBaseline.fit(scorer.graph)
+
+
 def sampled_ranks(scorer: Scorer, negatives: Negatives, *, progress: Progress) -> dict[Side, Ranks]:
-    """Each true answer among its sampled candidates."""
+    """The ranks of the true answers among their sampled candidates, by side."""
     size = 1 + max(negatives.candidates[side].shape[1] for side in SIDES)
     with progress("ranking", total=2 * len(negatives.queries), unit="queries") as report:
         return {
@@ -41,7 +190,7 @@ def sampled_ranks(scorer: Scorer, negatives: Negatives, *, progress: Progress) -
 def full_ranks(
     scorer: Scorer, queries: Queries, known: KnownAnswers, *, progress: Progress
 ) -> dict[Side, Ranks]:
-    """Each true answer among all entities that are no known answer."""
+    """The ranks of the true answers among all entities that are no known answers, by side."""
     width = scorer.graph.num_entities
     with progress("ranking", total=2 * len(queries), unit="queries") as report:
         return {

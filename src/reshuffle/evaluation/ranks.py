@@ -55,7 +55,7 @@ class Ranks:
 
     @classmethod
     def joined(cls, parts: Sequence[Ranks]) -> Ranks:
-        """One after another."""
+        """The ranks of several parts as one."""
         empty = np.zeros(0, dtype=np.int64)
         return cls(
             np.concatenate([empty, *(part.optimistic for part in parts)]),
@@ -83,7 +83,7 @@ class Ranks:
 
 
 def refuse_nan(*scores: NDArray[np.floating]) -> None:
-    """NaN compares as neither above nor equal, so it would make any answer look best."""
+    """Raise an error for NaN, which is neither above nor equal to anything and would make any answer look best."""
     if any(np.isnan(part).any() for part in scores):
         raise InputError(
             "the scorer gave NaN for a candidate, expected numbers that can be compared",

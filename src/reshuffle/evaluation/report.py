@@ -1,4 +1,4 @@
-"""What an evaluation says: numbers, how they came about, and the type baseline beside them."""
+"""The result of an evaluation: ranks, metrics, and baselines beside them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 from reshuffle.evaluation.metrics import bootstrap_interval, per_query
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.scorer import SIDES
-from reshuffle.kg.frames import ArrowFrames
-from reshuffle.text import counted
+from reshuffle.kg.frames import RowFrames
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from reshuffle.evaluation.metrics import Metrics
     from reshuffle.evaluation.negatives import Negatives
     from reshuffle.evaluation.protocols import RankingProtocol
@@ -33,12 +31,12 @@ class Ranked:
 
     @cached_property
     def both(self) -> Ranks:
-        """Head queries, then tail queries."""
+        """The ranks of the head queries, then those of the tail queries."""
         return Ranks.joined([self.ranks[side] for side in SIDES])
 
     @cached_property
     def metrics(self) -> Metrics:
-        """Over both sides."""
+        """The metrics over head and tail queries together."""
         return self.protocol.summary(self.both)
 
     @cached_property
@@ -62,7 +60,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Report(ArrowFrames):
+class Report(RowFrames):
     """The result of `evaluate`; prints as a table.
 
     `baseline` is the type baseline on the same candidates, and `rules` mined rules where they were given. `skipped`
@@ -82,12 +80,12 @@ class Report(ArrowFrames):
 
     @property
     def protocol(self) -> RankingProtocol:
-        """How candidates were chosen."""
+        """The protocol, which says how candidates were chosen."""
         return self.result.protocol
 
     @property
     def metrics(self) -> Metrics:
-        """Over both sides."""
+        """The metrics over head and tail queries together."""
         return self.result.metrics
 
     def __getitem__(self, metric: str) -> float:
@@ -118,7 +116,7 @@ class Report(ArrowFrames):
         return tuple(one for one in (self.result, self.baseline, self.rules) if one is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the single ranks."""
+        """The whole report as plain data, without the ranks of single queries."""
         return {
             "protocol": self.protocol.name,
             "seed": self.seed,
@@ -133,19 +131,13 @@ class Report(ArrowFrames):
             "mined_rules": None if self.rules is None else _numbers(self.rules),
         }
 
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        return pa.Table.from_pylist(self.rows())
-
     def __str__(self) -> str:
         drawn = "candidates from a file" if self.seed is None else f"seed {self.seed}"
         lines = [
             f"{self.protocol.name}: {self.protocol.description}",
             f"{self.queries:,} triples, both sides, {self.protocol.ties} ranks, {drawn}, {self.seconds:.1f} s",
             "",
-            *_table(self.rows()),
+            _table(self.rows()),
         ]
         lines += [
             f"left out: {counted(count, 'triple')} ({reason})" for reason, count in self.skipped.items()
@@ -161,21 +153,10 @@ def _numbers(ranked: Ranked) -> dict[str, Any]:
     }
 
 
-def _table(rows: list[dict[str, Any]]) -> list[str]:
-    """Columns of equal width: names to the left, numbers to the right."""
+def _table(rows: list[dict[str, Any]]) -> str:
+    """The rows as text: scorer and side to the left, the metrics to the right."""
     columns = [column for column in rows[0] if column not in {"protocol", "queries"}]
-    cells = [columns, *([_cell(column, row[column]) for column in columns] for row in rows)]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
-    return ["  ".join(_justified(line, widths)).rstrip() for line in cells]
-
-
-def _justified(line: list[str], widths: list[int]) -> list[str]:
-    names = 2  # scorer and side
-    left = [cell.ljust(width) for cell, width in zip(line[:names], widths[:names], strict=True)]
-    return left + [cell.rjust(width) for cell, width in zip(line[names:], widths[names:], strict=True)]
-
-
-def _cell(column: str, value: object) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:.1f}" if column == "mean_rank" else f"{value:.3f}"
+    cells = [
+        [f"{row[column]:.1f}" if column == "mean_rank" else row[column] for column in columns] for row in rows
+    ]
+    return table(columns, cells, align="ll" + "r" * (len(columns) - 2))

@@ -46,13 +46,13 @@ class Movable(Protocol):
     """A scorer that can look at another graph, so that entities without facts can be added."""
 
     def on(self, graph: KnowledgeGraph) -> Scorer:
-        """The same knowledge on another graph."""
+        """The same scorer on another graph."""
         ...
 
 
 @runtime_checkable
 class KnowsRelations(Protocol):
-    """A scorer that says which relations it has learned about; the others' queries are not its business."""
+    """A scorer that says which relations it has learned; queries about other relations are not put to it."""
 
     @property
     def learned_relations(self) -> NDArray[np.bool_]:  # relation
@@ -66,5 +66,5 @@ class KnowsTypes(Protocol):
 
     @property
     def type_baseline(self) -> TypeBaseline:
-        """Fitted on what the scorer was fitted on."""
+        """The type baseline fitted on the scorer's own training facts."""
         ...

@@ -18,24 +18,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError
-from reshuffle.evaluation.evaluating import evaluate
 from reshuffle.evaluation.protocols import protocol_of
-from reshuffle.evaluation.queries import known_answers, same_ids
+from reshuffle.evaluation.queries import answerable, known_answers, same_ids
+from reshuffle.evaluation.ranking import evaluate
 from reshuffle.evaluation.scorer import SIDES
-from reshuffle.evaluation.unknown import answerable
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.frames import RowFrames
 from reshuffle.progress import SILENT
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from reshuffle.evaluation import RankingProtocol, Report, Scorer, Side
-    from reshuffle.evaluation.queries import Known, KnownAnswers, Queries
-    from reshuffle.evaluation.unknown import UnknownPolicy
+    from reshuffle.evaluation.queries import Known, KnownAnswers, Queries, UnknownPolicy
     from reshuffle.progress import Progress
 
 TOPS = (1, 10)
@@ -53,7 +51,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Fidelity(ArrowFrames):
+class Fidelity(RowFrames):
     """Each scorer's report, and how far each pair agrees. Prints as two tables."""
 
     reports: dict[str, Report]
@@ -62,7 +60,7 @@ class Fidelity(ArrowFrames):
     """Queries that not all of the scorers can answer."""
 
     def kept(self, metric: str, first: str, second: str) -> float:
-        """The share of the first scorer's metric that the second has, such as that of a hardened model."""
+        """The second scorer's metric as a share of the first one's, such as a hardened model's of the soft one's."""
         return self.reports[second][metric] / self.reports[first][metric]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -83,32 +81,20 @@ class Fidelity(ArrowFrames):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """The reports and agreements as plain data."""
         return {
             "scorers": {name: report.to_dict() for name, report in self.reports.items()},
             "agreements": self.rows(),
             "skipped": self.skipped,
         }
 
-    def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        return pa.Table.from_pylist(self.rows())
-
     def __str__(self) -> str:
-        width = max(len(name) for name in ("scorer", *self.reports))
-        lines = [f"{'scorer':{width}}  hits@10    mrr"]
-        lines += [
-            f"{name:{width}}  {report['hits@10']:7.3f}  {report['mrr']:5.3f}"
-            for name, report in self.reports.items()
-        ]
-        pairs = [f"{pair.first} and {pair.second}" for pair in self.agreements]
-        width = max(len("agreement"), *map(len, pairs))
-        lines += ["", f"{'agreement':{width}}  top 1  top 10"]
-        lines += [
-            f"{name:{width}}  {pair.top1:5.3f}  {pair.top10:6.3f}"
-            for name, pair in zip(pairs, self.agreements, strict=True)
+        scorers = [[name, report["hits@10"], report["mrr"]] for name, report in self.reports.items()]
+        pairs = [[f"{pair.first} and {pair.second}", pair.top1, pair.top10] for pair in self.agreements]
+        lines = [
+            table(["scorer", "hits@10", "mrr"], scorers),
+            "",
+            table(["agreement", "top 1", "top 10"], pairs),
         ]
         lines += [f"left out: {self.skipped:,} triples that not all can answer"] if self.skipped else []
         return "\n".join(lines)
@@ -158,14 +144,8 @@ def _common(
     able: dict[str, Scorer] = {}
     for name, scorer in scorers.items():
         one = answerable(scorer, queries, unknown)
-        able[name], graph = one.scorer, one.scorer.graph
-        queries = KnowledgeGraph.from_ids(
-            one.queries.heads,
-            one.queries.relations,
-            one.queries.tails,
-            entities=graph.entities,
-            relations=graph.relations,
-        )
+        able[name] = one.scorer
+        queries = one.queries.as_graph(one.scorer.graph)
     return queries, able
 
 
@@ -197,7 +177,7 @@ def _batches(queries: Queries, width: int) -> Iterator[tuple[Side, Queries]]:
 
 
 def _other_answers(queries: Queries, known: KnownAnswers, side: Side, width: int) -> NDArray[np.bool_]:
-    """True answers that are not asked for."""
+    """For each query the known answers other than the one that is asked for."""
     excluded = np.zeros((len(queries), width), dtype=np.bool_)
     triples = zip(queries.anchors(side), queries.relations, queries.answers(side), strict=True)
     for row, (anchor, relation, answer) in enumerate(triples):

@@ -7,12 +7,16 @@ from __future__ import annotations
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.evaluation.baselines.kernels import _first_at_least
+from reshuffle.evaluation.baselines.kernels import first_at_least
 
 
 @compiled
 def best_products(left, right):
-    """[i, j]: the largest left[i, m] * right[m, j] over all m."""
+    """[i, j]: the largest left[i, m] * right[m, j] over all m.
+
+    Invariant: after m, result[i] is the best over the middle slots up to m. Cost: rows * middles * columns, where the
+    zeros of `left` cost nothing.
+    """
     rows, columns = left.shape[0], right.shape[1]
     result = np.zeros((rows, columns))
     for i in range(rows):
@@ -30,7 +34,8 @@ def best_walks(moves):
     """[i, j]: the largest product of entries along any walk from j to i; no walk at all counts 1.
 
     Entries are at most 1, so a best walk visits no slot twice, and one pass per middle slot finds all
-    (Floyd and Warshall).
+    (Floyd and Warshall). Invariant: after a middle slot, result has the best walks whose inner slots are among those
+    done. Cost: slots^3.
     """
     result = moves.copy()
     slots = len(result)
@@ -48,7 +53,10 @@ def best_walks(moves):
 
 @compiled
 def _excess(head, flow, allowed):
-    """How far the worst row of `head` exceeds that of `flow`; above `allowed` any number above it."""
+    """How far the worst row of `head` exceeds that of `flow`; above `allowed` any number above it.
+
+    Invariant: `worst` is the largest excess of the rows done. Cost: slots^2, less where a row exceeds `allowed`.
+    """
     worst = 0.0
     for row in range(len(head)):
         total = 0.0
@@ -63,7 +71,11 @@ def _excess(head, flow, allowed):
 
 @compiled
 def degrees(heads, flow, floor):
-    """Per head 1 - excess over the flow / largest row sum; -1 where that is below the floor."""
+    """Per head 1 - excess over the flow / largest row sum; -1 where that is below the floor.
+
+    Invariant: a result is -1 or at least `floor`, and only the former may come from an excess that was cut short. Cost:
+    heads * slots^2.
+    """
     result = np.full(len(heads), -1.0)
     for head in range(len(heads)):
         asked = 0.0
@@ -78,7 +90,10 @@ def degrees(heads, flow, floor):
 
 @compiled
 def degree_bounds(heads, highest, shares, floor):
-    """The same for the flow highest[s] * shares[x], which no continuation exceeds."""
+    """The same for the flow highest[s] * shares[x], which no continuation exceeds.
+
+    Invariant: at least the degree of every continuation of the prefix. Cost: that of `degrees`.
+    """
     slots = len(shares)
     flow = np.empty((slots, slots))
     for row in range(slots):
@@ -93,6 +108,9 @@ def _joined(pair, body, hidden, edges, buffers, stamp):
 
     `hidden` are two relations: the edge from the first to the second by the one is left out, and that from the second
     to the first by the other. Marks what is reached in step k by `stamp` + k.
+
+    Invariant: no stamp in use is above `stamp`, so that marks of earlier calls do not count. Cost: the edges that the
+    body walks from the first entity.
     """
     starts, relations, neighbours = edges
     frontiers, stamps = buffers
@@ -104,7 +122,7 @@ def _joined(pair, body, hidden, edges, buffers, stamp):
         for place in range(size):
             entity = frontiers[step % 2, place]
             last = starts[entity + 1]
-            edge = _first_at_least(relations, starts[entity], last, body[step])
+            edge = first_at_least(relations, starts[entity], last, body[step])
             while edge < last and relations[edge] == body[step]:
                 other = neighbours[edge]
                 edge += 1
@@ -121,7 +139,10 @@ def _joined(pair, body, hidden, edges, buffers, stamp):
 
 @compiled
 def found_by_others(pairs, body, hidden, edges):
-    """Which of the pairs the body joins once their own edge (`_joined`) is left out."""
+    """Which of the pairs the body joins once their own edge (`_joined`) is left out.
+
+    Invariant: pair p uses the stamps p * len(body) + 1 to (p + 1) * len(body). Cost: one `_joined` per pair.
+    """
     num_entities = len(edges[0]) - 1
     frontiers = np.empty((2, num_entities), dtype=np.int32)
     stamps = np.zeros(num_entities, dtype=np.int64)
@@ -133,7 +154,10 @@ def found_by_others(pairs, body, hidden, edges):
 
 @compiled
 def found_by_themselves(pairs, body, hidden, edges):
-    """How many of the pairs the body joins, but not once their own edge (`_joined`) is left out."""
+    """How many of the pairs the body joins, but not once their own edge (`_joined`) is left out.
+
+    Invariant: each `_joined` gets the len(body) stamps after the last one's. Cost: one or two `_joined` per pair.
+    """
     num_entities = len(edges[0]) - 1
     frontiers = np.empty((2, num_entities), dtype=np.int32)
     stamps = np.zeros(num_entities, dtype=np.int64)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def redundant_rules(rules: Sequence[Rule], *, trusted: int = 0) -> set[Rule]:
-    """Those that follow from shorter rules of the list, or from equally long ones before them.
+    """The rules that follow from shorter rules of the list, or from equally long ones before them.
 
     What is left entails all of them, and nothing is dropped because of something that is itself dropped for it. The
     first `trusted` rules are judged by each other alone: what nobody believes makes nothing superfluous.
@@ -70,7 +70,7 @@ class _Consequences:
         self._by_atom: dict[str, list[Rule]] = {}
 
     def add(self, rule: Rule) -> None:
-        """From now on it may be used."""
+        """Use the rule from now on."""
         self._by_atom.setdefault(rule.body[0], []).append(rule)
 
     def entail(self, rule: Rule) -> bool:
@@ -98,7 +98,7 @@ class _Consequences:
 
 
 def _put(facts: dict[str, Pairs], relation: str, pairs: Iterable[tuple[int, int]]) -> None:
-    """A fact holds in both directions."""
+    """Add facts in both directions."""
     for start, end in list(pairs):  # perhaps the set that is added to
         facts.setdefault(relation, set()).add((start, end))
         facts.setdefault(inverse_name(relation), set()).add((end, start))

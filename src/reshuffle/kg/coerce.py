@@ -7,8 +7,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import InputError
-from reshuffle.kg.graph import KnowledgeGraph, checked_triple
+from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
+from reshuffle.kg.triples import checked_triple
 from reshuffle.kg.vocabulary import check_names
 
 if TYPE_CHECKING:

@@ -1,8 +1,6 @@
-"""Inverse triples and identity self-loops, as the paper assumes them, without copying a name.
+"""A graph with its inverse triples and identity self-loops, as the paper assumes them, without copying a name.
 
-For every triple (e, r, f) the paper adds (f, r^-1, e), and for every entity e the triple (e, eq, e). Here
-both are arithmetic on relation ids: relation r of a graph with R relations has the inverse r + R, and the
-identities follow at 2R, 2R + 1, ... (several identities: see docs/paper_map.md).
+Both are arithmetic on relation ids, see `inverses` (several identities: see docs/paper_map.md).
 """
 
 from __future__ import annotations
@@ -13,58 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import InputError, Place
-from reshuffle.kg.graph import Adjacency, KnowledgeGraph, Triple
+from reshuffle.kg.inverses import identity_name, inverse_name, refuse_inverse_names
+from reshuffle.kg.rows import Adjacency
+from reshuffle.kg.triples import Triple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-IDENTITY = "eq"
-INVERSE_SUFFIX = "^-1"
-
-
-def inverse_name(relation: str) -> str:
-    """The printed name of the inverse; the inverse of an inverse is the relation.
-
-    >>> inverse_name("parent"), inverse_name("parent^-1")
-    ('parent^-1', 'parent')
-    """
-    if relation.endswith(INVERSE_SUFFIX):
-        return relation[: -len(INVERSE_SUFFIX)]
-    return relation + INVERSE_SUFFIX
-
-
-def refuse_inverse_names(relations: Iterable[str], *, place: Place | None = None) -> None:
-    """Raise where a relation of the data is named like an inverse: rules and answers would take it for one."""
-    for relation in relations:
-        if relation.endswith(INVERSE_SUFFIX):
-            raise named_like_an_inverse(relation, place=place)
-
-
-def named_like_an_inverse(
-    relation: str, *, place: Place | None = None, source: str | None = None
-) -> InputError:
-    """The error for a relation of the data that ends as inverses do."""
-    return InputError(
-        f"found the relation '{relation}', expected a name that does not end in {INVERSE_SUFFIX}: "
-        f"in rules and answers it stands for the inverse of '{inverse_name(relation)}'",
-        place=place,
-        source=source,
-        hint="write such triples the other way round, without the ending, or rename the relation",
-    )
-
-
-def identity_name(index: int) -> str:
-    """`eq` for the first identity relation, then `eq1`, `eq2`, ..."""
-    return IDENTITY if index == 0 else f"{IDENTITY}{index}"
+    from reshuffle.kg.graph import KnowledgeGraph
 
 
 @dataclass(frozen=True)
 class CompletedGraph:
     """A graph seen with its inverse triples and with `num_identities` self-loops per entity.
 
+    >>> from reshuffle.kg import KnowledgeGraph
     >>> kg = KnowledgeGraph([("ada", "bornIn", "london")])
     >>> for triple in CompletedGraph(kg): print(*triple)
     ada bornIn london

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,3 +28,21 @@ class ArrowFrames(ABC):
         import polars as pl  # noqa: PLC0415 - an optional library
 
         return pl.DataFrame(self.to_arrow())
+
+
+class RowFrames(ArrowFrames):
+    """For results with a method `rows`: the same rows as a table, by the columns of `schema` where it is not None."""
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, by column."""
+
+    def schema(self) -> pa.Schema | None:
+        """The columns and their types; None where the values say them."""
+        return None
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to load
+
+        return pa.Table.from_pylist(self.rows(), schema=self.schema())

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError
-from reshuffle.kg import algebra
-from reshuffle.kg.rows import grouped_by_row, sorted_distinct
-from reshuffle.kg.vocabulary import Vocabulary
-from reshuffle.progress import UNHEARD
+from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.io import tables
+from reshuffle.kg.io.reading import read_triples
+from reshuffle.kg.io.writing import write_graph
+from reshuffle.kg.rows import Adjacency, starts_in
+from reshuffle.kg.triples import COLUMNS, Triple, TripleColumns, checked_triple, fits_key, numbered, row_keys
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -23,53 +24,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from reshuffle.progress import Notes
+    from reshuffle.kg.vocabulary import Vocabulary
+    from reshuffle.progress import Notes, Progress
 
-COLUMNS = ("head", "relation", "tail")
-
-
-class Triple(NamedTuple):
-    """(e, r, f) of the paper, with names."""
-
-    head: str
-    relation: str
-    tail: str
+    Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
 
-def checked_triple(triple: Sequence[str]) -> Sequence[str]:
-    """The triple, if it is one; raises `InputError` otherwise."""
-    try:
-        fits = len(triple) == 3 and not isinstance(triple, str)
-    except TypeError:
-        fits = False
-    if not fits:
-        raise InputError(
-            f"found {triple!r}, expected a triple of names: (head, relation, tail)",
-            hint="give an iterable of such triples; read_graph(path) reads a file",
-        )
-    return triple
-
-
-@dataclass(frozen=True)
-class Adjacency:
-    """Compressed rows: entity e has the edges `starts[e] : starts[e + 1]`, sorted by (relation, neighbour).
-
-    One row pointer for all relations together, since a pointer per relation would cost entities x relations.
-    """
-
-    starts: NDArray[np.int64]  # entity + 1
-    relations: NDArray[np.int32]  # edge
-    neighbours: NDArray[np.int32]  # edge
-
-    def of(self, entity: int, relation: int) -> NDArray[np.int32]:
-        """The neighbours of `entity` over `relation`."""
-        start, end = self.starts[entity], self.starts[entity + 1]
-        row = self.relations[start:end]
-        first, last = np.searchsorted(row, [relation, relation + 1])
-        return self.neighbours[start + first : start + last]
-
-
-class KnowledgeGraph(AbstractSet[Triple]):
+class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
     """A set of (head, relation, tail) triples: `in`, `len`, iteration and set operations go by name.
 
     >>> kg = KnowledgeGraph([("ada", "bornIn", "london"), ("london", "cityIn", "uk")])
@@ -83,26 +44,7 @@ class KnowledgeGraph(AbstractSet[Triple]):
     """
 
     def __init__(self, triples: Iterable[tuple[str, str, str]] = ()) -> None:
-        entities: dict[str, int] = {}
-        relations: dict[str, int] = {}
-        numbers = (
-            number
-            for head, relation, tail in map(checked_triple, triples)
-            for number in (
-                entities.setdefault(head, len(entities)),
-                relations.setdefault(relation, len(relations)),
-                entities.setdefault(tail, len(entities)),
-            )
-        )
-        try:
-            flat = np.fromiter(numbers, dtype=np.int32)
-        except TypeError as error:  # such as a list in place of a name
-            raise InputError(f"found a name that is no text: {error}", hint="give names as str") from error
-        self._set_up(
-            Vocabulary(entities, kind="entity"),
-            Vocabulary(relations, kind="relation"),
-            *sorted_distinct(flat[0::3], flat[1::3], flat[2::3], len(entities)),
-        )
+        self._hold(numbered(map(checked_triple, triples)).distinct())
 
     @classmethod
     def from_ids(
@@ -115,21 +57,21 @@ class KnowledgeGraph(AbstractSet[Triple]):
         relations: Vocabulary,
     ) -> KnowledgeGraph:
         """A graph over given vocabularies, which may hold more names than the triples use."""
+        return cls.from_columns(TripleColumns(heads, relation_ids, tails, entities, relations).distinct())
+
+    @classmethod
+    def from_columns(cls, columns: TripleColumns) -> KnowledgeGraph:
+        """A graph of distinct, sorted triples, which are not copied."""
         graph = cls.__new__(cls)
-        graph._set_up(entities, relations, *sorted_distinct(heads, relation_ids, tails, len(entities)))
+        graph._hold(columns)
         return graph
 
-    def _set_up(
-        self,
-        entities: Vocabulary,
-        relations: Vocabulary,
-        heads: NDArray[np.int32],
-        relation_ids: NDArray[np.int32],
-        tails: NDArray[np.int32],
-    ) -> None:
-        self.entities, self.relations = entities, relations
-        self.heads, self.relation_ids, self.tails = heads, relation_ids, tails
-        for column in (heads, relation_ids, tails):
+    def _hold(self, columns: TripleColumns) -> None:
+        self.entities, self.relations = columns.entities, columns.relations
+        self.heads, self.relation_ids, self.tails = columns.heads, columns.relation_ids, columns.tails
+        self.num_entities = len(columns.entities)
+        """|E|, isolated entities of the vocabulary included."""
+        for column in (self.heads, self.relation_ids, self.tails):
             column.flags.writeable = False
 
     # --- a Python collection of named triples -------------------------------------------------------
@@ -179,27 +121,27 @@ class KnowledgeGraph(AbstractSet[Triple]):
 
     def __and__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return algebra.selected(self, algebra.rows_in(self, other))
+            return _selected(self, _rows_in(self, other))
         return super().__and__(other)  # type: ignore[return-value]
 
     def __sub__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return algebra.selected(self, ~algebra.rows_in(self, other))
+            return _selected(self, ~_rows_in(self, other))
         return super().__sub__(other)  # type: ignore[return-value]
 
     def __or__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return algebra.union(self, other)
+            return _union(self, other)
         return super().__or__(other)  # type: ignore[return-value]
 
     def __xor__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return algebra.union(self - other, other - self)
+            return _union(self - other, other - self)
         return super().__xor__(other)  # type: ignore[return-value]
 
     def __le__(self, other: AbstractSet[Any]) -> bool:
         if isinstance(other, KnowledgeGraph):
-            return len(self) <= len(other) and bool(algebra.rows_in(self, other).all())
+            return len(self) <= len(other) and bool(_rows_in(self, other).all())
         return super().__le__(other)
 
     def __eq__(self, other: object) -> bool:
@@ -210,10 +152,10 @@ class KnowledgeGraph(AbstractSet[Triple]):
     def isdisjoint(self, other: Iterable[Any]) -> bool:
         """Do the two have no triple in common?"""
         if isinstance(other, KnowledgeGraph):
-            return not algebra.rows_in(self, other).any()
+            return not _rows_in(self, other).any()
         return super().isdisjoint(other)
 
-    # --- files and tables (details in `reading`, `writing`, `tables`) --------------------------------
+    # --- files and tables: `kg.io` gives and takes columns ------------------------------------------------
 
     @classmethod
     def read(cls, path: str | PathLike[str], *, notes: Notes = UNHEARD) -> KnowledgeGraph:
@@ -221,59 +163,32 @@ class KnowledgeGraph(AbstractSet[Triple]):
 
         `notes` hears of duplicates, of what was left out, and of a first line that looks like a header.
         """
-        from reshuffle.kg.io.reading import read_graph  # noqa: PLC0415 - `reading` stands above this module
-
         return read_graph(path, notes=notes)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the triples to a file, in the format its ending names."""
-        from reshuffle.kg.io.writing import write_graph  # noqa: PLC0415 - `writing` stands above this module
-
         write_graph(self, path)
 
     @classmethod
     def from_arrow(cls, table: pa.Table, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
         """The graph of an Arrow table; `columns` are the names of its head, relation and tail column."""
-        from reshuffle.kg.io.tables import from_arrow  # noqa: PLC0415 - `tables` stands above this module
-
-        return from_arrow(table, columns=columns)
+        return cls.from_columns(tables.from_arrow(table, columns=columns).distinct())
 
     def to_arrow(self) -> pa.Table:
         """The named triples as an Arrow table."""
-        from reshuffle.kg.io.tables import to_arrow  # noqa: PLC0415 - `tables` stands above this module
-
-        return to_arrow(self)
+        return tables.to_arrow(self)
 
     @classmethod
     def from_pandas(cls, frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
         """The graph of a pandas data frame."""
-        from reshuffle.kg.io.tables import from_pandas  # noqa: PLC0415 - `tables` stands above this module
-
-        return from_pandas(frame, columns=columns)
-
-    def to_pandas(self) -> Any:
-        """The named triples as a pandas data frame."""
-        return self.to_arrow().to_pandas()
+        return cls.from_arrow(tables.from_pandas(frame, columns), columns=columns)
 
     @classmethod
     def from_polars(cls, frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
         """The graph of a polars data frame."""
-        from reshuffle.kg.io.tables import from_polars  # noqa: PLC0415 - `tables` stands above this module
-
-        return from_polars(frame, columns=columns)
-
-    def to_polars(self) -> Any:
-        """The named triples as a polars data frame."""
-        from reshuffle.kg.io.tables import to_polars  # noqa: PLC0415 - `tables` stands above this module
-
-        return to_polars(self)
+        return cls.from_arrow(frame.to_arrow(), columns=columns)
 
     # --- ids, for the kernels -----------------------------------------------------------------------
-
-    @property
-    def num_entities(self) -> int:
-        """|E|, isolated entities of the vocabulary included."""
-        return len(self.entities)
 
     def has_ids(self, head: int, relation: int, tail: int) -> bool:
         """Is the triple of these ids in the graph?"""
@@ -289,24 +204,91 @@ class KnowledgeGraph(AbstractSet[Triple]):
 
     @cached_property
     def _relation_starts(self) -> NDArray[np.int64]:
-        return np.searchsorted(self.relation_ids, np.arange(len(self.relations) + 1)).astype(np.int64)
+        return starts_in(self.relation_ids, num_rows=len(self.relations))
 
     @cached_property
     def by_head(self) -> Adjacency:
         """Out-edges of every entity."""
-        return _adjacency(self.heads, self.relation_ids, self.tails, self.num_entities)
+        # Triples come sorted by (relation, head, tail), as the rows need them.
+        return Adjacency.grouped(self.heads, self.relation_ids, self.tails, num_rows=self.num_entities)
 
     @cached_property
     def by_tail(self) -> Adjacency:
         """In-edges of every entity."""
-        return _adjacency(self.tails, self.relation_ids, self.heads, self.num_entities)
+        return Adjacency.grouped(self.tails, self.relation_ids, self.heads, num_rows=self.num_entities)
 
 
-def _adjacency(
-    rows: NDArray[np.int32], relations: NDArray[np.int32], neighbours: NDArray[np.int32], num_rows: int
-) -> Adjacency:
-    starts = np.zeros(num_rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=num_rows), out=starts[1:])
-    # The triples come sorted by (relation, head, tail), so grouping them stably leaves each row sorted by
-    # (relation, neighbour).
-    return Adjacency(starts, *grouped_by_row(rows, relations, neighbours, starts))
+def read_graph(
+    path: str | PathLike[str],
+    *,
+    may_be_empty: bool = False,
+    progress: Progress = SILENT,
+    notes: Notes = UNHEARD,
+) -> KnowledgeGraph:
+    """The graph in a file, or on stdin for `-`; `kg.io.reading` lists the formats.
+
+    `notes` hears what was left out although nothing was wrong: duplicates, RDF literals; and of a first line that
+    looks like a header, which TSV does not have. Whatever is wrong raises one `InputError` with the file, the line,
+    and a way out. So does a file without triples, which mostly comes from a program that failed, unless it
+    `may_be_empty`.
+    """
+    columns = read_triples(path, may_be_empty=may_be_empty, progress=progress, notes=notes)
+    return KnowledgeGraph.from_columns(columns)
+
+
+# --- set operations by name but on arrays: one graph's ids are mapped to the other's ---------------------
+
+
+def _rows_in(graph: KnowledgeGraph, other: KnowledgeGraph) -> NDArray[np.bool_]:
+    """For each row of `graph`: is its triple in `other`?"""
+    entities = other.entities.positions_of(graph.entities)
+    relations = other.relations.positions_of(graph.relations)
+    heads, tails = entities[graph.heads], entities[graph.tails]
+    relation_ids = relations[graph.relation_ids]
+    found = (heads >= 0) & (relation_ids >= 0) & (tails >= 0)
+    found[found] = _has_rows(other, (heads[found], relation_ids[found], tails[found]))
+    return found
+
+
+def _has_rows(graph: KnowledgeGraph, columns: Columns) -> NDArray[np.bool_]:
+    if not fits_key(graph.num_entities, len(graph.relations)):
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return np.fromiter((graph.has_ids(*row) for row in rows), dtype=np.bool_, count=len(columns[0]))
+    bits = graph.num_entities.bit_length()
+    wanted = row_keys(*columns, bits=bits)
+    present = row_keys(graph.heads, graph.relation_ids, graph.tails, bits=bits)
+    # Searching in order touches memory in order, which on millions of keys outweighs the sort.
+    order = None if np.all(wanted[1:] >= wanted[:-1]) else np.argsort(wanted)
+    ordered = wanted if order is None else wanted[order]
+    places = np.searchsorted(present, ordered)
+    hits = places < len(present)
+    hits[hits] = present[places[hits]] == ordered[hits]
+    if order is None:
+        return hits
+    result = np.empty_like(hits)
+    result[order] = hits
+    return result
+
+
+def _selected(graph: KnowledgeGraph, rows: NDArray[np.bool_]) -> KnowledgeGraph:
+    """The graph of some rows, over the same vocabularies."""
+    return type(graph).from_ids(
+        graph.heads[rows],
+        graph.relation_ids[rows],
+        graph.tails[rows],
+        entities=graph.entities,
+        relations=graph.relations,
+    )
+
+
+def _union(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:
+    """All triples of both, over the names of `graph` followed by the new ones of `other`."""
+    entities, entity_ids = graph.entities.extended_by(other.entities)
+    relations, relation_ids = graph.relations.extended_by(other.relations)
+    return type(graph).from_ids(
+        np.concatenate([graph.heads, entity_ids[other.heads]]),
+        np.concatenate([graph.relation_ids, relation_ids[other.relation_ids]]),
+        np.concatenate([graph.tails, entity_ids[other.tails]]),
+        entities=entities,
+        relations=relations,
+    )

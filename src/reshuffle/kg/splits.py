@@ -7,9 +7,8 @@ from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from reshuffle.kg.graph import KnowledgeGraph
+from reshuffle.kg.graph import KnowledgeGraph, read_graph
 from reshuffle.kg.io.layouts import inductive_files, transductive_files
-from reshuffle.kg.io.reading import read_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -125,11 +125,74 @@ class Vocabulary:
         return self._array
 
 
+class GrowingVocabulary:
+    """A vocabulary that takes new names at its end; the names that it began with keep their ids.
+
+    >>> people = GrowingVocabulary(Vocabulary(["ada", "bob"], kind="entity"))
+    >>> people.intern("eve"), people.intern("bob"), list(people)
+    (2, 1, ['ada', 'bob', 'eve'])
+    """
+
+    def __init__(self, base: Vocabulary) -> None:
+        self._base = base
+        self._new: dict[str, int] = {}
+        self._new_names: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self._base) + len(self._new_names)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.find(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._base
+        yield from self._new_names
+
+    def __getitem__(self, position: int) -> str:
+        added = position - len(self._base)
+        return self._base[position] if added < 0 else self._new_names[added]
+
+    def names(self, ids: NDArray[np.int32]) -> list[str]:
+        """The names of several ids."""
+        if not self._new_names:
+            return self._base[ids]
+        old = ids < len(self._base)
+        known = iter(self._base[ids[old]])
+        return [next(known) if is_old else self[int(i)] for i, is_old in zip(ids, old, strict=True)]
+
+    def find(self, name: str) -> int | None:
+        """The id of `name`, or None."""
+        found = self._base.find(name)
+        return self._new.get(name) if found is None else found
+
+    def id(self, name: str) -> int:
+        """The id of `name`; raises `UnknownNameError` with the nearest names."""
+        found = self.find(name)
+        if found is None:
+            raise UnknownNameError(self._base.kind, name, self)
+        return found
+
+    def intern(self, name: str) -> int:
+        """The id of `name`, which is added where it is new."""
+        found = self.find(name)
+        if found is None:
+            found = self._new[name] = len(self)
+            self._new_names.append(name)
+        return found
+
+    def vocabulary(self) -> Vocabulary:
+        """The names as they are now, with the same ids."""
+        if not self._new_names:
+            return self._base
+        added = _name_array(self._new_names, self._base.kind)
+        return Vocabulary(pa.concat_arrays([self._base.to_arrow(), added]), kind=self._base.kind)
+
+
 class _LargeIndex:
     """A hash table over millions of names: four bytes per slot, and no Python object per name."""
 
     def __init__(self, names: pa.Array) -> None:
-        from reshuffle.kg.io import name_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
+        from reshuffle.kg import name_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
 
         self._find: Callable[..., int] = kernels.find_name
         _, offsets, text = names.buffers()

@@ -30,7 +30,7 @@ _STEPS = 50
 
 
 def fit_calibration(answers: ModelAnswers, valid: NDArray[np.int64], *, seed: int = 0) -> Calibration | None:
-    """From validation triples as ids of the answers' graph; None where there are none."""
+    """A calibration from validation triples, as ids of the answers' graph; None where there are none."""
     most = max(1, _MOST_SCORES // max(1, 2 * answers.graph.num_entities))
     chosen = np.sort(np.random.default_rng(seed).permutation(len(valid))[:most])
     if not len(chosen):
@@ -43,7 +43,7 @@ def fit_calibration(answers: ModelAnswers, valid: NDArray[np.int64], *, seed: in
 def _examples(
     answers: ModelAnswers, valid: NDArray[np.int64], chosen: NDArray[np.int64], side: Side
 ) -> tuple[Features, Labels]:
-    """One per question and candidate that is no fact."""
+    """Feature and label of every candidate of each question that is no fact."""
     anchor, answer = (0, 2) if side == "tail" else (2, 0)
     asked = np.unique(chosen[:, [anchor, 1]], axis=0)
     scores = answers.scores(

@@ -1,4 +1,4 @@
-"""A training at rest: everything that its next epoch depends on, in one file, written whole.
+"""Checkpoints: everything that the next epoch of a training depends on, in one file, written whole.
 
 Tensors and plain data only (safetensors with a JSON header), so that nothing is ever unpickled.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -16,21 +16,22 @@ from safetensors.torch import save_file
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import written_whole
-from reshuffle.learning.training.early_stopping import Patience
-from reshuffle.learning.training.trainer import Epoch, History
+from reshuffle.learning.settings import Settings
+from reshuffle.learning.training.trainer import Epoch, History, Patience
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import Tensor
 
-    from reshuffle.learning.training.trainer import Trainer, TrainingData
+    from reshuffle.learning.training.examples import TrainingData
+    from reshuffle.learning.training.trainer import Trainer
 
 VERSION = "1"
 
 
 def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
-    """Between two epochs: parameters, the best so far, Adam's moments, the generator, and what was seen."""
+    """Write the state between two epochs: parameters, the best so far, Adam's moments, the generator, the history."""
     tensors: dict[str, Tensor] = {"generator": trainer.generator.get_state(), "draw": trainer.draw_state}
     for name, value in trainer.model.state_dict().items():
         tensors[f"model.{name}"] = value
@@ -41,11 +42,11 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
             tensors[f"adam.{index}.{name}"] = value
     notes = {
         "version": VERSION,
-        "settings": json.dumps(_settings(trainer)),
+        "settings": json.dumps([asdict(trainer.model.architecture), asdict(trainer.settings)]),
         "data": fingerprint(trainer.data),
         "injected": _injected(trainer),
         "patience": json.dumps(asdict(trainer.patience)),
-        "history": json.dumps(trainer.history.to_dict()),
+        "history": json.dumps(asdict(trainer.history)),
     }
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     with written_whole(path) as aside:
@@ -53,7 +54,7 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
 
 
 def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
-    """Continue where `save_checkpoint` left off; data and settings must be the same, up to how long to train."""
+    """Restore what `save_checkpoint` wrote; data and settings must be the same, except for the number of epochs."""
     tensors, notes = _read(path)
     try:
         _take_up(trainer, tensors, notes, path)
@@ -77,12 +78,8 @@ def _take_up(trainer: Trainer, tensors: dict[str, Tensor], notes: dict[str, str]
     )
 
 
-def _settings(trainer: Trainer) -> list[dict[str, Any]]:
-    return [asdict(trainer.model.architecture), asdict(trainer.settings)]
-
-
 def fingerprint(data: TrainingData) -> str:
-    """What tells the triples of a training, those to stop by included, from others."""
+    """A digest of the triples of a training, validation triples included."""
     digest = hashlib.sha256(f"{data.num_entities} {data.num_relations} {data.symmetric}".encode())
     for triples in (data.triples, data.valid):
         digest.update(triples.tobytes())
@@ -90,7 +87,7 @@ def fingerprint(data: TrainingData) -> str:
 
 
 def _injected(trainer: Trainer) -> str:
-    """What tells the injected rules from others; empty where there are none."""
+    """A digest of the injected rules; empty where there are none."""
     block, start = trainer.model.injected, trainer.start
     if block is not None:
         return hashlib.sha256(json.dumps(block.constraints.to_dict()).encode()).hexdigest()
@@ -98,18 +95,13 @@ def _injected(trainer: Trainer) -> str:
 
 
 def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
-    mine, theirs = json.loads(json.dumps(_settings(trainer))), json.loads(notes["settings"])
+    architecture, training = json.loads(notes["settings"])
     # How long to train may change, unless the learning rate falls over just that time and there is more to train.
     done = len(json.loads(notes["history"])["epochs"])
-    over = trainer.settings.max_epochs <= done
-    free = {"max_epochs"} if over or trainer.settings.schedule == "constant" else set()
-    other = [
-        f"{name} = {before[name]!r} (now {now[name]!r})"
-        for now, before in zip(mine, theirs, strict=True)
-        for name in now
-        if name not in free and now[name] != before.get(name, now[name])
-    ]
-    if other:
+    if trainer.settings.max_epochs <= done or trainer.settings.schedule == "constant":
+        training["max_epochs"] = trainer.settings.max_epochs
+    settings = Settings(trainer.model.architecture, trainer.settings)
+    if other := settings.differences({**architecture, **training}):
         raise InputError(
             f"this checkpoint was made with other settings: {', '.join(other)}",
             place=place,
@@ -156,7 +148,7 @@ def _damaged(path: str | Path) -> InputError:
 
 
 def _digest(tensors: dict[str, Tensor], notes: dict[str, str]) -> str:
-    """Of all that a checkpoint holds, so that a bit that flipped on the disk is noticed."""
+    """A digest of all that a checkpoint holds, so that a bit that flipped on the disk is noticed."""
     digest = hashlib.sha256(json.dumps(notes, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -7,26 +7,23 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
-from reshuffle.errors import Place, ReshuffleError
+from reshuffle.errors import ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.kg import Vocabulary
+from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.kg.coerce import as_graph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation
 from reshuffle.kg.io.files import made_directory
+from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.learning.calibration import fit_calibration
-from reshuffle.learning.coerce import as_facts, as_valid
-from reshuffle.learning.devices import chosen_device
-from reshuffle.learning.injection import injection_of, starting_points
+from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
-from reshuffle.learning.restoring import restored_model
 from reshuffle.learning.settings import Settings
-from reshuffle.learning.soft_matrices import soft_matrices
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer
-from reshuffle.model.answers.confidence import Calibration
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
@@ -35,22 +32,23 @@ from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
-    from reshuffle.extraction.matrices import SoftMatrices
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
-    from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.injection import Injection, InjectMode
-    from reshuffle.learning.recipes import Recipe
+    from reshuffle.learning.settings import Recipe
     from reshuffle.learning.training.trainer import Epoch, History
+    from reshuffle.model.answers.confidence import Calibration
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules.coerce import Rules
 
-_TYPES = "types.confidences"
-_CALIBRATION = "calibration"
+_TO_TRAIN_ON = {InductiveBenchmark: "train", TransductiveBenchmark: "graph"}
+_TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", TransductiveBenchmark: "valid"}
 
 
 class Reshuffle:
@@ -73,8 +71,8 @@ class Reshuffle:
     ) -> None:
         """`recipe` says where to start from, unless settings are given: "best", or "paper" for the paper's own model.
 
-        `changes` are single settings by name: num_slots, num_layers, learning_rate, seed, ... The channels of the best
-        recipe belong to queries, so that `num_channels` matters to the paper's alone.
+        `changes` are single settings by name: num_slots, num_layers, learning_rate, seed, ... `fit` notes those that
+        have no effect with the others.
         """
         self.settings = (settings or Settings.of(recipe)).changed(**changes)
         self.device = chosen_device(device)
@@ -92,15 +90,14 @@ class Reshuffle:
     def model(self) -> ReshuffleModel:
         """The module with the parameters."""
         if self._model is None:
-            raise ReshuffleError(
-                "this model has not been trained\n  hint: call fit(facts) first, or load one"
-            )
+            raise ReshuffleError("this model has not been trained", hint="call fit(facts) first, or load one")
         return self._model
 
     def __repr__(self) -> str:
         return f"<Reshuffle: {self.settings}; {self._state()}>"
 
     def _state(self) -> str:
+        """How the model came about, in a few words."""
         if self._model is None:
             return "not trained"
         epochs = self.summary().get("epochs")
@@ -124,31 +121,37 @@ class Reshuffle:
         notes: Notes = UNHEARD,
         after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
     ) -> Reshuffle:
-        """Train on a graph; without validation triples 10 % of it are held out by seed.
+        """Train on a graph; without validation triples 10 % of it are held out by seed, for early stopping.
 
-        With a `directory`, logs and checkpoints go there, and `resume` takes up a training that was cut off. `inject`
+        With a `directory`, logs and checkpoints go there, and `resume` continues a training that was cut off. `inject`
         are rules to start from, in at most `inject_slots` slots: "frozen" in a block of their own, or to "refine".
+        `after_epoch` is a callback.
         """
-        self.injection, self.settings = injection_of(
+        split, held_out = _training_data(facts, valid)
+        injection, settings = injection_of(
             inject, self.settings, mode=inject_mode, slots=inject_slots, notes=notes
         )
-        seed = self.settings.training.seed
+        for note in settings.notes(injected=injection is not None and inject_mode == "frozen"):
+            notes(note)
         graph, data = examples_of(
-            as_facts(facts),
-            as_valid(valid),
-            seed=seed,
-            symmetric=self.settings.architecture.symmetric,
-            also=() if self.injection is None else self.injection.rules.relations,
+            split,
+            held_out,
+            seed=settings.training.seed,
+            symmetric=settings.architecture.symmetric,
+            also=() if injection is None else injection.rules.relations,
             notes=notes,
         )
+        relations, num_slots = tuple(graph.relations), settings.architecture.num_slots
         trainer = Trainer(
             data,
-            self.settings.architecture,
-            self.settings.training,
+            settings.architecture,
+            settings.training,
             device=self.device,
             notes=notes,
-            **starting_points(self.injection, tuple(graph.relations), self.settings),
+            injected=None if injection is None else injection.block(relations),
+            start=None if injection is None else injection.start(relations, num_slots),
         )
+        self.injection, self.settings = injection, settings
         run_training(
             trainer,
             directory=None if directory is None else Path(directory),
@@ -160,10 +163,11 @@ class Reshuffle:
 
     @classmethod
     def trained(cls, trainer: Trainer, graph: KnowledgeGraph, settings: Settings) -> Reshuffle:
-        """Of a training that was run elsewhere, on the facts of `graph`."""
+        """The model of a training that was run elsewhere, on the facts of `graph`."""
         return cls(settings, device=str(trainer.device))._taken(trainer, graph)
 
     def _taken(self, trainer: Trainer, graph: KnowledgeGraph) -> Reshuffle:
+        """Take over what a trainer has learned, and calibrate its confidences."""
         self._model, self.history = trainer.model.eval(), trainer.history
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
@@ -222,7 +226,7 @@ class Reshuffle:
 
     def soft_matrices(self) -> SoftMatrices:
         """The learned matrices as `extract_rules` takes them; with slot weights, also what one path adds to a score."""
-        return soft_matrices(self.model, self.relations, self.identities)
+        return _soft_matrices(self.model, self.relations, self.identities)
 
     @classmethod
     def from_constraints(
@@ -254,17 +258,14 @@ class Reshuffle:
 
     def save(self, directory: str | Path) -> None:
         """Write `model.safetensors` and `settings.toml`."""
-        arrays = dict(self.model.state_dict())
-        if self._types is not None:
-            arrays[_TYPES] = torch.from_numpy(self._types.confidences)
-        if self.calibration is not None:
-            arrays[_CALIBRATION] = self.calibration.to_array()
         save_model(
             StoredModel(
                 self.relations,
                 self.identities,
                 self.settings,
-                arrays,
+                self.model,
+                self._types,
+                self.calibration,
                 self._heads_through_inverse,
                 self.summary(),
                 self.injection,
@@ -284,13 +285,8 @@ class Reshuffle:
         self.relations, self.identities = stored.relations, stored.identities
         self._heads_through_inverse = stored.heads_through_inverse
         self._stored_summary, self.injection = stored.training, stored.injection
-        arrays = dict(stored.arrays)
-        self.calibration = Calibration.of_array(arrays.pop(_CALIBRATION, None))
-        if _TYPES in arrays:
-            known = Vocabulary(self.relations, kind="relation")
-            self._types = TypeBaseline(known, arrays.pop(_TYPES).numpy())
-        model = restored_model(stored, arrays, Place(str(directory)))
-        self._model = model.to(self.device).eval()
+        self._types, self.calibration = stored.types, stored.calibration
+        self._model = stored.model.to(self.device).eval()
         return self
 
 
@@ -300,13 +296,13 @@ def _check_keeps_constraints(settings: Settings, strength: float) -> None:
         raise ReshuffleError(f"strength is {strength!r}; it must be more than 0")
     if settings.architecture.symmetric:
         raise ReshuffleError(
-            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them\n"
-            "  hint: leave it out"
+            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them",
+            hint="leave it out",
         )
     if settings.architecture.row_function != "softmax":
         raise ReshuffleError(
-            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot\n"
-            "  hint: leave out row_function, or give 'softmax'"
+            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot",
+            hint="leave out row_function, or give 'softmax'",
         )
 
 
@@ -314,11 +310,73 @@ def _base_relations(constraints: OrderingConstraints) -> tuple[str, ...]:
     """The relations that are neither identities, nor hidden, nor inverses of others."""
     silent = constraints.identities | constraints.hidden
     shown = [relation for relation in constraints.relations if relation not in silent]
-    bases = (name[: -len(INVERSE_SUFFIX)] if name.endswith(INVERSE_SUFFIX) else name for name in shown)
-    return tuple(dict.fromkeys(bases))
+    return tuple(dict.fromkeys(map(base_relation, shown)))
 
 
 def _best_look(history: History) -> dict[str, float]:
+    """The validation metrics of the epoch that was kept, where it was evaluated."""
     looks = [epoch for epoch in history.epochs if epoch.number == history.best_epoch]
     values = {"hits@10": looks[0].hits_at_10, "mrr": looks[0].mrr} if looks else {}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def chosen_device(name: str) -> torch.device:
+    """The device of that name; `auto` is a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ReshuffleError(
+            f"device '{name}' was asked for, and torch sees no GPU",
+            hint="leave --device out, or install a build of torch with CUDA",
+        )
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ReshuffleError(f"unknown device '{name}'", hint="auto, cpu or cuda") from error
+    if device.type == "cuda" and device.index is not None:
+        torch.cuda.set_device(device)  # kernels and recordings go to the current one
+    return device
+
+
+def _training_data(
+    facts: Triples | GraphSplit, valid: Triples | None
+) -> tuple[KnowledgeGraph | GraphSplit, KnowledgeGraph | None]:
+    """What a caller hands over to learn from, as graphs; a slip is one clear error and not a missing attribute."""
+    return (
+        facts if isinstance(facts, GraphSplit) else as_graph(facts, parts=_TO_TRAIN_ON),
+        None if valid is None else as_graph(valid, parts=_TO_STOP_BY),
+    )
+
+
+@torch.no_grad()
+def _soft_matrices(
+    model: ReshuffleModel, relations: Sequence[str], identities: Sequence[str]
+) -> SoftMatrices:
+    """All matrices with the names of their relations; with slot weights, also what one path adds to a score."""
+    values = model.matrices().double().cpu().numpy()
+    weighted = model.slot_logits is not None
+    return SoftMatrices(
+        all_names(relations, identities),
+        values,
+        frozenset(identities),
+        starts=np.ones(values.shape[:2]) if weighted else None,
+        weights=_worth_of_slots(model, values) if weighted else None,
+    )
+
+
+def _worth_of_slots(
+    model: ReshuffleModel, values: NDArray[np.float64]
+) -> NDArray[np.float64]:  # relation slot
+    """How much slot x of the tail adds to a score: its weight as far as B_r asks for it, and its "paths" evidence.
+
+    A query lights all slots of its head.
+    """
+    weights = np.zeros(values.shape[:2])
+    learned = model.slot_weights().double().cpu().numpy()
+    weights[: len(learned)] = learned * values.sum(axis=2)[: len(learned)]
+    # The evidence of a hardened model goes by other matrices than these.
+    evidence = model.evidence if model.path_matrices is None else None
+    worth = None if evidence is None else evidence.worth_of_slots()
+    if worth is not None:
+        weights[: len(learned)] += worth.double().cpu().numpy()
+    return weights

@@ -1,4 +1,4 @@
-"""Which of given rules a model can be given, and how they enter it.
+"""Injection: which rules of a rule base a model can take, and how they enter it.
 
 A rule base has exact geometry only as a whole, so mined rules cannot all be taken. They are tried by falling
 confidence (those without one come first: somebody wrote them), and each stays out that would leave the rules before it
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 
 from reshuffle.errors import BudgetError, ReshuffleError, did_you_mean
+from reshuffle.kg.inverses import base_relation
 from reshuffle.model.channels.registry import channel_kind
 from reshuffle.model.hardening import all_names
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.progress import UNHEARD
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import RuleBase
-from reshuffle.rules.base import base_relation
 from reshuffle.rules.classes import classify
 from reshuffle.rules.coerce import as_rules
 from reshuffle.text import counted
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.learning.settings import Settings
-    from reshuffle.model.reshuffle import Architecture
+    from reshuffle.model.architecture import Architecture
     from reshuffle.progress import Notes
     from reshuffle.rules import Rule
     from reshuffle.rules.coerce import Rules
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 InjectMode = Literal["frozen", "refine"]
 MODES = get_args(InjectMode)
 DEFAULT_SLOTS = 256
-"""Of the frozen block. They cost little: most of its matrices are zero."""
+"""The slots of the frozen block. They cost little: most of its matrices are zero."""
 
 _STRENGTH = 6.0  # added to the logits that rules choose: with 32 slots, such a row starts near 0.9
 _NODES_PER_SLOT = 50  # rule graphs are built larger than they end up
@@ -62,7 +62,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class ChosenRules:
-    """What was taken, by falling confidence, its constraints, and what was left out."""
+    """The rules that were taken, by falling confidence, their constraints, and the rules that were left out."""
 
     taken: RuleBase
     constraints: OrderingConstraints
@@ -94,7 +94,7 @@ class ChosenRules:
 
 
 def choose_rules(rules: RuleBase, *, slots: int = DEFAULT_SLOTS) -> ChosenRules:
-    """Those that can be injected together, best first.
+    """The rules that can be injected together, best first.
 
     >>> from reshuffle.rules import parse_rules
     >>> print(choose_rules(parse_rules('''
@@ -189,7 +189,7 @@ class Injection:
 
     @property
     def needs_identity(self) -> bool:
-        """Must the learned matrices have identities, to hold what the rules' constraints say?"""
+        """Whether the learned matrices must have identities, to hold what the rules' constraints say."""
         return self.mode == "refine" and bool(self.rules.constraints.identities)
 
     def block(self, relations: Sequence[str]) -> InjectedBlock | None:
@@ -197,8 +197,17 @@ class Injection:
         return InjectedBlock(self.rules.constraints, relations) if self.mode == "frozen" else None
 
     def start(self, relations: Sequence[str], num_slots: int) -> Tensor | None:  # relation slot slot+1
-        """What is added to the first logits, where the rules are to be refined."""
-        return None if self.mode == "frozen" else nudges(self.rules.constraints, relations, num_slots)
+        """What is added to the first logits, where the rules are to be refined; the other slots are left to chance."""
+        if self.mode == "frozen":
+            return None
+        constraints = self.rules.constraints
+        names = all_names(relations, sorted(constraints.identities))
+        logits = torch.zeros(len(names), num_slots, num_slots + 1)
+        for number, name in enumerate(names):
+            for slot in range(constraints.num_slots):
+                source = constraints.source_of(name)[slot] if name in constraints.relation_ids else -1
+                logits[number, slot, int(source)] = _STRENGTH  # -1, no constraint, is the last column
+        return logits
 
 
 def injection_of(
@@ -215,12 +224,12 @@ def injection_of(
         return None, settings
     rules = as_rules(rules)
     if not len(rules):
-        raise ReshuffleError("there are no rules to inject\n  hint: give at least one, or do without")
+        raise ReshuffleError("there are no rules to inject", hint="give at least one, or do without")
     _check(mode, settings.architecture, slots)
     room = DEFAULT_SLOTS if mode == "frozen" else settings.architecture.num_slots
     injection = Injection(choose_rules(rules, slots=room if slots is None else slots), mode)
     if not len(injection.rules.taken):
-        raise ReshuffleError(_why_none(injection.rules))
+        raise _none_fit(injection.rules)
     notes(str(injection.rules))
     if injection.needs_identity and not settings.architecture.identity:
         notes("the relation eq is switched on (identity = true): the constraints of these rules use it")
@@ -229,61 +238,43 @@ def injection_of(
 
 
 def _check_nothing_is_asked(mode: str, slots: int | None) -> None:
-    """How to inject is nothing to say where nothing is injected: the rules may have been forgotten."""
+    """Refuse options of injection where no rules are given: they may have been forgotten."""
     if mode != "frozen" or slots is not None:
         raise ReshuffleError(
-            "inject_mode and inject_slots say how rules are injected, and there are none\n  hint: give inject=rules"
+            "inject_mode and inject_slots say how rules are injected, and there are none",
+            hint="give inject=rules",
         )
 
 
-def _why_none(rules: ChosenRules) -> str:
-    """Rules were asked for, so that a training without any would not be what was meant."""
+def _none_fit(rules: ChosenRules) -> ReshuffleError:
+    """Why no rule could be taken. Rules were asked for, so that a training without any is not what was meant."""
     lines = [f"{'the rule cannot' if len(rules.left_out) == 1 else 'none of the rules can'} be injected"]
     lines += [f"  {one}" for one in rules.left_out[:_REASONS]]
     if len(rules.left_out) > _REASONS:
         lines.append(f"  and {len(rules.left_out) - _REASONS:,} more")
-    return "\n".join([*lines, "  hint: allow more slots (--inject-slots, num_slots), or give other rules"])
+    return ReshuffleError(
+        "\n".join(lines), hint="allow more slots (--inject-slots, num_slots), or give other rules"
+    )
 
 
 def _check(mode: str, architecture: Architecture, slots: int | None) -> None:
     if mode not in MODES:
         raise ReshuffleError(
-            f"unknown way to inject '{mode}'{did_you_mean(mode, MODES)}\n  hint: frozen or refine"
+            f"unknown way to inject '{mode}'{did_you_mean(mode, MODES)}", hint="frozen or refine"
         )
     if mode == "frozen":
         if not channel_kind(architecture.initial).per_query:
             raise ReshuffleError(
-                "a frozen block needs a channel per query\n  hint: train with initial = 'head' (the recipe 'best'), "
-                "or inject with the mode 'refine'"
+                "a frozen block needs a channel per query",
+                hint="train with initial = 'head' (the recipe 'best'), or inject with the mode 'refine'",
             )
         return
     if architecture.row_function != "softmax":
         raise ReshuffleError(
-            "rules are refined in rows that choose a slot\n  hint: train with row_function = 'softmax'"
+            "rules are refined in rows that choose a slot", hint="train with row_function = 'softmax'"
         )
     if slots is not None and slots > architecture.num_slots:
         raise ReshuffleError(
-            f"{slots} slots to refine, and the model has {architecture.num_slots}\n"
-            f"  hint: train with num_slots = {slots} or more"
+            f"{slots} slots to refine, and the model has {architecture.num_slots}",
+            hint=f"train with num_slots = {slots} or more",
         )
-
-
-def starting_points(
-    injection: Injection | None, relations: Sequence[str], settings: Settings
-) -> dict[str, Any]:
-    """What a trainer gets of injected rules."""
-    if injection is None:
-        return {}
-    slots = settings.architecture.num_slots
-    return {"injected": injection.block(relations), "start": injection.start(relations, slots)}
-
-
-def nudges(constraints: OrderingConstraints, relations: Sequence[str], num_slots: int) -> Tensor:
-    """Logits that make the first slots choose what the constraints say; the other slots are left to chance."""
-    names = all_names(relations, sorted(constraints.identities))
-    logits = torch.zeros(len(names), num_slots, num_slots + 1)
-    for number, name in enumerate(names):
-        for slot in range(constraints.num_slots):
-            source = constraints.source_of(name)[slot] if name in constraints.relation_ids else -1
-            logits[number, slot, int(source)] = _STRENGTH  # -1, no constraint, is the last column
-    return logits

@@ -18,10 +18,10 @@ from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.ranges import check_trainable
+from reshuffle.learning.settings import check_settings
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import CHECKPOINT
-from reshuffle.learning.training.trainer import DivergedError, check_settings
+from reshuffle.learning.training.trainer import DivergedError
 from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.settings import Settings
-    from reshuffle.learning.training.trainer import TrainingData
+    from reshuffle.learning.training.examples import TrainingData
     from reshuffle.progress import Notes, Progress
 
 RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {
@@ -41,9 +41,19 @@ RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {
     "margin": (0.5, 1.0, 2.0),
     "learning_rate": (0.005, 0.01),
 }
-"""The paper's, in its appendix on hyperparameter optimisation."""
+"""The ranges of the paper's appendix on hyperparameter optimisation."""
 
 METRIC = "hits@10"
+
+
+class _Searched:
+    """The value of a setting that is searched, where settings are compared."""
+
+    def __repr__(self) -> str:
+        return "searched"
+
+
+_SEARCHED = _Searched()
 
 
 @dataclass(frozen=True)
@@ -74,11 +84,11 @@ class Search:
 
     @property
     def ranges(self) -> dict[str, tuple[int, ...] | tuple[float, ...]]:
-        """What is searched."""
+        """The settings that are searched, with their values."""
         return {name: choices for name, choices in RANGES.items() if name not in self.fixed}
 
     def run(self, num_trials: int, *, progress: Progress = SILENT) -> list[Trial]:
-        """Run until there are `num_trials` finished trials, those of earlier runs counted; best first."""
+        """Run until there are `num_trials` finished trials, with those of earlier runs; all of them, best first."""
         self._check()
         data = self._data()
         with _alone_in(made_directory(self.directory)):
@@ -100,25 +110,26 @@ class Search:
             raise MissingPackageError("optuna", extra="learn")
         if not self.ranges:
             raise ReshuffleError(
-                f"there is nothing to search: {', '.join(RANGES)} are all given\n"
-                "  hint: leave out what is to be searched, or use train"
+                f"there is nothing to search: {', '.join(RANGES)} are all given",
+                hint="leave out what is to be searched, or use train",
             )
         check_settings(self.settings.architecture, self.settings.training)
-        check_trainable(self.settings.architecture.num_slots)
         if not self.settings.training.max_epochs:
             raise ReshuffleError("setting 'max_epochs' is 0; it must be at least 1 to search")
         given = {name: value for name, value in self.settings.to_dict().items() if name in self.fixed}
         for name in (name for name in RANGES if name in given):
             self.notes(f"{name} = {given[name]} is given, and not searched")
+        for note in self.settings.without_effect({*self.fixed, *self.ranges}):
+            self.notes(note)
 
     def _data(self) -> TrainingData:
-        """What every trial trains on."""
+        """The data that every trial trains on."""
         seed, symmetric = self.settings.training.seed, self.settings.architecture.symmetric
         _, data = examples_of(self.facts, None, seed=seed, symmetric=symmetric)
         if not len(data.valid):
             raise ReshuffleError(
-                "there are no validation triples to choose by\n"
-                "  hint: a tenth of the facts is held out; give at least ten, or a benchmark"
+                "there are no validation triples to choose by",
+                hint="a tenth of the facts is held out; give at least ten, or a benchmark",
             )
         return data
 
@@ -137,12 +148,13 @@ class Search:
 
     def _check_same(self, study: Any, data: TrainingData) -> None:
         """Scores of trials with other settings or on other triples cannot be compared."""
-        mine = {name: value for name, value in self.settings.to_dict().items() if name not in self.ranges}
-        mine = json.loads(json.dumps(mine))
-        theirs = study.user_attrs.get("settings")
-        if theirs is None:
-            study.set_user_attr("settings", mine)
-        elif other := _differences(mine, theirs):
+        fixed = {name: value for name, value in self.settings.to_dict().items() if name not in self.ranges}
+        before = study.user_attrs.get("settings")
+        if before is None:
+            study.set_user_attr("settings", json.loads(json.dumps(fixed)))
+        elif other := self.settings.differences(
+            {**dict.fromkeys(RANGES, _SEARCHED), **before}, replaced=dict.fromkeys(self.ranges, _SEARCHED)
+        ):
             raise InputError(
                 f"this search was started with other settings: {', '.join(other)}",
                 place=Place(str(self.directory)),
@@ -159,12 +171,15 @@ class Search:
             )
 
     def _score(self, trial: Any) -> float:
-        """Validation Hits@10 of one training."""
+        """The validation Hits@10 of one training."""
         values = {name: trial.suggest_categorical(name, choices) for name, choices in self.ranges.items()}
         known = {_name(done.values): done.score for done in _finished(trial.study)}
         if _name(values) in known:  # the same training would give the same
             return known[_name(values)]
-        model = Reshuffle(self.settings.changed(**values), device=self.device)
+        settings = self.settings.changed(
+            **values
+        ).as_a_whole()  # what has no effect was told before the first trial
+        model = Reshuffle(settings, device=self.device)
         directory = self.directory / _name(values)
         cut_off = (directory / CHECKPOINT).exists()
         try:
@@ -258,21 +273,6 @@ def _damaged(place: Place, reason: str) -> InputError:
         place=place,
         hint="remove this file and give the same command again: trainings in the directory are not repeated",
     )
-
-
-def _differences(mine: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    """Settings that were otherwise; what an older reshuffle did not know is not held against it."""
-
-    def told(settings: dict[str, Any], name: str) -> str:
-        return repr(settings[name]) if name in settings else "searched"
-
-    known = [name for name in mine if name in theirs or name in RANGES]
-    fixed = [name for name in theirs if name not in mine and name in RANGES]
-    return [
-        f"{name} = {told(theirs, name)} (now {told(mine, name)})"
-        for name in (*known, *fixed)
-        if told(mine, name) != told(theirs, name)
-    ]
 
 
 def _finished(study: Any) -> list[Trial]:

@@ -1,17 +1,23 @@
-"""All settings of a model and its training, flat, as a user writes them in TOML or passes them by name."""
+"""All settings of a model and its training, flat, as a user writes them in TOML or passes them by name.
+
+Each setting is declared once, as a field of `Architecture` or `TrainingSettings`: its type, default, range, help, and
+the settings with which it has an effect. A recipe is a set of settings that belong together, by name: `paper` is what
+the paper prints, unchanged, and `best` is what was found on top of it (docs/explanation/accuracy.md says what each
+ingredient brings). Single settings can be changed on either.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
-from reshuffle.learning.ranges import check_range
-from reshuffle.learning.recipes import RECIPES, recipe_changes
-from reshuffle.learning.training.trainer import TrainingSettings
-from reshuffle.model.reshuffle import Architecture
+from reshuffle.model.architecture import Architecture, Condition, about, random_channels
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,10 +25,180 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reshuffle.model.architecture import SettingInfo
+
+Recipe = Literal["best", "paper"]
+Redraw = Literal["once", "step", "call"]
+LossKind = Literal["margin", "softmax"]
+Schedule = Literal["constant", "linear"]
+Metric = Literal["hits@10", "mrr"]
+Prior = Literal["equal", "examples"]
+
+RECIPES = get_args(Recipe)
+INJECTED = "injected"
+"""No setting, but `evidence_decay` also holds for the weights of injected rules."""
 
 _RESULTS = ("paper", "validation")
 """Tables that may stand below settings: what the paper reports for them, and what a search measured."""
+
+_LOOKS_AGAIN = Condition(
+    ("look_every", "max_epochs"),
+    lambda values: values["max_epochs"] > values["look_every"],
+    "there is only one validation, at the end",
+)
+_HAS_EVIDENCE = Condition(
+    ("evidence",), lambda values: bool(values["evidence"]) or values[INJECTED], "it is for evidence"
+)
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train. The defaults are the paper's where it says; `redraw` and `hide_targets` it does not say."""
+
+    learning_rate: float = field(default=0.01, metadata=about("learning rate of Adam", positive=True))
+    margin: float = field(
+        default=1.0,
+        metadata=about(
+            "margin of the ranking loss",
+            least=0,
+            when=Condition(
+                ("loss",), lambda values: values["loss"] == "margin", "it is for the margin ranking loss"
+            ),
+        ),
+    )
+    num_negatives: int = field(
+        default=100,
+        metadata=about(
+            "negatives per positive triple; with a channel per query all entities are used instead",
+            least=1,
+            when=random_channels("every other entity is a negative there"),
+        ),
+    )
+    batch_size: int = field(default=1024, metadata=about("positive triples per step", least=1))
+    max_epochs: int = field(default=1000, metadata=about("largest number of epochs", least=0))
+    look_every: int = field(
+        default=10,
+        metadata=about(
+            "epochs between validations; the best recipe validates once at the end and keeps the last epoch",
+            least=1,
+        ),
+    )
+    patience: int = field(
+        default=10,
+        metadata=about(
+            "early stopping: validations without improvement before training stops",
+            least=1,
+            when=_LOOKS_AGAIN,
+        ),
+    )
+    relative_delta: float = field(
+        default=0.01,
+        metadata=about(
+            "early stopping: the smallest relative improvement that counts", least=0, when=_LOOKS_AGAIN
+        ),
+    )
+    redraw: Redraw = field(
+        default="step",
+        metadata=about(
+            'initial values are drawn "once", per "step", or per scoring "call"',
+            when=random_channels("it is for random channels"),
+        ),
+    )
+    hide_targets: bool = field(
+        default=False, metadata=about("remove the batch's own triples from the graph while scoring them")
+    )
+    drop_facts: float = field(
+        default=0.0,
+        metadata=about(
+            'largest share of the other facts that is removed in a step; needs "head"', least=0, most=1
+        ),
+    )
+    loss: LossKind = field(default="margin", metadata=about('"margin" (the paper\'s) or "softmax"'))
+    epoch_steps: int = field(
+        default=0, metadata=about("steps per epoch; 0: one pass over all triples", least=0)
+    )
+    schedule: Schedule = field(
+        default="constant",
+        metadata=about('"constant", or "linear": the learning rate falls to a tenth'),
+    )
+    max_gradient: float = field(
+        default=0.0, metadata=about("gradients are clipped to this norm; 0: never", least=0)
+    )
+    evidence_decay: float = field(
+        default=0.001,
+        metadata=about("strength of the L2 penalty on the weights of evidence", least=0, when=_HAS_EVIDENCE),
+    )
+    evidence_prior: Prior = field(
+        default="equal",
+        metadata=about(
+            'the penalty is "equal" for all relations, or divided by the relation\'s number of "examples"',
+            when=Condition(
+                ("evidence", "evidence_decay"),
+                lambda values: _HAS_EVIDENCE.holds(values) and values["evidence_decay"] > 0,
+                "it is for the weight decay of evidence",
+            ),
+        ),
+    )
+    select_by: Metric = field(
+        default="hits@10",
+        metadata=about(
+            'validation metric that selects the epoch to keep: "hits@10" or "mrr"', when=_LOOKS_AGAIN
+        ),
+    )
+    seed: int = field(default=1, metadata=about("random seed", least=0, most=2**63 - 1))
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A setting as it is declared."""
+
+    part: str  # the field of `Settings` that holds it
+    kind: Any
+    info: SettingInfo
+
+
+def _declared(part: str, settings: type) -> dict[str, _Setting]:
+    kinds = get_type_hints(settings)
+    return {one.name: _Setting(part, kinds[one.name], one.metadata["setting"]) for one in fields(settings)}
+
+
+SETTINGS: Mapping[str, _Setting] = MappingProxyType(
+    {**_declared("architecture", Architecture), **_declared("training", TrainingSettings)}
+)
+
+_RECIPE_CHANGES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "paper": MappingProxyType({}),
+        # One setting for all data sets, chosen on training graphs (docs/explanation/accuracy.md). The last epoch is
+        # kept: validation triples are about entities of the training graph, and would choose one too early.
+        "best": MappingProxyType(
+            {
+                "initial": "head",
+                "num_slots": 32,
+                "num_layers": 6,
+                "identity": False,
+                "slot_weights": True,
+                "evidence": ("unary", "proximity", "paths", "negative"),
+                "direct_facts": "both",
+                "hide_targets": True,
+                "loss": "softmax",
+                "batch_size": 64,
+                "learning_rate": 0.01,
+                "schedule": "linear",
+                "max_gradient": 1.0,
+                "evidence_decay": 50.0,
+                "evidence_prior": "examples",
+                "epoch_steps": 100,
+                "max_epochs": 16,
+                "look_every": 16,
+                "select_by": "mrr",
+                "relative_delta": 0.0,
+            }
+        ),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -31,20 +207,27 @@ class Settings:
 
     architecture: Architecture = field(default_factory=Architecture)
     training: TrainingSettings = field(default_factory=TrainingSettings)
+    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """The names of the settings that were passed one by one, and not by a recipe."""
 
     @classmethod
     def of(cls, recipe: str, **changes: Any) -> Settings:
-        """Those of a recipe, with some changed.
+        """The settings of a recipe, with some changed.
 
         >>> Settings.of("best", num_slots=16).training.hide_targets
         True
         """
         if not isinstance(recipe, str):  # as a file or --set may have it
             raise ReshuffleError(f"setting 'recipe' is {recipe!r}; it must be one of {', '.join(RECIPES)}")
-        return cls().changed(**{**recipe_changes(recipe), **changes})
+        if recipe not in RECIPES:
+            raise ReshuffleError(
+                f"unknown recipe '{recipe}'{did_you_mean(recipe, RECIPES)}",
+                hint=f"one of {', '.join(RECIPES)}",
+            )
+        return cls().changed(**_RECIPE_CHANGES[recipe]).as_a_whole().changed(**changes)
 
     def changed(self, **changes: Any) -> Settings:
-        """With some settings changed, by name; an unknown name or a value of the wrong kind is refused.
+        """The same with some settings changed, by name; an unknown name or a value of the wrong kind is refused.
 
         `recipe` is a name, too: it sets all that belongs to the recipe, and what else is given is changed on top.
 
@@ -57,17 +240,20 @@ class Settings:
         """
         if "recipe" in changes:
             return Settings.of(changes.pop("recipe"), **changes)
-        architecture, training = self.architecture, self.training
+        parts: dict[str, dict[str, Any]] = {"architecture": {}, "training": {}}
         for name, value in changes.items():
-            if name in _names(Architecture):
-                architecture = replace(architecture, **{name: _checked(Architecture, name, value)})
-            elif name in _names(TrainingSettings):
-                training = replace(training, **{name: _checked(TrainingSettings, name, value)})
-            else:
-                raise ReshuffleError(
-                    f"unknown setting '{name}'{did_you_mean(name, ['recipe', *setting_names()])}"
-                )
-        return Settings(architecture, training)
+            if name not in SETTINGS:
+                raise ReshuffleError(f"unknown setting '{name}'{did_you_mean(name, ['recipe', *SETTINGS])}")
+            parts[SETTINGS[name].part][name] = _checked(name, value)
+        return Settings(
+            replace(self.architecture, **parts["architecture"]),
+            replace(self.training, **parts["training"]),
+            self.given | changes.keys(),
+        )
+
+    def as_a_whole(self) -> Settings:
+        """The same settings, as if none of them had been passed one by one."""
+        return replace(self, given=frozenset())
 
     def __str__(self) -> str:
         """The nearest recipe, and what is changed on it.
@@ -75,76 +261,161 @@ class Settings:
         >>> print(Settings.of("best", num_slots=16, seed=2))
         recipe 'best', num_slots=16, seed=2
         """
-        changes = {recipe: self._changes_on(recipe) for recipe in RECIPES}
+        mine, bases = self.to_dict(), {recipe: Settings.of(recipe).to_dict() for recipe in RECIPES}
+        changes = {
+            recipe: [f"{name}={value!r}" for name, value in mine.items() if value != base[name]]
+            for recipe, base in bases.items()
+        }
         recipe = min(RECIPES, key=lambda name: len(changes[name]))
-        return ", ".join(
-            [f"recipe '{recipe}'", *(f"{name}={value!r}" for name, value in changes[recipe].items())]
-        )
-
-    def _changes_on(self, recipe: str) -> dict[str, Any]:
-        base = Settings.of(recipe).to_dict()
-        return {name: value for name, value in self.to_dict().items() if value != base[name]}
+        return ", ".join([f"recipe '{recipe}'", *changes[recipe]])
 
     def to_dict(self) -> dict[str, Any]:
-        """Flat: name to value."""
-        return {
-            name: getattr(part, name)
-            for part in (self.architecture, self.training)
-            for name in _names(type(part))
-        }
+        """All settings, flat: name to value."""
+        return {name: getattr(getattr(self, one.part), name) for name, one in SETTINGS.items()}
+
+    def without_effect(self, names: Iterable[str], *, injected: bool = False) -> list[str]:
+        """One note for each of some settings that changes nothing, given the others; `injected`: with frozen rules.
+
+        >>> Settings.of("best").without_effect(["num_slots", "margin"])
+        ["note: margin has no effect with loss = 'softmax' (it is for the margin ranking loss)"]
+        """
+        values = {**self.to_dict(), INJECTED: injected}
+        return [
+            f"note: {name} has no effect with {_shown(when.settings, values)} ({when.reason})"
+            for name in SETTINGS
+            if name in set(names) and (when := SETTINGS[name].info.when) and not when.holds(values)
+        ]
+
+    def notes(self, *, injected: bool = False) -> list[str]:
+        """One note for each setting that was passed and has no effect.
+
+        Where all settings were passed, as in the file that a search leaves, none is meant on its own.
+        """
+        return [] if self.given == SETTINGS.keys() else self.without_effect(self.given, injected=injected)
+
+    def differences(
+        self, stored: Mapping[str, Any], *, replaced: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        """The settings with other values than stored ones, in words; a setting that came later had its default then.
+
+        `replaced` are values to compare instead of these settings' own.
+        """
+        now = _as_stored({**self.to_dict(), **(replaced or {})})
+        before = {**_as_stored(Settings().to_dict()), **stored}
+        return [
+            f"{name} = {value!r} (now {repr(now[name]) if name in now else 'gone'})"
+            for name, value in before.items()
+            if name not in now or value != now[name]
+        ]
 
 
-def setting_names() -> list[str]:
-    """Every setting there is."""
-    return [*_names(Architecture), *_names(TrainingSettings)]
+def _as_stored(values: dict[str, Any]) -> dict[str, Any]:
+    """Lists for tuples, as JSON has it."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def _names(part: type[Architecture] | type[TrainingSettings]) -> list[str]:
-    return [one.name for one in fields(part)]
+def _shown(names: Sequence[str], values: Mapping[str, Any]) -> str:
+    plain = _as_stored(dict(values))
+    return " and ".join(f"{name} = {plain[name]!r}" for name in names)
 
 
-def _checked(part: type, name: str, value: Any) -> Any:
-    expected = get_type_hints(part)[name]
-    choices = get_args(expected)
+# --- checks -------------------------------------------------------------------------------------------------------
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value as it is kept; refused where it is of the wrong kind or out of range."""
+    expected, choices = SETTINGS[name].kind, get_args(SETTINGS[name].kind)
     if isinstance(value, list):
         value = tuple(value)
     if expected is float and type(value) is int:
         value = float(value)
     if choices and all(isinstance(choice, str) for choice in choices):
         if value not in choices:
-            raise ReshuffleError(f"setting '{name}' is {value!r}; it must be one of {', '.join(choices)}")
+            raise _refused(name, value, f"one of {', '.join(choices)}")
     elif choices:
         _check_names(name, value, get_args(choices[0]))
     elif type(value) is not expected:
-        raise ReshuffleError(f"setting '{name}' is {value!r}; it must be of type {expected.__name__}")
-    check_range(name, value)
+        raise _refused(name, value, f"of type {expected.__name__}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        _check_range(name, value, SETTINGS[name].info)
     return value
 
 
 def _check_names(name: str, value: Any, known: Sequence[str]) -> None:
-    """Several names; `known` are those there are, where not every name will do."""
+    """Refuse what is no list of names; `known` are the names there are, where not every name will do."""
     if type(value) is not tuple or not all(isinstance(one, str) for one in value):
-        shown = list(value) if isinstance(value, tuple) else value
-        raise ReshuffleError(f"setting '{name}' is {shown!r}; it must be a list of names")
+        raise _refused(name, list(value) if isinstance(value, tuple) else value, "a list of names")
     for one in value:
         if known and one not in known:
             raise ReshuffleError(f"setting '{name}' names {one!r}; it must be of {', '.join(known)}")
 
 
+def _check_range(name: str, value: float, info: SettingInfo) -> None:
+    """Refuse a number that makes no sense; NaN, which compares with nothing, is one."""
+    if not math.isfinite(value):
+        raise _refused(name, value, "a finite number")
+    if info.positive and value <= 0:
+        raise _refused(name, value, "more than 0")
+    if info.least is not None and value < info.least:
+        raise _refused(name, value, f"at least {info.least}")
+    if info.most is not None and value > info.most:
+        raise _refused(name, value, f"at most {info.most}")
+
+
+def _refused(name: str, value: Any, wanted: str) -> ReshuffleError:
+    return ReshuffleError(f"setting '{name}' is {value!r}; it must be {wanted}")
+
+
+def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
+    """Refuse what no training can do, before anything is computed."""
+    from reshuffle.model.channels.registry import channel_kind  # noqa: PLC0415 - torch
+    from reshuffle.model.evidence.registry import LOCAL  # noqa: PLC0415
+
+    channels = channel_kind(architecture.initial)
+    if not channels.trainable:
+        raise ReshuffleError(
+            "private initial states cannot be trained with: in one step only few entities would have a channel",
+            hint="train with 'bits', and answer with model.on(graph, initial='private')",
+        )
+    if not channels.per_query and architecture.slot_weights:
+        raise ReshuffleError(
+            "slot_weights need a channel per query",
+            hint="train with initial = 'head', or with slot_weights = false",
+        )
+    if not channels.per_query and settings.drop_facts:
+        raise ReshuffleError(
+            "drop_facts needs a channel per query", hint="train with initial = 'head', or with drop_facts = 0"
+        )
+    distant = [kind for kind in architecture.evidence if kind not in LOCAL]
+    if not channels.per_query and distant:
+        raise ReshuffleError(
+            f"evidence from {' and '.join(distant)} needs a channel per query",
+            hint=f"train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone",
+        )
+    for name in ("batch_size", "num_negatives", "look_every"):
+        if getattr(settings, name) < 1:
+            raise ReshuffleError(f"setting '{name}' is {getattr(settings, name)}; it must be at least 1")
+    if architecture.num_slots < 1:
+        raise _refused("num_slots", architecture.num_slots, "at least 1 to train")
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
 def read_settings(path: str | Path, base: Settings | None = None, *, recipe: str | None = None) -> Settings:
     """Settings from a TOML file of `name = value` lines; a `recipe` takes the place of the one the file names."""
-    values = settings_in(path)
+    values = _settings_in(path)
     if recipe is not None:
         values["recipe"] = recipe
     try:
         return (base or Settings()).changed(**values)
     except ReshuffleError as error:
         raise InputError(
-            str(error), place=Place(str(path)), hint=f"the settings are recipe, {', '.join(setting_names())}"
+            str(error), place=Place(str(path)), hint=f"the settings are recipe, {', '.join(SETTINGS)}"
         ) from error
 
 
-def settings_in(path: str | Path) -> dict[str, Any]:
+def _settings_in(path: str | Path) -> dict[str, Any]:
     """The settings that a TOML file gives, as they stand there."""
     values = read_toml(path)
     tables = [name for name, value in values.items() if isinstance(value, dict)]
@@ -166,7 +437,7 @@ def setting_from_text(text: str) -> tuple[str, Any]:
     """
     name, equals, value = text.partition("=")
     if not equals:
-        raise ReshuffleError(f"'{text}' is not a setting\n  hint: write key=value, such as num_slots=30")
+        raise ReshuffleError(f"'{text}' is not a setting", hint="write key=value, such as num_slots=30")
     try:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
@@ -174,7 +445,7 @@ def setting_from_text(text: str) -> tuple[str, Any]:
 
 
 def read_toml(path: str | Path, *, hint: str = "one `name = value` per line") -> dict[str, Any]:
-    """A TOML file, or one clear error; `hint` says what to do about a file that is none."""
+    """The values of a TOML file, or one clear error; `hint` says what to do about a file that is none."""
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

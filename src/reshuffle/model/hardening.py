@@ -71,13 +71,14 @@ def hardened(model: ReshuffleModel, *, paths: bool = False) -> ReshuffleModel:
 def _check_hardenable(model: ReshuffleModel) -> None:
     if model.architecture.row_function != "softmax":
         raise ReshuffleError(
-            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot\n"
-            "  hint: train with row_function = 'softmax'"
+            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot",
+            hint="train with row_function = 'softmax'",
         )
     if model.bias is not None and bool((model.bias != 0).any()):
         raise ReshuffleError(
             "a model with a bias c_r has no hard form: ordering constraints compare values, and adding to one is not "
-            "an ordering\n  hint: train with bias = false"
+            "an ordering",
+            hint="train with bias = false",
         )
 
 

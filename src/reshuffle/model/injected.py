@@ -23,8 +23,8 @@ from torch.nn.functional import softplus
 from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import inverse_name
+from reshuffle.kg.inverses import base_relation
 from reshuffle.model.kernels import runs
-from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,7 +110,7 @@ class InjectedBlock(nn.Module):
         super().__init__()
         if constraints.rules is None:
             raise ReshuffleError(
-                "constraints without their rules cannot be injected\n  hint: compile the rules"
+                "constraints without their rules cannot be injected", hint="compile the rules"
             )
         self.constraints, self.relations = constraints, tuple(relations)
         self.derived = frozenset(base_relation(rule.head) for rule in constraints.rules)

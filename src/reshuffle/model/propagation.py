@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.kg.inverses import with_inverses
+from reshuffle.kg.rows import Rows
 from reshuffle.model.kernels import kernels_for
 
 if TYPE_CHECKING:
@@ -71,25 +73,25 @@ class MessageGraph:
         cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, num_identities: int
     ) -> MessageGraph:
         """From triples of ids [triple, (head relation tail)], with inverses and a self-loop for each identity."""
-        head, relation, tail = triples.reshape(-1, 3).T
+        triples = triples.reshape(-1, 3)
+        head, relation, tail = with_inverses(triples, num_relations).T
         everyone = np.tile(np.arange(num_entities), num_identities)
         identities = np.repeat(np.arange(num_identities), num_entities)
-        heads = np.concatenate([head, tail, everyone])
-        tails = np.concatenate([tail, head, everyone])
-        relations = np.concatenate([relation, relation + num_relations, identities + 2 * num_relations])
+        heads = np.concatenate([head, everyone])
+        tails = np.concatenate([tail, everyone])
+        relations = np.concatenate([relation, identities + 2 * num_relations])
         keys, message = np.unique(relations * np.int64(num_entities) + heads, return_inverse=True)
-        order = np.argsort(tails, kind="stable")
+        by_tail = Rows.positions(tails, num_rows=num_entities)
+        order = by_tail.values
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        starts = np.zeros(num_entities + 1, dtype=np.int64)
-        np.cumsum(np.bincount(tails, minlength=num_entities), out=starts[1:])
         columns = (
             keys % max(num_entities, 1),
             keys // max(num_entities, 1),
-            starts,
+            by_tail.starts,
             message[order],
             tails[order],
-            place[: 2 * len(head)].reshape(2, -1),
+            place[: 2 * len(triples)].reshape(2, -1),
         )
         return cls(
             num_entities,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -11,39 +10,20 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.channels.registry import Kind, channel_kind
-from reshuffle.model.evidence.interface import DirectFacts  # noqa: TC001 - settings are checked by their types
-from reshuffle.model.evidence.registry import Evidence, EvidenceName
-from reshuffle.model.matrices import RelationMatrices, RowFunction
+from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.evidence.registry import Evidence
+from reshuffle.model.matrices import RelationMatrices
 from reshuffle.model.propagation import MessageGraph, products, propagate
 from reshuffle.model.scoring import head_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reshuffle.model.architecture import Architecture
     from reshuffle.model.injected import InjectedBlock
 
 _LIGHT = -2.0  # softplus(-2) = 0.13: where slot weights start
 _LIGHTEST = 1e-4
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """What decides the shape and the meaning of the parameters."""
-
-    num_slots: int = 20  # the paper's l
-    num_channels: int = 40  # the paper's k
-    num_layers: int = 3  # the paper's m, #Layers in its table
-    identity: bool = True  # the relation eq; False is the paper's RESHUFFLE_nL
-    row_function: RowFunction = "softmax"  # "square" is the paper's RESHUFFLE²
-    initial: Kind = "bits"
-    probability: float = 0.5
-    bias: bool = False  # the paper's c_r, one value per slot; it enters the score only
-    symmetric: tuple[str, ...] = ()  # relations that share one matrix with their inverse
-    slot_weights: bool = False  # the score is a sum over slots with learned positive weights, not a 2-norm
-    evidence: tuple[EvidenceName, ...] = ()  # added for ranking, and reported apart from the constraints
-    num_hops: int = 6  # how far proximity looks
-    direct_facts: DirectFacts = "against"  # "both": facts between the two may speak for a triple, too
 
 
 class ReshuffleModel(nn.Module):
@@ -107,7 +87,7 @@ class ReshuffleModel(nn.Module):
     def slot_weights(self) -> Tensor:  # relation slot
         """How much a slot counts in the score of a relation: strictly positive, so that 0 still means captured."""
         if self.slot_logits is None:
-            raise ReshuffleError("this model has no slot weights\n  hint: train with slot_weights = true")
+            raise ReshuffleError("this model has no slot weights", hint="train with slot_weights = true")
         return softplus(self.slot_logits) + _LIGHTEST
 
     def states(

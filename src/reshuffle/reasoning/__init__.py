@@ -4,12 +4,11 @@
     reasoner      `Reasoner(rules).on(graph)`, the way in
     answers       what every engine answers: holds, tails, heads, triples, counts, add, remove, proofs
     geometry      exact answers from constraints: searches in the product of the graph and small automata
-                  (automaton, machine: from constraints to arrays; live: the graph that changes; walking, sweeping,
-                  sorting: all answers at once, in bounded memory; updating: stored answers that follow the facts;
-                  deriving, explaining: proofs)
-    sketching     k random channels for all entities at once; channels: how large k must be
+    sketch        k random channels for all entities at once; never misses an answer, says yes too often
     chase         the exact fixpoint of any rules, without geometry
-    kernels       compiled inner loops
+    proofs        derivations as data; `why_not` and `violations` work on the answers of any engine
+    keysets       sets of 64-bit keys, in which both exact engines keep triples
+    resources     the memory and the cores that answering may use
 
 Exact and sketched inference run one equation, Z_f <- max(Z_f, max over (e, r, f) of B_r Z_e), from different
 initial states: a private column per (entity, start slot) makes captured equal entailed; random columns make a

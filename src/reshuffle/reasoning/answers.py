@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from reshuffle.kg.graph import COLUMNS
 from reshuffle.kg.io.tables import batches_of
+from reshuffle.kg.triples import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ _ROWS = 100_000  # of one Arrow block
 
 @dataclass(frozen=True)
 class Count:
-    """Of one relation: the derived triples that are not facts, and all that hold."""
+    """For one relation: how many derived triples are not facts, and how many triples hold."""
 
     derived: int
     total: int
@@ -55,18 +55,18 @@ class Answers(ABC):
 
     @abstractmethod
     def tails(self, head: str, relation: str) -> Iterator[str]:
-        """All f with (head, relation, f), in no particular order."""
+        """All f for which (head, relation, f) holds, in no particular order."""
 
     @abstractmethod
     def heads(self, relation: str, tail: str) -> Iterator[str]:
-        """All e with (e, relation, tail), in no particular order."""
+        """All e for which (e, relation, tail) holds, in no particular order."""
 
     @abstractmethod
     def triples(self) -> Iterator[Triple]:
-        """The derived triples that are not facts, streamed, sorted by nothing but grouped by relation."""
+        """The derived triples that are not facts, streamed, one relation after the other, otherwise in no order."""
 
     def sorted_triples(self) -> Iterator[Triple]:
-        """The same by head, relation and tail. An engine that can stream them in this order does."""
+        """The derived triples sorted by head, relation and tail; streamed where the engine can."""
         return iter(sorted(self.triples()))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -90,7 +90,7 @@ class Answers(ABC):
 
     @abstractmethod
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """New facts, new entities included; only what changes is recomputed."""
+        """Add facts, also with new entities; only what changes is recomputed."""
 
     @abstractmethod
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:

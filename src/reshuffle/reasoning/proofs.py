@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
-from reshuffle.rules.base import base_relation
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.rules.rule import IntersectionRule, quoted
 
 if TYPE_CHECKING:
@@ -231,13 +230,13 @@ def _check_step(step: Proof, rule: Rule) -> None:
 
 def oriented(relation: str, triple: Triple) -> tuple[str, str]:
     """The pair that an atom over `relation` sees in `triple`: turned around for an inverse atom."""
-    if relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(relation):
         return (triple.tail, triple.head)
     return (triple.head, triple.tail)
 
 
 def atom_triple(relation: str, start: str, end: str) -> Triple:
     """The triple that an atom `relation(start, end)` speaks of, never over an inverse relation."""
-    if relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(relation):
         return Triple(end, inverse_name(relation), start)
     return Triple(start, relation, end)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.constraints import OrderingConstraints
-from reshuffle.errors import InputError, did_you_mean
+from reshuffle.errors import InputError, did_you_mean, near_names
 from reshuffle.kg.coerce import as_graph
+from reshuffle.kg.inverses import base_relation
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.reasoning.geometry.workspace import parsed_bytes
+from reshuffle.reasoning.resources import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules.coerce import as_rules
-from reshuffle.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from reshuffle.kg.coerce import Triples
@@ -60,6 +61,14 @@ class Reasoner:
             if engine == "auto":
                 budget = {} if node_budget is None else {"node_budget": node_budget}
                 self.constraints = constraints_for(self.rules, bound=bound, **budget)
+        self._relations = self._own_relations()
+
+    def _own_relations(self) -> dict[str, None]:
+        """The relations of the rules in order, no inverse and no fresh relation among them."""
+        if self.constraints is not None:
+            return dict.fromkeys(self.constraints.answerable)
+        assert self.rules is not None
+        return dict.fromkeys(base_relation(relation) for relation in self.rules.relations)
 
     def _take(self, constraints: OrderingConstraints, bound: int | None) -> None:
         self.rules = constraints.rules
@@ -84,11 +93,10 @@ class Reasoner:
 
     @property
     def exactness(self) -> str:
-        """What its answers are."""
+        """What the answers will be: exact, exact within m steps, or the fixpoint of the chase."""
         if self.constraints is None:
             return "exact fixpoint by chase: no geometry"
-        bound = self.constraints.bound
-        return "exact" if bound is None else f"exact within {counted(bound, 'step')}"
+        return self.constraints.exactness
 
     def on(
         self,
@@ -98,19 +106,17 @@ class Reasoner:
         notes: Notes = UNHEARD,
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
-        from reshuffle.reasoning.geometry.answers import GeometryAnswers, shares_nothing  # noqa: PLC0415 - compiled code
-
         facts = as_graph(graph)
+        if len(facts.relations) and self._relations.keys().isdisjoint(facts.relations):
+            # No error, since facts may be added later.
+            notes(_nothing_shared(self._relations, facts.relations))
         if self.constraints is not None:
-            return GeometryAnswers(
-                self.constraints, facts, memory=self._memory, progress=progress, notes=notes
-            )
-        from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415
+            from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
+
+            return GeometryAnswers(self.constraints, facts, memory=self._memory, progress=progress)
+        from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - compiled code
 
         assert self.rules is not None
-        note = shares_nothing(self.rules.relations, facts)
-        if note:
-            notes(note)
         return ChaseAnswers(self.rules, facts, memory=self._memory, progress=progress)
 
     def sketch(
@@ -156,7 +162,7 @@ class Reasoner:
 
     @classmethod
     def load(cls, path: str | Path, *, memory: int | str | None = None) -> Reasoner:
-        """What `save` (or `reshuffle compile`) wrote."""
+        """A reasoner from a file that `save` (or `reshuffle compile`) wrote."""
         return cls(OrderingConstraints.load(path), memory=memory)
 
 
@@ -170,3 +176,11 @@ def _check_engine(engine: str, bound: int | None) -> None:
             "the chase has no bound: it runs to the fixpoint",
             hint="leave out the bound, or use engine='auto'",
         )
+
+
+def _nothing_shared(relations: Iterable[str], used: Iterable[str]) -> str:
+    """What a user is told where no fact can meet a rule, with the names that are nearly the same."""
+    names = list(used)
+    near = [f"'{name}' (facts: '{found[0]}')" for name in relations if (found := near_names(name, names))]
+    hint = f"; near names: {', '.join(near[:3])}" if near else ""
+    return f"warning: facts and rules share no relation, so nothing follows{hint}"

@@ -44,7 +44,7 @@ def propagate(
 
 
 def captured(constraints: OrderingConstraints, states: States, triple: Edge) -> bool:
-    """B_r Z_a ⪯ Z_b on the slots that decide r."""
+    """Is B_r Z_a ⪯ Z_b on the slots that decide r?"""
     head, relation, tail = triple
     return all(
         states[head, start] <= states[tail, leave] for start, leave in constraints.decisive_slots(relation)

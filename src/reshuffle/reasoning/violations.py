@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.kg.inverses import base_relation
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
-from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ class Violation:
         return f"{self.constraint}\n{self.first}\n{self.second}"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The constraint and both proofs as plain data for JSON."""
         return {
             "constraint": str(self.constraint),
             "first": self.first.to_dict(),

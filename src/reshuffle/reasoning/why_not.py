@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.reasoning.proofs import atom_triple, spelled
 from reshuffle.rules.rule import IntersectionRule
 
@@ -53,7 +53,7 @@ class PartialDerivation:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The rule and its atoms as plain data for JSON."""
         return {
             "rule": str(self.rule),
             "matched": [list(triple) for triple in self.matched],
@@ -124,13 +124,13 @@ def _followed(answers: Answers, body: tuple[str, ...], start: str) -> list[Origi
 
 
 def _neighbours(answers: Answers, relation: str, entity: str) -> Iterator[str]:
-    if relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(relation):
         return answers.heads(inverse_name(relation), entity)
     return answers.tails(entity, relation)
 
 
 def _path_to(reached: list[Origins]) -> list[str]:
-    """One way through: the entities from the first to (the least of) the last."""
+    """The entities of one path, from the first to (the least of) the last."""
     entity: str | None = min(reached[-1])
     path: list[str] = []
     for step in reversed(reached):

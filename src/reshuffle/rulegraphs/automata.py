@@ -1,4 +1,4 @@
-"""The languages that (R3) and (R4) speak of, as automata.
+"""The languages of the conditions (R3) and (R4), as nondeterministic automata.
 
 L(e), the eq-reduced types of the paths between the ends of an edge, is read off the rule graph. L_r, the words
 that entail r, comes from the grammar by a construction of its own (Nederhof's expansion of strongly regular
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError
-from reshuffle.rules.grammar import Recursion
+from reshuffle.rules.grammar import Recursion, reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Automaton:
+class NondeterministicAutomaton:
     """A nondeterministic automaton with free moves; states are numbers."""
 
     start: int = 0
@@ -32,34 +32,27 @@ class Automaton:
     most_states: int = 20_000
 
     def state(self) -> int:
-        """A fresh state."""
+        """The number of a fresh state."""
         self.num_states += 1
         if self.num_states > self.most_states:
             raise BudgetError(f"the automaton of the grammar needs more than {self.most_states:,} states")
         return self.num_states - 1
 
     def step(self, source: int, labels: Iterable[str], target: int) -> None:
-        """Reading any of `labels` leads from source to target."""
+        """Add a step from source to target for each of `labels`."""
         for label in labels:
             self.steps.setdefault((source, label), set()).add(target)
 
     def move(self, source: int, target: int) -> None:
-        """A free move."""
+        """Add a free move, which reads nothing."""
         self.free.setdefault(source, set()).add(target)
 
     def closed(self, states: Iterable[int]) -> frozenset[int]:
-        """The states that free moves lead to."""
-        seen = set(states)
-        waiting = list(seen)
-        while waiting:
-            for state in self.free.get(waiting.pop(), ()):
-                if state not in seen:
-                    seen.add(state)
-                    waiting.append(state)
-        return frozenset(seen)
+        """The states themselves and those that free moves lead to from them."""
+        return frozenset(reachable(states, self.free))
 
     def after(self, states: frozenset[int], label: str) -> frozenset[int]:
-        """The states after reading a label."""
+        """The states that can be reached by reading a label from any of `states`."""
         return self.closed({target for state in states for target in self.steps.get((state, label), ())})
 
     def accepts(self, word: Sequence[str]) -> bool:
@@ -70,9 +63,9 @@ class Automaton:
         return not self.finals.isdisjoint(states)
 
 
-def edge_language(graph: RuleGraph, source: int, target: int) -> Automaton:
+def edge_language(graph: RuleGraph, source: int, target: int) -> NondeterministicAutomaton:
     """The eq-reduced types of the paths from one node to another."""
-    automaton = Automaton(source, frozenset({target}), graph.num_nodes)
+    automaton = NondeterministicAutomaton(source, frozenset({target}), graph.num_nodes)
     for start, label, end in graph.edges:
         if label in graph.identities:
             automaton.move(start, end)
@@ -81,9 +74,9 @@ def edge_language(graph: RuleGraph, source: int, target: int) -> Automaton:
     return automaton
 
 
-def relation_language(grammar: PathGrammar, symbols: Iterable[str]) -> Automaton:
+def relation_language(grammar: PathGrammar, symbols: Iterable[str]) -> NondeterministicAutomaton:
     """The words that any of the symbols derives; their recursion must be regular."""
-    automaton = Automaton()
+    automaton = NondeterministicAutomaton()
     automaton.start, final = automaton.state(), automaton.state()
     automaton.finals = frozenset({final})
     expansion = _Expansion(grammar, automaton)
@@ -96,12 +89,15 @@ def relation_language(grammar: PathGrammar, symbols: Iterable[str]) -> Automaton
 class _Expansion:
     """Writes into an automaton the words that lead from one state to another."""
 
-    def __init__(self, grammar: PathGrammar, automaton: Automaton) -> None:
+    def __init__(self, grammar: PathGrammar, automaton: NondeterministicAutomaton) -> None:
         self.grammar, self.automaton = grammar, automaton
         self.waiting: list[tuple[int, str, int]] = []
 
     def word(self, source: int, word: Sequence[str], target: int) -> None:
-        """Rules may nest deeper than Python recurses, so the symbols of a word wait in line."""
+        """Add a path from source to target for every word that `word` derives.
+
+        Rules may nest deeper than Python recurses, so the symbols of a word wait in line.
+        """
         for symbol in word:
             following = self.automaton.state()
             self.waiting.append((source, symbol, following))
@@ -180,7 +176,9 @@ class _Expansion:
             self.word(source, body, done)
 
 
-def word_outside(inner: Automaton, outer: Automaton, *, most_pairs: int = 20_000) -> tuple[str, ...] | None:
+def word_outside(
+    inner: NondeterministicAutomaton, outer: NondeterministicAutomaton, *, most_pairs: int = 20_000
+) -> tuple[str, ...] | None:
     """A shortest word of `inner` that `outer` does not have, or None when there is none.
 
     Raises `BudgetError` when the two have to be followed through more than `most_pairs` pairs of state sets.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import NotExpressibleError
-from reshuffle.rulegraphs.compile import compiled
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
-from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET
+from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET
+from reshuffle.rulegraphs.graph import compiled
 from reshuffle.rules.classes import classify
 
 if TYPE_CHECKING:
@@ -51,5 +51,5 @@ def build(base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAUL
 def constraints_for(
     base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAULT_NODE_BUDGET
 ) -> OrderingConstraints:
-    """The ordering constraints of a rule base: built, then compiled."""
+    """The ordering constraints of a rule base: those of the rule graph that `build` gives."""
     return compiled(build(base, bound=bound, node_budget=node_budget))

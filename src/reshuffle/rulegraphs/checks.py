@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reshuffle.errors import BudgetError
 from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
-from reshuffle.rules.base import RuleBase
-from reshuffle.rules.classes import conjunctive_relations
-from reshuffle.rules.grammar import PathGrammar
-from reshuffle.rules.rule import IntersectionRule
+from reshuffle.rules.grammar import PathGrammar, conjunctive_relations
+from reshuffle.rules.rule import IntersectionRule, RuleBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,7 +33,7 @@ _MOST_WORK = 2_000_000  # deciding a word of length n costs about n^3
 
 @dataclass(frozen=True)
 class Check:
-    """What is known about one condition."""
+    """The result of checking one condition."""
 
     status: Status
     length: int | None = None  # for `verified`: words up to this length
@@ -47,7 +45,7 @@ class Check:
         return f"{self.status}: {self.witness}" if self.witness else self.status
 
     def to_dict(self) -> dict[str, Any]:
-        """For `--json`: only what is known."""
+        """Plain data for `--json`, without the fields that are not known."""
         values = {"status": self.status, "length": self.length, "witness": self.witness}
         return {key: value for key, value in values.items() if value is not None}
 

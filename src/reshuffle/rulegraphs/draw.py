@@ -77,8 +77,8 @@ def _rendered(dot: str, file_format: str) -> bytes:
     program = shutil.which("dot")
     if program is None:
         raise ReshuffleError(
-            f"drawing {file_format.upper()} needs the program `dot` of Graphviz, which is not installed\n"
-            "  hint: install Graphviz, or draw a .dot or .mmd file, which needs nothing"
+            f"drawing {file_format.upper()} needs the program `dot` of Graphviz, which is not installed",
+            hint="install Graphviz, or draw a .dot or .mmd file, which needs nothing",
         )
     done = subprocess.run([program, f"-T{file_format}"], input=dot.encode(), capture_output=True, check=False)
     if done.returncode != 0:

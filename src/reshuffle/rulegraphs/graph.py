@@ -2,6 +2,7 @@
 
 Each node becomes a row and column of every B_r, each edge (n_j, r, n_i) the one entry b_ij = 1. A path from one
 node to another has a type, the word of its labels, and an eq-reduced type, that word without identities.
+`compiled` makes ordering constraints of a rule graph, `decompiled` leads back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
+from reshuffle.rules.grammar import reachable
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -45,7 +50,7 @@ class RuleGraph:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """All labels, identities last."""
+        """All labels of edges, identities last."""
         used = dict.fromkeys(edge.label for edge in self.edges)
         return (*(label for label in used if label not in self.identities), *sorted(self.identities))
 
@@ -59,7 +64,7 @@ class RuleGraph:
 
     @cached_property
     def _steps(self) -> dict[tuple[int, str], frozenset[int]]:
-        """Where a label leads from a node, identities before and after included."""
+        """The nodes that a label leads to from a node, identity edges after it included."""
         steps: dict[tuple[int, str], set[int]] = {}
         for source, label, target in self.edges:
             if label not in self.identities:
@@ -82,7 +87,7 @@ class RuleGraph:
         for source, label, target in self.edges:
             if label in self.identities:
                 direct.setdefault(source, []).append(target)
-        return tuple(frozenset(_reachable(node, direct)) for node in range(self.num_nodes))
+        return tuple(frozenset(reachable([node], direct)) for node in range(self.num_nodes))
 
     def after(self, nodes: Iterable[int], label: str) -> frozenset[int]:
         """The nodes that a `label` edge, with identities after it, leads to."""
@@ -145,11 +150,35 @@ class RuleGraph:
         return f"rule graph with {counted(self.num_nodes, 'node')} and {counted(len(self.edges), 'edge')}"
 
 
-def _reachable(start: int, direct: Mapping[int, Sequence[int]]) -> set[int]:
-    seen, waiting = {start}, [start]
-    while waiting:
-        for node in direct.get(waiting.pop(), ()):
-            if node not in seen:
-                seen.add(node)
-                waiting.append(node)
-    return seen
+# --- to ordering constraints and back: b_ij = 1 iff there is an r-edge from n_j to n_i --------------------------
+
+
+def compiled(graph: RuleGraph) -> OrderingConstraints:
+    """The ordering constraints of a rule graph. Condition (R2) makes `sources` a function."""
+    position = {label: index for index, label in enumerate(graph.labels)}
+    sources = np.full((len(graph.labels), graph.num_nodes), UNCONSTRAINED, dtype=np.int32)
+    for source, label, target in graph.edges:
+        if sources[position[label], target] != UNCONSTRAINED:
+            raise ValueError(f"node {target} has two incoming {label}-edges, against (R2)")
+        sources[position[label], target] = source
+    hidden = frozenset[str]() if graph.rules is None else graph.rules.fresh & set(graph.labels)
+    return OrderingConstraints(
+        graph.labels, sources, graph.identities, hidden, graph.roots, graph.bound, graph.rules
+    )
+
+
+def decompiled(constraints: OrderingConstraints) -> RuleGraph:
+    """The rule graph of hard constraints, a hardened model's too; without roots where they have none."""
+    edges = [
+        Edge(int(constraints.sources[index, target]), label, int(target))
+        for index, label in enumerate(constraints.relations)
+        for target in np.flatnonzero(constraints.sources[index] != UNCONSTRAINED)
+    ]
+    return RuleGraph(
+        constraints.num_slots,
+        tuple(edges),
+        constraints.identities,
+        constraints.roots,
+        constraints.rules,
+        constraints.bound,
+    )

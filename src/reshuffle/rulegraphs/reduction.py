@@ -19,8 +19,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from reshuffle.kg import identity_name
+from reshuffle.rulegraphs.graph import Edge, RuleGraph
+from reshuffle.rules.grammar import reachable
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+
+    from reshuffle.rules import RuleBase
 
 FREE = ""  # no relation has an empty name
 
@@ -28,6 +34,15 @@ _MOST_PARTNERS = 32
 
 Edges: TypeAlias = "list[tuple[int, str, int]]"
 Roots: TypeAlias = "Mapping[str, tuple[tuple[int, int], ...]]"
+
+
+def reduced_graph(
+    num_nodes: int, edges: Edges, roots: Roots, *, rules: RuleBase, bound: int | None
+) -> RuleGraph:
+    """The rule graph of a draft: reduced, and its free moves numbered so that (R2) holds for them, too."""
+    fewer, kept, moved = reduced(num_nodes, edges, roots)
+    numbered, identities = _numbered(kept, {label for _, label, _ in kept})
+    return RuleGraph(fewer, numbered, identities, moved, rules, bound, num_nodes)
 
 
 def reduced(num_nodes: int, edges: Edges, roots: Roots) -> tuple[int, Edges, Roots]:
@@ -44,7 +59,7 @@ def reduced(num_nodes: int, edges: Edges, roots: Roots) -> tuple[int, Edges, Roo
 
 
 def _trimmed(edges: Edges, roots: Roots) -> Edges:
-    """Only edges on a path from the source to the target of some root edge."""
+    """The edges that lie on a path from the source to the target of some root edge."""
     pairs = {pair for clauses in roots.values() for pair in clauses}
     forward: dict[int, list[int]] = {}
     backward: dict[int, list[int]] = {}
@@ -56,21 +71,10 @@ def _trimmed(edges: Edges, roots: Roots) -> Edges:
         targets_of.setdefault(source, set()).add(target)
     useful: set[tuple[int, str, int]] = set()
     for source, targets in targets_of.items():
-        reached = _spread([source], forward)
-        needed = _spread(targets, backward)
+        reached = reachable([source], forward)
+        needed = reachable(targets, backward)
         useful.update(edge for edge in edges if edge[0] in reached and edge[2] in needed)
     return [edge for edge in edges if edge in useful]
-
-
-def _spread(start: Iterable[int], neighbours: Mapping[int, list[int]]) -> set[int]:
-    seen = set(start)
-    waiting = list(seen)
-    while waiting:
-        for node in neighbours.get(waiting.pop(), ()):
-            if node not in seen:
-                seen.add(node)
-                waiting.append(node)
-    return seen
 
 
 def _same_past(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
@@ -139,14 +143,14 @@ def _movable_ends(edges: Edges, roots: Roots, leads_to: Mapping[int, int]) -> se
         for end, sources in sources_of.items()
         if end in leads_to
         and all(
-            entered_from[leads_to[end]] & (_spread([source], forward)) == {end} and leads_to[end] != source
+            reachable([source], forward) & entered_from[leads_to[end]] == {end} and leads_to[end] != source
             for source in sources
         )
     }
 
 
 def _without_free_exits(edges: Edges, roots: Roots) -> Edges:
-    """Step 4, one node after the other, since each changes what the next one finds."""
+    """The edges after step 4, one node after the other, since each changes what the next one finds."""
     fixed = {node for clauses in roots.values() for pair in clauses for node in pair}
     kept = dict.fromkeys(edges)
     incoming: dict[int, dict[tuple[int, str], None]] = {}
@@ -263,3 +267,23 @@ def _renumbered(edges: Edges, roots: Roots) -> tuple[int, Edges, Roots]:
             for relation, clauses in roots.items()
         },
     )
+
+
+def _numbered(
+    edges: Iterable[tuple[int, str, int]], taken: set[str]
+) -> tuple[tuple[Edge, ...], frozenset[str]]:
+    """Free moves become eq, eq1, eq2, ...: the n-th free move into a node gets the n-th identity."""
+    names = (name for index in range(len(taken) + 10_000_000) if (name := identity_name(index)) not in taken)
+    pool: list[str] = []
+    arrived: dict[int, int] = {}
+    numbered = []
+    for source, label, target in edges:
+        if label != FREE:
+            numbered.append(Edge(source, label, target))
+            continue
+        place = arrived.get(target, 0)
+        arrived[target] = place + 1
+        while len(pool) <= place:
+            pool.append(next(names))
+        numbered.append(Edge(source, pool[place], target))
+    return tuple(numbered), frozenset(pool)

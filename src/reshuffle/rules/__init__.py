@@ -1,8 +1,7 @@
-"""What follows: rules, their classes, and the slow, obvious meaning of entailment."""
+"""Rules as data: reading and writing them, their classes, mining, and the reference meaning of entailment."""
 
-from reshuffle.rules.base import RuleBase, Unread
 from reshuffle.rules.parsing import parse_rules, read_rules
-from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Quality, Rule
+from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Quality, Rule, RuleBase, Unread
 from reshuffle.rules.writing import format_rules, write_rules
 
 __all__ = [

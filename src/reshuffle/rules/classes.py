@@ -1,4 +1,4 @@
-"""Which class a rule base is in, and for every "no" a witness a person can read.
+"""The class of a rule base, and for every class that does not fit a rule that shows why.
 
 | class | means | exact geometry |
 | --- | --- | --- |
@@ -20,36 +20,43 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.grammar import PathGrammar, Recursion, strongly_connected
-from reshuffle.rules.rule import IntersectionRule, PathRule
+from reshuffle.rules.grammar import PathGrammar, Recursion, conjunctive_relations, strongly_connected
 
 if TYPE_CHECKING:
-    from reshuffle.rules.base import RuleBase
-    from reshuffle.rules.rule import Rule
+    from collections.abc import Callable, Mapping
 
-CLASSES = (
-    "acyclic",
-    "left-regular",
-    "right-regular",
-    "regular",
-    "hierarchy-intersection",
-    "mixed",
-)
+    from reshuffle.rules.grammar import Component, Production
+    from reshuffle.rules.rule import IntersectionRule, PathRule, Rule, RuleBase
+
 _MOST_NAMES = 4
 
 
 @dataclass(frozen=True)
+class Problem:
+    """What keeps a rule base out of a class, and the rule that shows it."""
+
+    text: str
+    rule: Rule
+
+
+@dataclass(frozen=True)
 class Classification:
-    """The first class that fits (or `none`), and for every class that does not fit the reason."""
+    """The first class that fits (or `none`), and for every class that does not fit the problem."""
 
     name: str
-    why_not: dict[str, str]
+    problems: Mapping[str, Problem]
     ranking: tuple[str, ...] | None  # for acyclic bases: relations, bodies before heads
+    base: RuleBase
 
     @property
     def faithful(self) -> bool:
         """Does an exact rule graph exist for this class?"""
         return self.name != "none"
+
+    @cached_property
+    def why_not(self) -> dict[str, str]:
+        """For every class that does not fit the reason, with the rule that shows it as it was written."""
+        return {name: f"{found.text}: {self._cited(found.rule)}" for name, found in self.problems.items()}
 
     @property
     def reason(self) -> str | None:
@@ -57,6 +64,25 @@ class Classification:
         if self.faithful:
             return None
         return self.why_not["mixed"] if "intersection" in self.why_not["regular"] else self.why_not["regular"]
+
+    def _cited(self, rule: Rule) -> str:
+        """`rule 3: ...`, counting the rules as given; a reversed rule is cited as it was written."""
+        for written, backwards in ((rule, ""), (rule.reversed(), " (read backwards)")):
+            if written in self.base.given:
+                return f"rule {self.base.given.index(written) + 1}{backwards}: {written}"
+        return str(rule)
+
+
+@dataclass(frozen=True)
+class _Collected:
+    """What the classes ask of a rule base that is closed under reversal."""
+
+    paths: tuple[PathRule, ...]
+    intersections: tuple[IntersectionRule, ...]
+    heads: frozenset[str]
+    dependencies: list[tuple[str, ...]]  # relations that depend on each other, bodies before heads
+    components: tuple[Component, ...]
+    conjunctive: frozenset[str]
 
 
 def classify(base: RuleBase) -> Classification:
@@ -68,134 +94,113 @@ def classify(base: RuleBase) -> Classification:
     >>> print(classify(RuleBase((PathRule(("r1", "r2", "r1"), "r2"),))).reason)
     `r2` calls itself between other atoms: rule 1: r1(X, Y) & r2(Y, Z) & r1(Z, Z1) -> r2(X, Z1)
     """
-    return _Classifier(base).classification()
+    closed = base.closed_under_reversal()
+    calls: dict[str, list[str]] = {relation: [] for relation in closed.relations}
+    for rule in closed:
+        calls[rule.head].extend(rule.body)
+    rules = _Collected(
+        closed.path_rules,
+        closed.intersection_rules,
+        frozenset(closed.head_relations),
+        strongly_connected(calls),
+        PathGrammar(closed).components,
+        conjunctive_relations(closed),
+    )
+    problems = {name: found for name, look in _CLASSES.items() if (found := look(rules)) is not None}
+    name = next((name for name in _CLASSES if name not in problems), "none")
+    ranking = tuple(relation for group in rules.dependencies for relation in group)
+    return Classification(name, problems, ranking if name == "acyclic" else None, base)
 
 
-class _Classifier:
-    def __init__(self, base: RuleBase) -> None:
-        self.base = base
-        self.closed = base.closed_under_reversal()
-        self.heads = set(self.closed.head_relations)
+# --- path rules only -------------------------------------------------------------------------------------
 
-    def classification(self) -> Classification:
-        why_not = {name: reason for name in CLASSES if (reason := self._why_not(name)) is not None}
-        name = next((name for name in CLASSES if name not in why_not), "none")
-        return Classification(name, why_not, self._ranking if name == "acyclic" else None)
 
-    def _why_not(self, name: str) -> str | None:
-        checks = {
-            "acyclic": self._why_not_acyclic,
-            "left-regular": lambda: self._why_not_one_sided(first=True),
-            "right-regular": lambda: self._why_not_one_sided(first=False),
-            "regular": self._why_not_regular,
-            "hierarchy-intersection": self._why_not_hierarchy_intersection,
-            "mixed": self._why_not_mixed,
-        }
-        return checks[name]()
-
-    # --- path rules only ----------------------------------------------------------------------------
-
-    def _intersection_in_the_way(self) -> str | None:
-        for rule in self.closed.intersection_rules:
-            return f"an intersection rule is present: {self._cite(rule)}"
+def _intersection(rules: _Collected) -> Problem | None:
+    if not rules.intersections:
         return None
-
-    @cached_property
-    def _dependencies(self) -> list[tuple[str, ...]]:
-        calls: dict[str, list[str]] = {relation: [] for relation in self.closed.relations}
-        for rule in self.closed:
-            calls[rule.head].extend(rule.body)
-        return strongly_connected(calls)
-
-    @cached_property
-    def _ranking(self) -> tuple[str, ...]:
-        return tuple(relation for component in self._dependencies for relation in component)
-
-    def _why_not_acyclic(self) -> str | None:
-        if (present := self._intersection_in_the_way()) is not None:
-            return present
-        component_of = {
-            relation: index for index, group in enumerate(self._dependencies) for relation in group
-        }
-        for rule in self.closed.path_rules:
-            for relation in rule.body:
-                if component_of[relation] == component_of[rule.head]:
-                    return f"`{rule.head}` depends on itself through `{relation}`: {self._cite(rule)}"
-        return None
-
-    def _why_not_one_sided(self, *, first: bool) -> str | None:
-        if (present := self._intersection_in_the_way()) is not None:
-            return present
-        place = "first" if first else "last"
-        for rule in self.closed.path_rules:
-            rest = rule.body[1:] if first else rule.body[:-1]
-            for relation in rest:
-                if relation in self.heads:
-                    return (
-                        f"`{relation}` is derived by a rule and is not the {place} atom: {self._cite(rule)}"
-                    )
-        return None
-
-    def _why_not_regular(self) -> str | None:
-        return self._intersection_in_the_way() or self._why_recursion_not_regular()
-
-    def _why_recursion_not_regular(self) -> str | None:
-        for component in PathGrammar(self.closed).components:
-            if component.recursion is Recursion.EMBEDDED and component.offender is not None:
-                offender = component.offender
-                return self._embedding(component.symbols, offender.body, offender.head, offender.rule)
-        return None
-
-    def _embedding(self, members: tuple[str, ...], body: tuple[str, ...], head: str, rule: PathRule) -> str:
-        calls = [place for place, symbol in enumerate(body) if symbol in members]
-        cite = self._cite(rule)
-        if len(members) > 1:
-            names = ", ".join(f"`{name}`" for name in sorted(members)[:_MOST_NAMES])
-            names += f" and {len(members) - _MOST_NAMES} more" if len(members) > _MOST_NAMES else ""
-            return f"{names} call each other, not all as the first atom and not all as the last: {cite}"
-        if len(calls) > 2:
-            return f"`{head}` calls itself {len(calls)} times: {cite}"
-        if len(calls) == 2:
-            return f"`{head}` calls itself twice, not only on both sides: {cite}"
-        return f"`{head}` calls itself between other atoms: {cite}"
-
-    # --- with intersections -------------------------------------------------------------------------
-
-    def _why_not_hierarchy_intersection(self) -> str | None:
-        for rule in self.closed.path_rules:
-            if len(rule.body) > 1:
-                return f"a path of {len(rule.body)} atoms is present: {self._cite(rule)}"
-        return None
-
-    def _why_not_mixed(self) -> str | None:
-        conjunctive = conjunctive_relations(self.closed)
-        for rule in self.closed.path_rules:
-            for relation in rule.body if len(rule.body) > 1 else ():
-                if relation in conjunctive:
-                    return (
-                        f"`{relation}` depends on an intersection rule and occurs inside a longer path, where its "
-                        f"conditions could be met through different middle entities: {self._cite(rule)}"
-                    )
-        return self._why_recursion_not_regular()
-
-    def _cite(self, rule: Rule) -> str:
-        """`rule 3: ...`, counting the rules as given; a reversed rule is cited as it was written."""
-        for written, backwards in ((rule, ""), (rule.reversed(), " (read backwards)")):
-            if written in self.base.given:
-                return f"rule {self.base.given.index(written) + 1}{backwards}: {written}"
-        return str(rule)
+    return Problem("an intersection rule is present", rules.intersections[0])
 
 
-def conjunctive_relations(base: RuleBase) -> frozenset[str]:
-    """Heads of intersection rules, and what follows from them through one-atom or intersection rules."""
-    found: set[str] = {rule.head for rule in base.intersection_rules}
-    changed = True
-    while changed:
-        reached = {
-            rule.head
-            for rule in base
-            if (isinstance(rule, IntersectionRule) or len(rule.body) == 1) and not found.isdisjoint(rule.body)
-        }
-        changed = not reached <= found
-        found |= reached
-    return frozenset(found)
+def _not_acyclic(rules: _Collected) -> Problem | None:
+    if (present := _intersection(rules)) is not None:
+        return present
+    group_of = {relation: index for index, group in enumerate(rules.dependencies) for relation in group}
+    for rule in rules.paths:
+        for relation in rule.body:
+            if group_of[relation] == group_of[rule.head]:
+                return Problem(f"`{rule.head}` depends on itself through `{relation}`", rule)
+    return None
+
+
+def _not_left_regular(rules: _Collected) -> Problem | None:
+    return _intersection(rules) or _derived_atom(rules, slice(1, None), "first")
+
+
+def _not_right_regular(rules: _Collected) -> Problem | None:
+    return _intersection(rules) or _derived_atom(rules, slice(-1), "last")
+
+
+def _derived_atom(rules: _Collected, others: slice, place: str) -> Problem | None:
+    """A derived relation in a place where only relations that no rule derives may stand."""
+    for rule in rules.paths:
+        for relation in rule.body[others]:
+            if relation in rules.heads:
+                return Problem(f"`{relation}` is derived by a rule and is not the {place} atom", rule)
+    return None
+
+
+def _not_regular(rules: _Collected) -> Problem | None:
+    return _intersection(rules) or _embedded_recursion(rules)
+
+
+def _embedded_recursion(rules: _Collected) -> Problem | None:
+    for component in rules.components:
+        if component.recursion is Recursion.EMBEDDED and component.offender is not None:
+            return Problem(_embedding(component.symbols, component.offender), component.offender.rule)
+    return None
+
+
+def _embedding(members: tuple[str, ...], offender: Production) -> str:
+    calls = sum(symbol in members for symbol in offender.body)
+    if len(members) > 1:
+        names = ", ".join(f"`{name}`" for name in sorted(members)[:_MOST_NAMES])
+        names += f" and {len(members) - _MOST_NAMES} more" if len(members) > _MOST_NAMES else ""
+        return f"{names} call each other, not all as the first atom and not all as the last"
+    if calls > 2:
+        return f"`{offender.head}` calls itself {calls} times"
+    if calls == 2:
+        return f"`{offender.head}` calls itself twice, not only on both sides"
+    return f"`{offender.head}` calls itself between other atoms"
+
+
+# --- with intersections ----------------------------------------------------------------------------------
+
+
+def _not_hierarchy_intersection(rules: _Collected) -> Problem | None:
+    for rule in rules.paths:
+        if len(rule.body) > 1:
+            return Problem(f"a path of {len(rule.body)} atoms is present", rule)
+    return None
+
+
+def _not_mixed(rules: _Collected) -> Problem | None:
+    for rule in rules.paths:
+        for relation in rule.body if len(rule.body) > 1 else ():
+            if relation in rules.conjunctive:
+                return Problem(
+                    f"`{relation}` depends on an intersection rule and occurs inside a longer path, where its "
+                    "conditions could be met through different middle entities",
+                    rule,
+                )
+    return _embedded_recursion(rules)
+
+
+_CLASSES: dict[str, Callable[[_Collected], Problem | None]] = {
+    "acyclic": _not_acyclic,
+    "left-regular": _not_left_regular,
+    "right-regular": _not_right_regular,
+    "regular": _not_regular,
+    "hierarchy-intersection": _not_hierarchy_intersection,
+    "mixed": _not_mixed,
+}
+CLASSES = tuple(_CLASSES)

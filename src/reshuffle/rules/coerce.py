@@ -1,4 +1,4 @@
-"""What a caller hands over, made a rule base; a slip is one clear error and not a missing attribute."""
+"""Makes a rule base of what a caller hands over; a wrong argument is one clear error, not a missing attribute."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from os import PathLike
 from typing import TypeAlias
 
 from reshuffle.errors import InputError
-from reshuffle.rules.base import RuleBase
-from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule
+from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule, RuleBase
 
 Rules: TypeAlias = RuleBase | Iterable[Rule | Disjointness]
 
@@ -16,7 +15,7 @@ _SHOWN = 30
 
 
 def as_rules(given: Rules) -> RuleBase:
-    """A rule base, of whatever holds rules.
+    """A rule base of any collection of rules and constraints.
 
     >>> from reshuffle.rules import parse_rules
     >>> as_rules([PathRule(("a",), "b")]) == parse_rules("a(X, Y) -> b(X, Y)")
@@ -46,7 +45,7 @@ def _no_rules(found: str) -> InputError:
 
 
 def _shown(given: object) -> str:
-    """As it is, or the opening of a text of many lines."""
+    """The argument as Python writes it; of a text of many lines only the opening."""
     if isinstance(given, str) and "\n" in given:
         return repr(given[:_SHOWN] + "...")
     return repr(given)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import NotExpressibleError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.rules.rule import IntersectionRule, PathRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from reshuffle.rules.base import RuleBase
-    from reshuffle.rules.rule import Rule
+    from reshuffle.rules.rule import Rule, RuleBase
 
 Fact: TypeAlias = tuple[str, str, str]
 Word: TypeAlias = tuple[str, ...]
@@ -81,7 +80,7 @@ def _consequences(rule: Rule, steps: dict[Fact, int]) -> Iterator[tuple[Fact, in
 
 def _pairs(relation: str, steps: dict[Fact, int]) -> dict[tuple[str, str], int]:
     """The pairs of a relation; an inverse relation has the pairs of its relation turned around."""
-    if relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(relation):
         base = inverse_name(relation)
         return {(f, e): cost for (e, r, f), cost in steps.items() if r == base}
     return {(e, f): cost for (e, r, f), cost in steps.items() if r == relation}
@@ -100,7 +99,7 @@ def _joined(
 
 
 def _oriented(start: str, relation: str, end: str) -> Fact:
-    if relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(relation):
         return (end, inverse_name(relation), start)
     return (start, relation, end)
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Hashable, Iterable, Mapping
 
-    from reshuffle.rules.base import RuleBase
-    from reshuffle.rules.rule import PathRule
+    from reshuffle.rules.rule import PathRule, RuleBase
+
+Node = TypeVar("Node", bound="Hashable")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Component:
 class PathGrammar:
     """The grammar of a rule base's path rules; give it a base that is closed under reversal.
 
+    - `labels[symbol]`: the relations that a symbol stands for; `symbol_of[relation]` is the way back.
+    - `productions[symbol]`: the distinct productions of a symbol, without those that say X => X.
+    - `components`: the strongly connected components of the symbols, each after those it depends on;
+      `component_of[symbol]` is that of a symbol.
+
     >>> from reshuffle.rules import PathRule, RuleBase
     >>> rules = RuleBase((PathRule(("hyp", "hyp"), "hyp"), PathRule(("hyp", "part"), "part")))
     >>> [(component.symbols, component.recursion.value) for component in PathGrammar(rules).components]
@@ -56,7 +63,6 @@ class PathGrammar:
     """
 
     def __init__(self, base: RuleBase) -> None:
-        self.base = base
         implied_by: dict[str, list[str]] = {relation: [] for relation in base.relations}
         for rule in base.path_rules:
             if len(rule.body) == 1:
@@ -65,31 +71,22 @@ class PathGrammar:
         groups = [tuple(sorted(group, key=position.__getitem__)) for group in strongly_connected(implied_by)]
         self.labels: dict[str, tuple[str, ...]] = {group[0]: group for group in groups}
         self.symbol_of = {label: symbol for symbol, labels in self.labels.items() for label in labels}
+        self.productions = self._productions(base.path_rules)
+        calls = {
+            symbol: [part for production in productions for part in production.body]
+            for symbol, productions in self.productions.items()
+        }
+        self.components = tuple(self._component(group) for group in strongly_connected(calls))
+        self.component_of = {symbol: part for part in self.components for symbol in part.symbols}
 
-    @cached_property
-    def productions(self) -> dict[str, tuple[Production, ...]]:
-        """The distinct productions of each symbol; those that say X => X are gone."""
+    def _productions(self, rules: Iterable[PathRule]) -> dict[str, tuple[Production, ...]]:
         found: dict[str, dict[tuple[str, ...], Production]] = {symbol: {} for symbol in self.labels}
-        for rule in self.base.path_rules:
+        for rule in rules:
             head = self.symbol_of[rule.head]
             body = tuple(self.symbol_of[relation] for relation in rule.body)
             if body != (head,):
                 found[head].setdefault(body, Production(head, body, rule))
         return {symbol: tuple(by_body.values()) for symbol, by_body in found.items()}
-
-    @cached_property
-    def components(self) -> tuple[Component, ...]:
-        """Strongly connected components, each after those it depends on."""
-        calls = {
-            symbol: [part for production in productions for part in production.body]
-            for symbol, productions in self.productions.items()
-        }
-        return tuple(self._component(group) for group in strongly_connected(calls))
-
-    @cached_property
-    def component_of(self) -> dict[str, Component]:
-        """The component of each symbol."""
-        return {symbol: component for component in self.components for symbol in component.symbols}
 
     def _component(self, symbols: tuple[str, ...]) -> Component:
         members = set(symbols)
@@ -150,6 +147,37 @@ def _splits(body: tuple[str, ...], start: int, end: int, spans: Mapping[tuple[in
             if symbol in spans.get((place, cut), ())
         }
     return end in places
+
+
+def reachable(starts: Iterable[Node], following: Mapping[Node, Iterable[Node]]) -> set[Node]:
+    """The nodes of a directed graph that paths from `starts` reach, `starts` themselves included.
+
+    `following` gives the direct successors of a node; a node that it lacks has none.
+
+    >>> sorted(reachable(["a"], {"a": ["b"], "b": ["a", "c"], "d": ["a"]}))
+    ['a', 'b', 'c']
+    """
+    found = set(starts)
+    waiting = list(found)
+    while waiting:
+        for node in following.get(waiting.pop(), ()):
+            if node not in found:
+                found.add(node)
+                waiting.append(node)
+    return found
+
+
+def conjunctive_relations(base: RuleBase) -> frozenset[str]:
+    """The heads of intersection rules, and what follows from them through one-atom or intersection rules.
+
+    The grammar does not say when they hold: no word entails them on its own.
+    """
+    passed_on: dict[str, list[str]] = {}
+    for rule in base:
+        if isinstance(rule, IntersectionRule) or len(rule.body) == 1:
+            for relation in rule.body:
+                passed_on.setdefault(relation, []).append(rule.head)
+    return frozenset(reachable((rule.head for rule in base.intersection_rules), passed_on))
 
 
 def strongly_connected(calls: Mapping[str, Collection[str]]) -> list[tuple[str, ...]]:

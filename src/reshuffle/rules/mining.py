@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.kg import CompletedGraph
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.progress import SILENT
-from reshuffle.rules.base import RuleBase
-from reshuffle.rules.mining_kernels import Rows, composed, supports
-from reshuffle.rules.rule import PathRule, Quality
+from reshuffle.rules.mining_kernels import Pairs, composed, supports
+from reshuffle.rules.rule import PathRule, Quality, RuleBase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,21 +32,21 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
 
-Word: TypeAlias = tuple[tuple[int, ...], Rows]  # a body, and the pairs that it joins
+Word: TypeAlias = tuple[tuple[int, ...], Pairs]  # a body, and the pairs that it joins
 
 CAUTION = 5
 """Added to the predictions, so that a rule seen twice is not believed fully."""
 
 MOST_JOINED = 20_000_000
-"""A body that joins more pairs than this (distinct or not) is passed over and counted as skipped."""
+"""A body with more paths than this is not counted, and told as skipped."""
 
 
-_NO_ROWS = Rows(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+_NO_PAIRS = Pairs(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
 @dataclass(frozen=True)
 class Measures:
-    """The counts of a rule, and what is usually made of them."""
+    """The counts of a rule, and the usual measures computed from them."""
 
     support: int
     predictions: int
@@ -57,7 +56,7 @@ class Measures:
 
     @property
     def confidence(self) -> float:
-        """Support over predictions, with caution."""
+        """Support over predictions + 5, so that a rule seen twice is not believed fully."""
         return self.support / (self.predictions + CAUTION)
 
     @property
@@ -67,12 +66,12 @@ class Measures:
 
     @property
     def pca_confidence(self) -> float:
-        """Under the partial completeness assumption: what is unknown of a known subject is false."""
+        """Support over the predictions for subjects that have the head relation (partial completeness assumption)."""
         return self.support / max(1, self.predictions_known)
 
     @property
     def head_coverage(self) -> float:
-        """The share of the head relation that the rule predicts."""
+        """The share of the head relation's triples that the rule predicts."""
         return self.support / max(1, self.head_size)
 
 
@@ -85,33 +84,6 @@ class Mined:
     skipped_bodies: int
 
 
-def mine_rules(
-    graph: KnowledgeGraph,
-    *,
-    max_length: int = 2,
-    min_support: int = 2,
-    min_confidence: float = 0.0,
-    progress: Progress = SILENT,
-) -> RuleBase:
-    """All closed path rules of the graph with enough support and confidence, by falling confidence.
-
-    >>> from reshuffle.kg import KnowledgeGraph
-    >>> pairs = [("a", "b"), ("c", "d"), ("e", "f")]
-    >>> kg = KnowledgeGraph([(x, "child", y) for x, y in pairs] + [(y, "parent", x) for x, y in pairs[:2]])
-    >>> rule = mine_rules(kg, max_length=1).rules[0]
-    >>> print(rule, rule.quality)
-    parent(Y, X) -> child(X, Y) Quality(predictions=2, support=2, confidence=0.2857142857142857)
-    """
-    mined = mine(
-        graph,
-        max_length=max_length,
-        min_support=min_support,
-        min_confidence=min_confidence,
-        progress=progress,
-    )
-    return mined.rules
-
-
 def mine(
     graph: KnowledgeGraph,
     *,
@@ -121,7 +93,17 @@ def mine(
     most_joined: int = MOST_JOINED,
     progress: Progress = SILENT,
 ) -> Mined:
-    """The same with all measures, and with the number of bodies that join more than `most_joined` pairs."""
+    """All closed path rules of the graph with enough support and confidence, by falling confidence.
+
+    A body with more than `most_joined` paths is not counted; the result says how many there were.
+
+    >>> from reshuffle.kg import KnowledgeGraph
+    >>> pairs = [("a", "b"), ("c", "d"), ("e", "f")]
+    >>> kg = KnowledgeGraph([(x, "child", y) for x, y in pairs] + [(y, "parent", x) for x, y in pairs[:2]])
+    >>> rule = mine(kg, max_length=1).rules.rules[0]
+    >>> print(rule, rule.quality)
+    parent(Y, X) -> child(X, Y) Quality(predictions=2, support=2, confidence=0.2857142857142857)
+    """
     counting = _Counting(graph, most_joined)
     measures: dict[PathRule, Measures] = {}
     with progress("mining rules", total=counting.num_codes, unit="first atoms") as report:
@@ -144,14 +126,14 @@ def measure(
     most_joined: int = MOST_JOINED,
     progress: Progress = SILENT,
 ) -> dict[PathRule, Measures]:
-    """What given rules do on a graph; those whose bodies join more than `most_joined` pairs are left out.
+    """The measures of given rules on a graph; rules whose bodies have more than `most_joined` paths are left out.
 
     Relations that the graph lacks hold for no pair. A rule about an inverse is measured as its reversal.
     """
     counting = _Counting(graph, most_joined)
     by_body: dict[tuple[str, ...], list[PathRule]] = {}
     for rule in dict.fromkeys(rules):
-        read = rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
+        read = rule.reversed() if is_inverse(rule.head) else rule
         by_body.setdefault(read.body, []).append(rule)
     measures: dict[PathRule, Measures] = {}
     with progress("measuring rules", total=len(by_body), unit="bodies") as report:
@@ -167,7 +149,7 @@ def _with_quality(rule: PathRule, measured: Measures) -> PathRule:
 
 
 class _Counting:
-    """Counts bodies in the order of their words; a prefix's pairs are kept while it is continued, no longer."""
+    """Counts bodies in the order of their words; the pairs of a prefix are kept only while it is continued."""
 
     def __init__(self, graph: KnowledgeGraph, most_joined: int) -> None:
         completed = CompletedGraph(graph, num_identities=0)
@@ -192,48 +174,48 @@ class _Counting:
             if len(word[0]) < max_length:
                 open_prefixes.append(self._continuations(*word))
 
-    def pairs_of(self, bodies: Iterable[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], Rows]]:
-        """The pairs of sorted bodies, walking what two neighbours share once; bodies that are too large left out."""
+    def pairs_of(self, bodies: Iterable[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], Pairs]]:
+        """The pairs of sorted bodies, without those that are too large; shared prefixes are joined once."""
         codes = {name: code for code, name in enumerate(self._names)}
-        walked: list[tuple[str, Rows | None]] = []
+        walked: list[tuple[str, Pairs | None]] = []
         for body in bodies:
             shared = 0
             while shared < min(len(walked), len(body)) and walked[shared][0] == body[shared]:
                 shared += 1
             del walked[shared:]
             for name in body[shared:]:
-                atom = self._rows[codes[name]] if name in codes else _NO_ROWS
+                atom = self._rows[codes[name]] if name in codes else _NO_PAIRS
                 walked.append((name, self._longer(walked[-1][1], atom) if walked else atom))
             pairs = walked[-1][1]
             if pairs is not None:
                 yield body, pairs
 
-    def _longer(self, pairs: Rows | None, atom: Rows) -> Rows | None:
+    def _longer(self, pairs: Pairs | None, atom: Pairs) -> Pairs | None:
         if pairs is None:
             return None
         size, joined = composed(pairs, atom, self._place, self._most_joined)
         return joined if size <= self._most_joined else None
 
-    def measures_of(self, pairs: Rows, rules: Iterable[PathRule]) -> dict[PathRule, Measures]:
-        """The measures of rules with one body."""
+    def measures_of(self, pairs: Pairs, rules: Iterable[PathRule]) -> dict[PathRule, Measures]:
+        """The measures of rules that have the same body, whose pairs are given."""
         out, places = self._graph.by_head, {name: place for place, name in enumerate(self._graph.relations)}
         support, known = supports(pairs, out.starts, out.relations, out.neighbours, len(self._sizes))
         found = {}
         for rule in rules:
-            head = places.get(rule.head.removesuffix(INVERSE_SUFFIX))
+            head = places.get(base_relation(rule.head))
             counts = (0, 0, 0) if head is None else (support[head], known[head], self._sizes[head])
             right, from_known, size = (int(count) for count in counts)
             found[rule] = Measures(right, len(pairs.ends), from_known, size)
         return found
 
-    def _continuations(self, body: tuple[int, ...], pairs: Rows) -> Iterator[Word]:
+    def _continuations(self, body: tuple[int, ...], pairs: Pairs) -> Iterator[Word]:
         for code, rows in enumerate(self._rows):
             size, joined = composed(pairs, rows, self._place, self._most_joined)
             self.skipped += size > self._most_joined
             if len(joined.ends):
                 yield (*body, code), joined
 
-    def _rules_of(self, body: tuple[int, ...], pairs: Rows) -> Iterator[tuple[PathRule, Measures]]:
+    def _rules_of(self, body: tuple[int, ...], pairs: Pairs) -> Iterator[tuple[PathRule, Measures]]:
         out = self._graph.by_head
         support, known = supports(pairs, out.starts, out.relations, out.neighbours, len(self._sizes))
         names = tuple(self._names[code] for code in body)
@@ -244,7 +226,7 @@ class _Counting:
                 yield rule, Measures(int(support[head]), len(pairs.ends), int(known[head]), size)
 
 
-def _rows_of(heads: NDArray[np.int32], tails: NDArray[np.int32]) -> Rows:
+def _rows_of(heads: NDArray[np.int32], tails: NDArray[np.int32]) -> Pairs:
     order = np.lexsort((tails, heads))
     starts, firsts = np.unique(heads[order], return_index=True)
-    return Rows(starts.astype(np.int32), np.append(firsts, len(heads)).astype(np.int64), tails[order])
+    return Pairs(starts.astype(np.int32), np.append(firsts, len(heads)).astype(np.int64), tails[order])

@@ -1,4 +1,4 @@
-"""The inner loops of mining: products of sparse relations, and who else holds their pairs."""
+"""The inner loops of mining: products of sparse relations, and the relations that hold for their pairs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Rows(NamedTuple):
-    """A set of pairs by start: `ends[bounds[i] : bounds[i + 1]]` are those of `starts[i]`."""
+class Pairs(NamedTuple):
+    """A set of pairs, grouped by start: `ends[bounds[i] : bounds[i + 1]]` are the ends of `starts[i]`.
+
+    Only entities that start a pair have a row, so that a rare relation costs little whatever the graph's size.
+    """
 
     starts: NDArray[np.int32]
     bounds: NDArray[np.int64]
@@ -21,10 +24,12 @@ class Rows(NamedTuple):
 
 
 @compiled
-def composed(left: Rows, right: Rows, place: NDArray[np.int32], most: int) -> tuple[int, Rows]:
-    """How many pairs of pairs meet, and the distinct pairs they join; none where more than `most` meet.
+def composed(left: Pairs, right: Pairs, place: NDArray[np.int32], most: int) -> tuple[int, Pairs]:
+    """How many paths `left` and `right` form together, and the distinct pairs that these join.
 
-    `place` has one number per entity, all -1; it is lent, and given back as it was.
+    Where there are more than `most` paths, no pairs are given.
+    Invariant: `place`, one number per entity, is all -1 before and after; between, it gives an entity's row of `right`.
+    Cost: a step per pair of `left`, per row of `right` and, unless there are too many, per path.
     """
     for row in range(len(right.starts)):
         place[right.starts[row]] = row
@@ -39,7 +44,12 @@ def composed(left: Rows, right: Rows, place: NDArray[np.int32], most: int) -> tu
 
 
 @compiled
-def _joined(left: Rows, right: Rows, place: NDArray[np.int32], size: int) -> Rows:
+def _joined(left: Pairs, right: Pairs, place: NDArray[np.int32], size: int) -> Pairs:
+    """The distinct pairs that `size` paths join; none where `size` is 0.
+
+    Invariant: `seen_for[end]` is the last row of `left` that reached `end`, so that no pair is written twice.
+    Cost: a step per path, and an array of all entities to be filled once.
+    """
     starts = np.empty(len(left.starts) if size else 0, dtype=np.int32)
     bounds = np.zeros(len(starts) + 1, dtype=np.int64)
     ends = np.empty(size, dtype=np.int32)
@@ -59,20 +69,21 @@ def _joined(left: Rows, right: Rows, place: NDArray[np.int32], size: int) -> Row
             starts[rows] = left.starts[row]
             rows += 1
             bounds[rows] = filled
-    return Rows(starts[:rows], bounds[: rows + 1], ends[:filled])
+    return Pairs(starts[:rows], bounds[: rows + 1], ends[:filled])
 
 
 @compiled
 def supports(
-    pairs: Rows,
+    pairs: Pairs,
     out_starts: NDArray[np.int64],
     out_relations: NDArray[np.int32],
     out_neighbours: NDArray[np.int32],
     num_relations: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Per relation: the pairs that it holds, and the pairs whose start has the relation at all.
+    """Per relation: how many of the pairs it holds for, and how many pairs have a start with that relation at all.
 
-    The graph comes as the out-edges of every entity, sorted by relation.
+    Invariant: the out-edges of every entity come sorted by relation, so that a new relation is seen by comparing two.
+    Cost: a step per pair, and a step per out-edge of each entity that starts a pair.
     """
     support = np.zeros(num_relations, dtype=np.int64)
     known = np.zeros(num_relations, dtype=np.int64)

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.io.files import files_inside, find_source
-from reshuffle.rules.base import RuleBase, Unread
 from reshuffle.rules.formats import amie, anyburl, nemo, owl, text
 from reshuffle.rules.formats.shape import meaning
-from reshuffle.rules.formats.statement import OutsideClassError, SourceLine, Statement, arrow_of
-from reshuffle.rules.rule import Disjointness, Rule
+from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine
+from reshuffle.rules.rule import Disjointness, Rule, RuleBase, Unread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from reshuffle.rules.formats.statement import Statement
 
 READABLE = ("text", "anyburl", "amie", "nemo", "owl")
 ONTOLOGY_ENDINGS = (".ttl", ".owl", ".rdf", ".nt")
 WRITTEN_ONLY = {".dl": "Soufflé", ".pl": "Prolog"}
 LOG_LINES = "log lines"
+_ARROW = re.compile(rf"{QUOTED}|(<=|->|=>|:-)|{BRACKETED}")
 _EXAMPLE = "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"
 _OPENING = 5  # lines that tell triples from rules
 
 Confidence = Literal["file", "recomputed"]
+
+_READERS: dict[str, Callable[[SourceLine, int], Statement]] = {
+    "text": lambda line, _: text.read_line(line),  # which meets its arrow on its way
+    "anyburl": anyburl.read_line,
+    "amie": amie.read_line,
+    "nemo": nemo.read_line,
+}
+
+
+class _WrittenLine(NamedTuple):
+    """A line of a rule file, the format that its arrow tells, and the arrow's offset."""
+
+    line: SourceLine
+    format: str
+    arrow_at: int
 
 
 def parse_rules(
@@ -47,15 +64,16 @@ def parse_rules(
     """
     read: list[Rule | Disjointness] = []
     skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
-    _refuse_triples(source, file)
-    is_amie = any(amie.is_rule(line.text) for line in _lines(source, file))
-    for line in _lines(source, file):
-        if is_amie and not amie.is_rule(line.text):
-            if amie.is_log(line.text):
+    written = _written_lines(source, file)
+    _refuse_triples(written, file)
+    is_amie = any(line.format == "amie" for line in written)
+    for line, format_, arrow_at in written:
+        if is_amie and format_ != "amie":
+            if not amie.is_header(line.text):
                 skipped[LOG_LINES].append(line)
             continue
         try:
-            read.append(meaning(_statement(line)))
+            read.append(meaning(_READERS[format_](line, arrow_at)))
         except OutsideClassError as error:
             if not skip_unsupported:
                 raise
@@ -90,17 +108,43 @@ def read_rules(
     return base
 
 
-def _lines(source: str, file: str) -> Iterator[SourceLine]:
+def _written_lines(source: str, file: str) -> list[_WrittenLine]:
     """The lines that hold something; only newlines end one, since names may hold other separators."""
-    for number, line in enumerate(source.split("\n"), start=1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield SourceLine(file, number, line)
+    return [
+        _WrittenLine(SourceLine(file, number, line), *_format_and_arrow(line))
+        for number, line in enumerate(source.split("\n"), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
 
 
-def _refuse_triples(source: str, file: str) -> None:
-    """Facts where rules belong: each of their lines would be a strange kind of rule."""
-    opening = [line.text for line in islice(_lines(source, file), _OPENING)]
-    if opening and all(_is_triple(text) for text in opening):
+def _format_and_arrow(text: str) -> tuple[str, int]:
+    """The format of a line, told by its arrow, and the arrow's offset."""
+    arrow, at = arrow_of(text)
+    if arrow == "<=":
+        return "anyburl", at
+    if arrow == "=>" and text.lstrip().startswith("?"):
+        return "amie", at
+    if arrow == ":-" and text[:at].rstrip().endswith(")"):  # a plain word may hold one, too
+        return "nemo", at
+    return "text", at
+
+
+def arrow_of(text: str) -> tuple[str, int]:
+    """The arrow of a rule and its offset, or ("", -1): the first after an atom, since a name may hold another.
+
+    >>> arrow_of('"a -> b"(X, Y) <= c(X, Y)'), arrow_of("city->country(X,Y) <= in(X,Y)")
+    (('<=', 15), ('<=', 19))
+    """
+    arrows = [match for match in _ARROW.finditer(text) if match[1]]
+    after_atom = (match for match in arrows if text[: match.start()].rstrip().endswith((")", "false")))
+    arrow = next(after_atom, arrows[0] if arrows else None)
+    return (arrow[1], arrow.start()) if arrow else ("", -1)
+
+
+def _refuse_triples(written: Sequence[_WrittenLine], file: str) -> None:
+    """Refuse facts where rules belong: each of their lines would be a strange kind of rule."""
+    opening = written[:_OPENING]
+    if opening and all(_is_triple(line.line.text) and line.format != "amie" for line in opening):
         raise InputError(
             "this looks like triples, not rules",
             place=Place(file),
@@ -109,20 +153,9 @@ def _refuse_triples(source: str, file: str) -> None:
 
 
 def _is_triple(text: str) -> bool:
-    """Three columns, and no parenthesis, which all rules have but AMIE's."""
+    """Does the line have three columns and no parenthesis, which all rules have but AMIE's?"""
     columns = text.strip().split("\t" if "\t" in text else ",")
-    return len(columns) == 3 and all(columns) and "(" not in text and not amie.is_rule(text)
-
-
-def _statement(line: SourceLine) -> Statement:
-    arrow, at = arrow_of(line.text)
-    if arrow == "<=":
-        return anyburl.read_line(line, at)
-    if amie.is_rule(line.text):
-        return amie.read_line(line)
-    if arrow == ":-" and line.text[:at].rstrip().endswith(")"):  # a plain word may hold one, too
-        return nemo.read_line(line, at)
-    return text.read_line(line)
+    return len(columns) == 3 and all(columns) and "(" not in text
 
 
 def _base(

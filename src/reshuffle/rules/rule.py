@@ -1,4 +1,4 @@
-"""The kinds of rules, as data.
+"""The kinds of rules as data, how their atoms are written, and rule bases: sets of rules.
 
 A closed path rule `r1(X1,X2) & ... & rp(Xp,Xp+1) -> r(X1,Xp+1)` is the word r1;...;rp and the head r. A
 hierarchy rule is a path of one atom. An atom that runs backwards uses the inverse relation `r^-1`.
@@ -6,29 +6,38 @@ hierarchy rule is a path of one atom. An atom that runs backwards uses the inver
 
 from __future__ import annotations
 
+import itertools
 import re
+from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import inverse_name
+from reshuffle.kg.inverses import base_relation, is_inverse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 _PLAIN = re.compile(r"[^\W\d][\w.:-]*(\^-1)?\Z")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-_VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
+VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
 
+_FRESH_PREFIX = "~"
 _PSEUDOCOUNT = 5  # PyClause's default: rules with few predictions are believed less
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What a miner said of a rule: how many predictions its body makes, how many are true, and the share."""
+    """How good a miner found a rule: the predictions of its body, how many of them are true, and the confidence."""
 
     predictions: int | None = None
     support: int | None = None
     confidence: float | None = None
 
     def recomputed(self) -> Quality:
-        """With PyClause's confidence, support / (predictions + 5), where both counts are known.
+        """The same counts with PyClause's confidence, support / (predictions + 5), where both counts are known.
 
         >>> Quality(predictions=15, support=10, confidence=0.66).recomputed().confidence
         0.5
@@ -44,7 +53,7 @@ def quoted(relation: str) -> str:
     >>> quoted("bornIn"), quoted("/film/film/genre"), quoted("X")
     ('bornIn', '"/film/film/genre"', '"X"')
     """
-    if _PLAIN.match(relation) and not _VARIABLE.match(relation) and relation != "false":
+    if _PLAIN.match(relation) and not VARIABLE.match(relation) and relation != "false":
         return relation
     if relation.endswith("^-1"):
         return quoted_text(inverse_name(relation)) + "^-1"
@@ -56,38 +65,59 @@ def quoted_text(name: str) -> str:
     return f'"{name.translate(_ESCAPES)}"'
 
 
-def is_variable(argument: str) -> bool:
-    """One upper-case letter with optional digits, or `?name`.
+@dataclass(frozen=True)
+class _Implication(ABC):
+    """A body of relations that implies a head; the kinds of rules say how the variables of the body meet."""
 
-    >>> is_variable("X"), is_variable("Z12"), is_variable("?who"), is_variable("London")
-    (True, True, True, False)
-    """
-    return _VARIABLE.match(argument) is not None
+    body: tuple[str, ...]
+    head: str
+    quality: Quality | None = field(default=None, compare=False)
+
+    @property
+    @abstractmethod
+    def num_variables(self) -> int:
+        """How many variables the rule has."""
+
+    @abstractmethod
+    def _ends(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        """The two variables of each body atom."""
+
+    def terms(self, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+        """(relation, start, end) of each body atom and then of the head; inverse relations are turned around.
+
+        The head leads from the first of the variables `names` to the last.
+
+        >>> list(PathRule(("r", "s^-1"), "t").terms("XYZ"))
+        [('r', 'X', 'Y'), ('s', 'Z', 'Y'), ('t', 'X', 'Z')]
+        """
+        for relation, (start, end) in zip(self.body, self._ends(names), strict=True):
+            yield _turned(relation, start, end)
+        yield _turned(self.head, names[0], names[-1])
+
+    def __str__(self) -> str:
+        *body, head = (_atom(*term) for term in self.terms(variables(self.num_variables)))
+        return f"{' & '.join(body)} -> {head}"
 
 
 @dataclass(frozen=True)
-class PathRule:
+class PathRule(_Implication):
     """A closed path rule; `body` is the word of relations from the head's first variable to its second.
 
     >>> print(PathRule(("bornIn", "cityIn"), "citizenOf"))
     bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)
     """
 
-    body: tuple[str, ...]
-    head: str
-    quality: Quality | None = field(default=None, compare=False)
+    @property
+    def num_variables(self) -> int:
+        """One more than the body has atoms."""
+        return len(self.body) + 1
 
-    def __str__(self) -> str:
-        names = variables(len(self.body) + 1)
-        atoms = [
-            _atom(relation, start, end)
-            for relation, start, end in zip(self.body, names, names[1:], strict=False)
-        ]
-        return f"{' & '.join(atoms)} -> {_atom(self.head, names[0], names[-1])}"
+    def _ends(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return itertools.pairwise(names)
 
     @property
     def is_tautology(self) -> bool:
-        """`r -> r` says nothing."""
+        """Is it `r -> r`, which says nothing?"""
         return self.body == (self.head,)
 
     def reversed(self) -> PathRule:
@@ -98,23 +128,24 @@ class PathRule:
 
 
 @dataclass(frozen=True)
-class IntersectionRule:
+class IntersectionRule(_Implication):
     """`r1(X,Y) & r2(X,Y) [& ...] -> r(X,Y)`.
 
     >>> print(IntersectionRule(("livesIn", "worksIn"), "localTo"))
     livesIn(X, Y) & worksIn(X, Y) -> localTo(X, Y)
     """
 
-    body: tuple[str, ...]
-    head: str
-    quality: Quality | None = field(default=None, compare=False)
+    @property
+    def num_variables(self) -> int:
+        """Two, which all atoms share."""
+        return 2
 
-    def __str__(self) -> str:
-        return f"{' & '.join(_atom(r, 'X', 'Y') for r in self.body)} -> {_atom(self.head, 'X', 'Y')}"
+    def _ends(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return [(names[0], names[-1])] * len(self.body)
 
     @property
     def is_tautology(self) -> bool:
-        """The head is one of its own conditions."""
+        """Is the head one of its own conditions?"""
         return self.head in self.body
 
     def reversed(self) -> IntersectionRule:
@@ -130,23 +161,172 @@ class Disjointness:
     second: str
 
     def __str__(self) -> str:
-        return f"{_atom(self.first, 'X', 'Y')} & {_atom(self.second, 'X', 'Y')} -> false"
+        first, second = (_atom(*_turned(relation, "X", "Y")) for relation in (self.first, self.second))
+        return f"{first} & {second} -> false"
 
 
 Rule: TypeAlias = PathRule | IntersectionRule
 
 
-def _atom(relation: str, start: str, end: str) -> str:
+def _turned(relation: str, start: str, end: str) -> tuple[str, str, str]:
     """An inverse relation is written as the relation with its arguments swapped."""
     if relation.endswith("^-1"):
-        return f"{quoted(inverse_name(relation))}({end}, {start})"
+        return inverse_name(relation), end, start
+    return relation, start, end
+
+
+def _atom(relation: str, start: str, end: str) -> str:
     return f"{quoted(relation)}({start}, {end})"
 
 
 def variables(count: int) -> list[str]:
-    """X, Y, Z, then Z1, Z2, ...
+    """The first variable names: X, Y, Z, then Z1, Z2, ...
 
     >>> variables(5)
     ['X', 'Y', 'Z', 'Z1', 'Z2']
     """
     return [*"XYZ"[:count], *(f"Z{index}" for index in range(1, count - 2))]
+
+
+# --- rule bases ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Parts of a rule file that are not used: how many of a kind, and where the first one stands.
+
+    >>> print(Unread("rules with constants", 2, "mined.txt:7: speaks(X,english) <= bornIn(X,london)"))
+    rules with constants not read: 2; the first: mined.txt:7: speaks(X,english) <= bornIn(X,london)
+    """
+
+    what: str
+    count: int
+    first: str
+
+    def __str__(self) -> str:
+        return f"{self.what} not read: {self.count}; the first: {self.first}"
+
+
+@dataclass(frozen=True)
+class RuleBase:
+    """Rules in the order they were written. Duplicates and tautologies are kept apart and reported.
+
+    `fresh` are the relations that `binarised` made, to be hidden from answers; `unread` is what the rule file
+    held besides rules of our kinds.
+
+    >>> hyp = PathRule(("hyp", "hyp"), "hyp")
+    >>> base = RuleBase((hyp, PathRule(("hyp",), "isa"), PathRule(("isa",), "isa")))
+    >>> base.relations, base.head_relations
+    (('hyp', 'isa'), ('hyp', 'isa'))
+    >>> print(base.tautologies[0])
+    isa(X, Y) -> isa(X, Y)
+    """
+
+    given: tuple[Rule, ...]
+    disjointness: tuple[Disjointness, ...] = ()
+    fresh: frozenset[str] = frozenset()
+    unread: tuple[Unread, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The given rules without duplicates and tautologies."""
+        return tuple(rule for rule in dict.fromkeys(self.given) if not rule.is_tautology)
+
+    @cached_property
+    def duplicates(self) -> tuple[Rule, ...]:
+        """The rules that were given more than once, each once."""
+        return tuple(rule for rule, count in Counter(self.given).items() if count > 1)
+
+    @cached_property
+    def tautologies(self) -> tuple[Rule, ...]:
+        """The rules that say nothing, such as `r(X, Y) -> r(X, Y)`."""
+        return tuple(dict.fromkeys(rule for rule in self.given if rule.is_tautology))
+
+    @cached_property
+    def path_rules(self) -> tuple[PathRule, ...]:
+        """The closed path rules, hierarchy rules included."""
+        return tuple(rule for rule in self.rules if isinstance(rule, PathRule))
+
+    @cached_property
+    def intersection_rules(self) -> tuple[IntersectionRule, ...]:
+        """The intersection rules."""
+        return tuple(rule for rule in self.rules if isinstance(rule, IntersectionRule))
+
+    @cached_property
+    def relations(self) -> tuple[str, ...]:
+        """Every relation that occurs in a rule, a constraint or a tautology, in order of appearance."""
+        seen: dict[str, None] = {}
+        for rule in self.given:
+            seen.update(dict.fromkeys((*rule.body, rule.head)))
+        for pair in self.disjointness:
+            seen.update(dict.fromkeys((pair.first, pair.second)))
+        return tuple(seen)
+
+    @cached_property
+    def head_relations(self) -> tuple[str, ...]:
+        """Relations that some rule derives (the paper's R_1)."""
+        return tuple(dict.fromkeys(rule.head for rule in self.rules))
+
+    @cached_property
+    def by_head(self) -> dict[str, tuple[Rule, ...]]:
+        """The rules of each head relation."""
+        grouped: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            grouped.setdefault(rule.head, []).append(rule)
+        return {head: tuple(rules) for head, rules in grouped.items()}
+
+    @property
+    def uses_inverses(self) -> bool:
+        """Does any atom run backwards?"""
+        return any(is_inverse(relation) for relation in self.relations)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __str__(self) -> str:
+        return "\n".join(str(rule) for rule in (*self.given, *self.disjointness))
+
+    def closed_under_reversal(self) -> RuleBase:
+        """The rules, and each rule also read from its second variable, with `r^-1` as a relation of its own.
+
+        Needed as soon as one atom runs backwards, since (e, r, f) then holds iff (f, r^-1, e) does.
+        """
+        if not self.uses_inverses:
+            return self
+        both = (*self.given, *(rule.reversed() for rule in self.given))
+        return replace(self, given=both, fresh=self.fresh | {inverse_name(name) for name in self.fresh})
+
+    def binarised(self) -> RuleBase:
+        """An equivalent base with bodies of at most two atoms.
+
+        Longer bodies are cut by fresh relations, whose names start with `~` and which `fresh` lists.
+
+        >>> print(RuleBase((PathRule(("a", "b", "c"), "r"),)).binarised())
+        a(X, Y) & b(Y, Z) -> "~1"(X, Z)
+        "~1"(X, Y) & c(Y, Z) -> r(X, Z)
+        """
+        names = self._unused_names()
+        prefixes: dict[tuple[str, ...], str] = {}
+        rules: list[Rule] = []
+        for rule in self.rules:
+            if isinstance(rule, IntersectionRule) or len(rule.body) <= 2:
+                rules.append(rule)
+                continue
+            first = rule.body[0]
+            for length in range(2, len(rule.body)):
+                prefix = rule.body[:length]
+                if prefix not in prefixes:
+                    prefixes[prefix] = next(names)
+                    rules.append(PathRule((first, prefix[-1]), prefixes[prefix]))
+                first = prefixes[prefix]
+            rules.append(PathRule((first, rule.body[-1]), rule.head, rule.quality))
+        return replace(self, given=tuple(rules), fresh=self.fresh | set(prefixes.values()))
+
+    def _unused_names(self) -> Iterator[str]:
+        """`~1`, `~2`, ... without those that a rule already uses, forwards or backwards."""
+        taken = {base_relation(relation) for relation in self.relations}
+        numbered = (f"{_FRESH_PREFIX}{number}" for number in itertools.count(1))
+        return (name for name in numbered if name not in taken)

@@ -14,13 +14,12 @@ from reshuffle.rules.rule import Disjointness, IntersectionRule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reshuffle.rules.base import RuleBase
-    from reshuffle.rules.rule import Rule
+    from reshuffle.rules.rule import Rule, RuleBase
 
 
 @dataclass(frozen=True)
 class Format:
-    """A way to write rules; `lacks` are the kinds it has no words for."""
+    """A way to write rules; `lacks` is the kind of rule that it cannot express."""
 
     endings: tuple[str, ...]
     lines: Callable[[RuleBase], Iterator[str]]
@@ -48,7 +47,7 @@ def format_rules(
 ) -> str:
     """The rules in a format: text, anyburl, amie, nemo (also called datalog), souffle, prolog or owl.
 
-    What a format has no words for is an error, or with `skip_unsupported` left out and told to `notes`.
+    What a format cannot express is an error, or with `skip_unsupported` left out and told to `notes`.
 
     >>> from reshuffle.rules import parse_rules
     >>> print(format_rules(parse_rules("r(X, Y) & s(Z, Y) -> t(X, Z)"), "nemo"), end="")

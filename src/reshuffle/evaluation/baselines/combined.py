@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TieBroken:
-    """Orders by `first`, and what ties there by `second`. Both must look at the same graph.
+    """Ranks by the first scorer, and breaks its ties by the second. Both must look at the same graph.
 
     A score is the place of the candidate's pair of scores among those of its row, counted from the lowest.
     """
@@ -35,19 +35,19 @@ class TieBroken:
 
     @property
     def name(self) -> str:
-        """Both, in order."""
+        """The names of both scorers, the first one first."""
         return ", then ".join(
             str(getattr(one, "name", type(one).__name__)) for one in (self.first, self.second)
         )
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The graph of both; where one names more relations, that of the other."""
+        """The graph of both scorers; of two that name different relations, the one with fewer."""
         return self._graphs[0]
 
     @property
     def _graphs(self) -> tuple[KnowledgeGraph, KnowledgeGraph]:
-        """The one with fewer relations, and the other."""
+        """The graphs of both scorers, the one with fewer relations first."""
         one, other = self.first.graph, self.second.graph
         return (other, one) if len(other.relations) < len(one.relations) else (one, other)
 
@@ -59,7 +59,7 @@ class TieBroken:
         side: Side,
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:
-        """`Scorer.scores`."""
+        """The place of each candidate by both scores (`Scorer.scores`)."""
         pairs = [
             scorer.scores(anchors, relations, side=side, candidates=candidates)
             for scorer in (self.first, self.second)
@@ -68,7 +68,7 @@ class TieBroken:
 
 
 def _places(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Where each pair stands among the distinct ones, from the lowest.
+    """The place of each pair of scores among the distinct pairs, counted from the lowest.
 
     >>> _places(np.array([2, 1, 1, 1]), np.array([0, 5, 7, 5]))
     array([2., 0., 1., 0.], dtype=float32)

@@ -10,7 +10,11 @@ from reshuffle.compiled import compiled
 
 
 @compiled
-def _first_at_least(values, start, end, wanted):
+def first_at_least(values, start, end, wanted):
+    """The first place in `values[start:end]`, which are in order, whose value is at least `wanted`; else `end`.
+
+    Invariant: all before `start` are below `wanted`, all from `end` on are not. Cost: log(end - start).
+    """
     while start < end:
         middle = (start + end) >> 1
         if values[middle] < wanted:
@@ -24,12 +28,16 @@ def _first_at_least(values, start, end, wanted):
 def _step(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
     frontier, size, relation, starts, relations, neighbours, reached, stamps, stamp
 ):
-    """Write who is one edge of `relation` away from `frontier[:size]` into `reached`; returns how many."""
+    """Write who is one edge of `relation` away from `frontier[:size]` into `reached`; returns how many.
+
+    Invariant: an entity is in `reached[:count]` iff its stamp is `stamp`, so each is written once. Cost: the edges of
+    `relation` at the frontier, and a binary search per entity of it.
+    """
     count = 0
     for place in range(size):
         entity = frontier[place]
         end = starts[entity + 1]
-        edge = _first_at_least(relations, starts[entity], end, relation)
+        edge = first_at_least(relations, starts[entity], end, relation)
         while edge < end and relations[edge] == relation:
             other = neighbours[edge]
             if stamps[other] != stamp:
@@ -48,6 +56,9 @@ def add_evidence(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
 
     Query q uses the rules `firsts[q] : lasts[q]`, sorted by body, so that a rule repeats the first `shared`
     steps of the one before and need not walk them again.
+
+    Invariant: `frontiers[d, :sizes[d]]` is where the first d steps of the current rule lead. Cost: for each query the
+    edges that its rules walk, shared first steps once, and memory for as many frontiers as a body has steps.
     """
     longest, num_entities = bodies.shape[1], out.shape[1]
     frontiers = np.empty((longest + 1, num_entities), dtype=np.int32)

@@ -19,8 +19,9 @@ import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, inverse_name
+from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
-from reshuffle.rules.mining import mine_rules
+from reshuffle.rules.mining import mine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,19 +66,18 @@ class RuleBaseline:
         min_confidence: float = 0.0,
         progress: Progress = SILENT,
     ) -> RuleBaseline:
-        """Mine the training facts."""
-        return cls(
-            mine_rules(
-                graph,
-                max_length=max_length,
-                min_support=min_support,
-                min_confidence=min_confidence,
-                progress=progress,
-            )
+        """The rules mined from training facts."""
+        mined = mine(
+            graph,
+            max_length=max_length,
+            min_support=min_support,
+            min_confidence=min_confidence,
+            progress=progress,
         )
+        return cls(mined.rules)
 
     def on(self, graph: KnowledgeGraph) -> RuleScorer:
-        """The rules on a graph, whose relations go by name."""
+        """The rules as a scorer on a graph. Relations are matched by name."""
         return RuleScorer(self, graph)
 
 
@@ -100,7 +100,7 @@ class _Program:
             bodies[place, : len(body)] = body
         targets = np.array([target for target, _ in walks], dtype=np.int64)
         return cls(
-            np.searchsorted(targets, np.arange(2 * len(graph.relations) + 1)),
+            starts_in(targets, num_rows=2 * len(graph.relations)),
             bodies,
             (bodies >= 0).sum(axis=1),
             _shared_steps(bodies),
@@ -114,7 +114,7 @@ def _codes(graph: KnowledgeGraph) -> dict[str, int]:
 
 
 def _weights(rules: RuleBase, codes: dict[str, int]) -> dict[tuple[int, tuple[int, ...]], float]:
-    """For each head and body the weight; rules about relations that the graph does not have are left out.
+    """The weight of each head and body; rules about relations that the graph does not have are left out.
 
     A rule and its reversal may both be given: they say the same, and count once.
     """
@@ -145,7 +145,7 @@ def _shared_steps(bodies: NDArray[np.int32]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class RuleScorer:
-    """Ranks by rules on one graph."""
+    """Scores candidates by rules on one graph."""
 
     name = "rules"
 
@@ -153,7 +153,7 @@ class RuleScorer:
     graph: KnowledgeGraph
 
     def on(self, graph: KnowledgeGraph) -> RuleScorer:
-        """The same rules on another graph."""
+        """The same rules as a scorer on another graph."""
         return RuleScorer(self.baseline, graph)
 
     @cached_property
@@ -172,7 +172,7 @@ class RuleScorer:
         side: Side,
         candidates: NDArray[np.int32] | None,
     ) -> NDArray[np.float32]:
-        """`Scorer.scores`. A head is found by the reversed rules, from the tail."""
+        """The summed evidence of the rules (`Scorer.scores`). Heads are found from the tail, by reversed rules."""
         directed = relations.astype(np.int64) + (0 if side == "tail" else len(self.graph.relations))
         if candidates is None:
             return self._evidence(anchors, directed)

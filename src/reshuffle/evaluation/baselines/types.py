@@ -21,67 +21,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from reshuffle.kg.roles import Roles, role_of
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph, Vocabulary
-
-_PAIRS_AT_ONCE = 1 << 22
-
-
-@dataclass(frozen=True)
-class Roles:
-    """The distinct roles of each entity as compressed rows; role r is head of r, role R + r tail of r."""
-
-    starts: NDArray[np.int64]  # entity + 1
-    roles: NDArray[np.int64]  # entry
-
-    @classmethod
-    def of(cls, graph: KnowledgeGraph, relations: NDArray[np.int32], num_relations: int) -> Roles:
-        """The roles in a graph; `relations` gives the id of each of its relations, -1 for one to ignore."""
-        ids = relations[graph.relation_ids].astype(np.int64)
-        used = ids >= 0
-        entities = np.concatenate([graph.heads[used], graph.tails[used]]).astype(np.int64)
-        roles = np.concatenate([ids[used], ids[used] + num_relations])
-        entries = np.unique(entities * (2 * num_relations) + roles)
-        owners, distinct = np.divmod(entries, max(1, 2 * num_relations))
-        starts = np.searchsorted(owners, np.arange(graph.num_entities + 1))
-        return cls(starts.astype(np.int64), distinct)
-
-    def pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
-        """How many entities have both of two roles."""
-        counts = np.zeros(num_roles * num_roles, dtype=np.int64)
-        for pairs in self._pairs(num_roles):
-            codes, numbers = np.unique(pairs, return_counts=True)
-            counts[codes] += numbers
-        return counts.reshape(num_roles, num_roles)
-
-    def _pairs(self, num_roles: int) -> Iterator[NDArray[np.int64]]:
-        """All pairs of roles that share an entity, as one number each, some entities at a time."""
-        sizes = np.diff(self.starts)
-        if not len(sizes):
-            return
-        blocks = np.cumsum(sizes**2) // _PAIRS_AT_ONCE
-        for block in np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(blocks)) + 1):
-            size = sizes[block]
-            first = np.repeat(
-                np.arange(self.starts[block[0]], self.starts[block[-1] + 1]), np.repeat(size, size)
-            )
-            begins = np.repeat(np.cumsum(size**2) - size**2, size**2)
-            within = np.arange(len(first)) - begins
-            second = np.repeat(self.starts[block], size**2) + within % np.repeat(size, size**2)
-            yield self.roles[first] * num_roles + self.roles[second]
-
-    def best(self, confidences: NDArray[np.float32]) -> NDArray[np.float32]:  # entity
-        """For each entity the highest confidence among its roles, 0 where it has none."""
-        scores = np.zeros(len(self.starts) - 1, dtype=np.float32)
-        occupied = np.diff(self.starts) > 0
-        if occupied.any():
-            scores[occupied] = np.maximum.reduceat(confidences[self.roles], self.starts[:-1][occupied])
-        return scores
 
 
 @dataclass(frozen=True)
@@ -102,14 +48,25 @@ class TypeBaseline:
     @classmethod
     def fit(cls, graph: KnowledgeGraph) -> TypeBaseline:
         """Count on the training facts."""
-        num_relations = len(graph.relations)
-        everyone = np.arange(num_relations, dtype=np.int32)
-        counts = Roles.of(graph, everyone, num_relations).pair_counts(2 * num_relations)
+        counts = Roles.of(graph).pair_counts()
         return cls(graph.relations, (counts / np.maximum(counts.diagonal(), 1)).astype(np.float32))
+
+    @classmethod
+    def from_stored(cls, relations: Vocabulary, confidences: NDArray[np.float32]) -> TypeBaseline:
+        """The baseline of a model file; see `stored`."""
+        return cls(relations, _halves_swapped(confidences))
+
+    def stored(self) -> NDArray[np.float32]:  # role role
+        """The confidences as model files hold them: there the roles of heads come first, not those of tails."""
+        return _halves_swapped(self.confidences)
 
     def on(self, graph: KnowledgeGraph) -> TypeScorer:
         """The baseline on a graph, whose relations go by name."""
         return TypeScorer(self, graph)
+
+
+def _halves_swapped(confidences: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.roll(confidences, len(confidences) // 2, axis=(0, 1))
 
 
 @dataclass(frozen=True)
@@ -132,11 +89,13 @@ class TypeScorer:
 
     @cached_property
     def _roles(self) -> Roles:
-        return Roles.of(self.graph, self._relation_ids, len(self.type_baseline.relations))
+        return Roles.of(
+            self.graph, relations=self._relation_ids, num_relations=len(self.type_baseline.relations)
+        )
 
     @property
     def learned_relations(self) -> NDArray[np.bool_]:
-        """Those with a training fact: each has an entity in the role of its head."""
+        """Those with a training fact: each has an entity in the role of its tail."""
         held = self.type_baseline.confidences.diagonal()[: len(self.type_baseline.relations)] > 0
         return (self._relation_ids >= 0) & held[self._relation_ids]
 
@@ -160,5 +119,5 @@ class TypeScorer:
         baseline, number = self.type_baseline, int(self._relation_ids[relation])
         if number < 0:
             return np.zeros(self.graph.num_entities, dtype=np.float32)
-        role = number if side == "head" else number + len(baseline.relations)
+        role = role_of(number, side, len(baseline.relations))
         return self._roles.best(baseline.confidences[role])

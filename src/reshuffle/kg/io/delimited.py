@@ -1,31 +1,29 @@
 """TSV and CSV read line by line: slow, obvious, and able to say exactly what is wrong and where.
 
-Small files are read here; large ones go through `fast_rows`, and come here when anything looks odd there.
-Both give the same graph.
+Small files are read here; large ones go through `fast_delimited`, and come here when anything looks odd there.
+Both give the same triples.
 """
 
 from __future__ import annotations
 
 import csv
-import zlib
-from contextlib import contextmanager
 from dataclasses import dataclass
-from gzip import BadGzipFile
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
-from reshuffle.kg.completion import INVERSE_SUFFIX, named_like_an_inverse
-from reshuffle.kg.graph import COLUMNS
+from reshuffle.kg.inverses import INVERSE_SUFFIX, named_like_an_inverse
+from reshuffle.kg.io.files import GZIP_ERRORS, broken_gzip, no_triples
+from reshuffle.kg.triples import COLUMNS, numbered
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from reshuffle.kg.io.files import Source
+    from reshuffle.kg.triples import TripleColumns
 
 BLANKS = " \t\r"
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
-GZIP_ERRORS = (EOFError, BadGzipFile, zlib.error)
 _SHOWN = 120
 
 
@@ -49,8 +47,24 @@ _SEPARATORS = (
 _NUL = "\udc00"  # stands for NUL, which the csv module of Python 3.10 refuses; no UTF-8 decodes to it
 
 
-def read_tsv_rows(source: Source, report: Callable[[int], None]) -> Iterator[list[str]]:
-    """The triples of a TSV file: no quotes, no comments, blanks at the end of a line dropped."""
+def read_tsv(source: Source, report: Callable[[int], None]) -> TripleColumns:
+    """The triples of a TSV file; raises at the first line that is wrong."""
+    triples = numbered(_tsv_rows(source, report))
+    if not len(triples):
+        raise no_triples(source, "lines such as head<TAB>relation<TAB>tail")
+    return triples
+
+
+def read_csv(source: Source, report: Callable[[int], None]) -> TripleColumns:
+    """The triples of a CSV file; raises at the first line that is wrong."""
+    triples = numbered(_csv_rows(source, report))
+    if not len(triples):
+        raise no_triples(source, "lines such as head,relation,tail")
+    return triples
+
+
+def _tsv_rows(source: Source, report: Callable[[int], None]) -> Iterator[list[str]]:
+    """The lines of a TSV file: no quotes, no comments, blanks at the end of a line dropped."""
     for number, line in _numbered_lines(source, report):
         kept = line.rstrip(BLANKS)
         if kept:
@@ -62,8 +76,8 @@ def read_tsv_rows(source: Source, report: Callable[[int], None]) -> Iterator[lis
             yield row
 
 
-def read_csv_rows(source: Source, report: Callable[[int], None]) -> Iterator[list[str]]:
-    """The triples of a CSV file: RFC 4180, with the header `head,relation,tail`."""
+def _csv_rows(source: Source, report: Callable[[int], None]) -> Iterator[list[str]]:
+    """The records of a CSV file: RFC 4180, with the header `head,relation,tail`."""
     lines = _CsvLines(source, report)
     records = csv.reader(lines, strict=True)
     header = None
@@ -111,60 +125,20 @@ class _CsvLines:
 
 def _numbered_lines(source: Source, report: Callable[[int], None]) -> Iterator[tuple[int, str]]:
     """Line numbers and lines without their line feed; a byte order mark is dropped."""
-    offset = 0
-    with readable(source, report) as (stream, at_line):
-        for number, raw in enumerate(stream, start=1):
-            at_line(number + 1)
-            try:
-                line = raw.decode()
-            except UnicodeDecodeError as error:
-                raise _not_utf8(source, number, raw, offset, error) from error
-            offset += len(raw)
-            if number == 1:
-                line = line.removeprefix(BYTE_ORDER_MARK)
-            yield number, line.removesuffix("\n")
-
-
-@contextmanager
-def readable(
-    source: Source, report: Callable[[int], None]
-) -> Iterator[tuple[BinaryIO, Callable[[int], None]]]:
-    """The stream of a source, and a function that notes the line it is at, for errors of the compression."""
-    line = 1
-
-    def at_line(number: int) -> None:
-        nonlocal line
-        line = number
-
+    offset = number = 0
     try:
         with source.open(report) as stream:
-            yield stream, at_line
-    except EOFError as error:
-        raise InputError(
-            "the compressed data ends early, expected a complete gzip file",
-            place=source.place(line),
-            hint="copy or download it again; gzip -t tests whether a file is complete",
-        ) from error
-    except (BadGzipFile, zlib.error) as error:
-        raise InputError(
-            "found bytes that are not gzip data, expected a file made by gzip",
-            place=source.place(line),
-            hint="if the file is not compressed, take the .gz off its name; if it is, copy or download it again",
-        ) from error
-
-
-class NoTriplesError(InputError):
-    """A source without a single triple; where none is a meaningful answer, `read_graph` takes it for that."""
-
-
-def no_triples(source: Source, expected: str) -> NoTriplesError:
-    """The error for a source without a single triple."""
-    found = "the file is empty" if source.size == 0 else "found no triples"
-    return NoTriplesError(
-        f"{found}, expected {expected}",
-        place=source.place(),
-        hint="check that the program which wrote it came to its end",
-    )
+            for number, raw in enumerate(stream, start=1):
+                try:
+                    line = raw.decode()
+                except UnicodeDecodeError as error:
+                    raise _not_utf8(source, number, raw, offset, error) from error
+                offset += len(raw)
+                if number == 1:
+                    line = line.removeprefix(BYTE_ORDER_MARK)
+                yield number, line.removesuffix("\n")
+    except GZIP_ERRORS as error:
+        raise broken_gzip(source, error, line=number + 1) from error
 
 
 def _bad_row(

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from reshuffle.kg.completion import INVERSE_SUFFIX
-from reshuffle.kg.graph import KnowledgeGraph
-from reshuffle.kg.io import name_kernels as kernels
+from reshuffle.kg import name_kernels as kernels
+from reshuffle.kg.inverses import is_inverse
+from reshuffle.kg.triples import TripleColumns
 from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ class OddInput(Exception):  # noqa: N818 - not an error yet: the careful reader 
     """Something the fast reader leaves to the careful one."""
 
 
-def read_fast(
-    stream: BinaryIO, *, separator: bytes, size: int, block: int = BLOCK
-) -> tuple[KnowledgeGraph, int] | None:
-    """The graph and its number of rows, or None where the careful reader must look.
+def read_fast(stream: BinaryIO, *, separator: bytes, size: int, block: int = BLOCK) -> TripleColumns | None:
+    """The triples, or None where the careful reader must look.
 
     `size` is the expected number of bytes, used only to make room.
     """
@@ -46,7 +44,7 @@ def read_fast(
         return None
 
 
-def _read(stream: BinaryIO, *, separator: bytes, size: int, block: int) -> tuple[KnowledgeGraph, int]:
+def _read(stream: BinaryIO, *, separator: bytes, size: int, block: int) -> TripleColumns:
     scanner = _Scanner(stream, separator=separator, block=block)
     names = NameTable(size // 32, size // 16)
     entity_ids, relation_ids = _Column(size // 10), _Column(size // 20)
@@ -63,11 +61,9 @@ def _read(stream: BinaryIO, *, separator: bytes, size: int, block: int) -> tuple
         raise OddInput
     pairs = entity_ids.filled()
     entities, relations = names.vocabulary("entity"), scanner.relations.vocabulary("relation")
-    if any(name.endswith(INVERSE_SUFFIX) for name in relations):
+    if any(is_inverse(name) for name in relations):
         raise OddInput
-    del names, scanner, blocks, current  # they make room for the sort
-    graph = KnowledgeGraph.from_ids(pairs[0::2], rows, pairs[1::2], entities=entities, relations=relations)
-    return graph, len(rows)
+    return TripleColumns(pairs[0::2], rows, pairs[1::2], entities, relations)
 
 
 class _Block:
@@ -175,7 +171,7 @@ class _Column:
 
 
 class NameTable:
-    """Names and their ids while they are being gathered; the layout is told in `kernels.names`."""
+    """Names and their ids while they are being gathered; `name_kernels` describes the layout."""
 
     def __init__(self, expected_names: int, expected_words: int) -> None:
         slots = 1 << max(expected_names, _SMALLEST_TABLE).bit_length()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import enum
 import gzip
 import io
 import os
 import secrets
 import stat
 import sys
+import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError, Place, did_you_mean
@@ -23,6 +25,43 @@ if TYPE_CHECKING:
 STDIN = "-"
 _BUFFER = 1 << 20
 _NAMES_SHOWN = 5
+GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+class Format(enum.Enum):
+    """How triples are written in a file."""
+
+    TSV = "TSV"
+    CSV = "CSV"
+    N_TRIPLES = "N-Triples"
+    TURTLE = "Turtle"
+    PARQUET = "Parquet"
+
+
+_FORMATS = {
+    ".csv": Format.CSV,
+    ".nt": Format.N_TRIPLES,
+    ".ttl": Format.TURTLE,
+    ".parquet": Format.PARQUET,
+}
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """The format a file name stands for; TSV unless the ending says otherwise.
+
+    >>> format_of("facts.csv.gz"), format_of("train.txt")
+    (<Format.CSV: 'CSV'>, <Format.TSV: 'TSV'>)
+    """
+    name = PurePath(path)
+    ending = PurePath(name.stem).suffix if name.suffix.lower() == ".gz" else name.suffix
+    chosen = _FORMATS.get(ending.lower(), Format.TSV)
+    if chosen is Format.PARQUET and name.suffix.lower() == ".gz":
+        raise InputError(
+            "found a compressed Parquet file, expected a plain one: Parquet has its own compression",
+            place=Place(os.fspath(path)),
+            hint="gunzip it",
+        )
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -46,12 +85,41 @@ class Source:
     def open(self, report: Callable[[int], None]) -> Iterator[BinaryIO]:
         """The uncompressed bytes; `report` hears of every byte taken from the disk."""
         raw = io.BytesIO(self.content) if self.path is None else self.path.open("rb", buffering=0)
-        with io.BufferedReader(_Reporting(raw, report), _BUFFER) as stream:
+        with raw, io.BufferedReader(_Reporting(raw, report), _BUFFER) as stream:
             yield gzip.GzipFile(fileobj=stream) if self.is_compressed else stream  # type: ignore[misc]
 
     def place(self, line: int | None = None) -> Place:
         """Where an error message points."""
         return Place(self.name, line)
+
+
+def broken_gzip(source: Source, error: Exception, *, line: int) -> InputError:
+    """The error for compressed data that cannot be unpacked from some line on."""
+    if isinstance(error, EOFError):
+        return InputError(
+            "the compressed data ends early, expected a complete gzip file",
+            place=source.place(line),
+            hint="copy or download it again; gzip -t tests whether a file is complete",
+        )
+    return InputError(
+        "found bytes that are not gzip data, expected a file made by gzip",
+        place=source.place(line),
+        hint="if the file is not compressed, take the .gz off its name; if it is, copy or download it again",
+    )
+
+
+class NoTriplesError(InputError):
+    """A source without a single triple; where that is a meaningful answer, `read_graph` gives an empty graph."""
+
+
+def no_triples(source: Source, expected: str) -> NoTriplesError:
+    """The error for a source without a single triple."""
+    found = "the file is empty" if source.size == 0 else "found no triples"
+    return NoTriplesError(
+        f"{found}, expected {expected}",
+        place=source.place(),
+        hint="check that the program which wrote it came to its end",
+    )
 
 
 class _Reporting(io.RawIOBase):
@@ -67,10 +135,6 @@ class _Reporting(io.RawIOBase):
         count = self._raw.readinto(buffer) or 0
         self._report(count)
         return count
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
 
 
 def find_source(path: str | os.PathLike[str]) -> Source:

@@ -14,19 +14,24 @@ writing and reading give back every name:
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.graph import KnowledgeGraph
-from reshuffle.kg.io.delimited import readable
+from reshuffle.kg.inverses import refuse_inverse_names
+from reshuffle.kg.io.files import GZIP_ERRORS, Format, broken_gzip, no_triples
+from reshuffle.kg.triples import numbered
 from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from reshuffle.kg.io.files import Source
+    from reshuffle.kg.triples import TripleColumns
+    from reshuffle.progress import Notes
 
 OWN_NAMES = "urn:reshuffle:"
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -74,28 +79,44 @@ def _is_iri(name: str) -> bool:
     return True
 
 
-class RdfReader:
+def read_rdf(source: Source, syntax: Format, report: Callable[[int], None], notes: Notes) -> TripleColumns:
+    """The triples between IRIs and blank nodes of a file; `notes` hears how many literals were left out."""
+    reader = _Reader(source, syntax)
+    triples = _blank_nodes_numbered(numbered(reader.triples(report)))
+    literals = f"{counted(reader.literals, 'triple')}{{}} with a literal as tail"
+    if reader.literals:
+        notes(f"{source.name}: {literals.format('')} skipped")
+    if not len(triples):
+        skipped = f"; {literals.format(' in it')}" if reader.literals else ""
+        raise no_triples(source, f"triples between IRIs or blank nodes{skipped}")
+    refuse_inverse_names(triples.relations, place=source.place())
+    return triples
+
+
+class _Reader:
     """Reads the triples between IRIs and blank nodes; `literals` counts the others."""
 
-    def __init__(self, source: Source, syntax: str) -> None:
+    def __init__(self, source: Source, syntax: Format) -> None:
         self._source, self._syntax = source, syntax
         self._library = pyoxigraph(source.place())
         self.literals = 0
 
     def triples(self, report: Callable[[int], None]) -> Iterator[tuple[str, str, str]]:
         """Named triples in the order of the file."""
-        library = self._library
-        form = library.RdfFormat.from_extension("nt" if self._syntax == "N-Triples" else "ttl")
+        library, source = self._library, self._source
+        form = library.RdfFormat.from_extension("nt" if self._syntax is Format.N_TRIPLES else "ttl")
         nodes = (library.NamedNode, library.BlankNode)
-        with readable(self._source, report) as (stream, _):
-            try:
+        try:
+            with source.open(report) as stream:
                 for found in library.parse(stream, form):
                     if isinstance(found.object, nodes) and isinstance(found.subject, nodes):
                         yield self._name(found.subject), self._name(found.predicate), self._name(found.object)
                     else:
                         self.literals += 1
-            except SyntaxError as error:
-                raise self._malformed(error) from error
+        except SyntaxError as error:
+            raise self._malformed(error) from error
+        except GZIP_ERRORS as error:
+            raise broken_gzip(source, error, line=1) from error
 
     def _name(self, node: Any) -> str:
         return from_iri(node.value) if isinstance(node, self._library.NamedNode) else str(node)
@@ -103,24 +124,20 @@ class RdfReader:
     def _malformed(self, error: SyntaxError) -> InputError:
         reason = re.sub(r"^Parser error (at|between) line.*?: ", "", error.msg)
         return InputError(
-            f"{reason}, expected {self._syntax}",
+            f"{reason}, expected {self._syntax.value}",
             place=self._source.place(error.lineno),
             hint="an IRI stands in angle brackets, and a triple ends with a dot: <http://a> <http://r> <http://b> .",
         )
 
-    def named(self, graph: KnowledgeGraph) -> KnowledgeGraph:
-        """The graph with its anonymous blank nodes numbered, so that every reading gives the same names."""
-        names = list(graph.entities)
-        invented = [position for position, name in enumerate(names) if _INVENTED_LABEL.fullmatch(name)]
-        if not invented:
-            return graph
-        taken, number = set(names), 0
-        for position in invented:
+
+def _blank_nodes_numbered(triples: TripleColumns) -> TripleColumns:
+    """The triples with numbers for anonymous blank nodes, so that every reading gives the same names."""
+    names = list(triples.entities)
+    invented = [position for position, name in enumerate(names) if _INVENTED_LABEL.fullmatch(name)]
+    taken, number = set(names), 0
+    for position in invented:
+        number += 1
+        while f"_:b{number}" in taken:
             number += 1
-            while f"_:b{number}" in taken:
-                number += 1
-            names[position] = f"_:b{number}"
-        entities = Vocabulary(names, kind="entity")
-        return KnowledgeGraph.from_ids(
-            graph.heads, graph.relation_ids, graph.tails, entities=entities, relations=graph.relations
-        )
+        names[position] = f"_:b{number}"
+    return replace(triples, entities=Vocabulary(names, kind="entity")) if invented else triples

@@ -1,4 +1,4 @@
-"""Graphs as tables with the columns head, relation and tail: Arrow, pandas, polars, Parquet."""
+"""Triples as tables with the columns head, relation and tail: Arrow, pandas, Parquet."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.graph import COLUMNS, KnowledgeGraph
-from reshuffle.kg.io.delimited import no_triples
+from reshuffle.kg.inverses import refuse_inverse_names
+from reshuffle.kg.io.files import no_triples
+from reshuffle.kg.triples import COLUMNS, TripleColumns
 from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.kg.graph import KnowledgeGraph
     from reshuffle.kg.io.files import Source
 
 BLOCK = 1_000_000  # rows whose names are made at once
@@ -26,18 +28,18 @@ BLOCK = 1_000_000  # rows whose names are made at once
 
 def from_arrow(
     table: pa.Table, *, columns: Sequence[str] = COLUMNS, place: Place | None = None
-) -> KnowledgeGraph:
-    """The graph of a table; `columns` are the names of its head, relation and tail column."""
-    _check_columns(table, columns, place)
+) -> TripleColumns:
+    """The triples of a table; `columns` are the names of its head, relation and tail column."""
+    _check_names(table.column_names, columns, place)
     heads, relations, tails = (_name_column(table, column, place) for column in columns)
     entity_names, ends = _factorize(pa.chunked_array([*heads.chunks, *tails.chunks], pa.large_string()))
     relation_names, relation_ids = _factorize(relations)
-    return KnowledgeGraph.from_ids(
+    return TripleColumns(
         ends[: len(heads)],
         relation_ids,
         ends[len(heads) :],
-        entities=Vocabulary(entity_names, kind="entity"),
-        relations=Vocabulary(relation_names, kind="relation"),
+        Vocabulary(entity_names, kind="entity"),
+        Vocabulary(relation_names, kind="relation"),
     )
 
 
@@ -64,26 +66,14 @@ def name_batches(graph: KnowledgeGraph) -> Iterator[pa.RecordBatch]:
         )
 
 
-def from_pandas(frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
-    """The graph of a pandas data frame."""
+def from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
+    """The named columns of a pandas data frame, those that it has, as an Arrow table."""
     kept = [column for column in columns if column in frame.columns]
-    return from_arrow(pa.Table.from_pandas(frame[kept], preserve_index=False), columns=columns)
+    return pa.Table.from_pandas(frame[kept], preserve_index=False)
 
 
-def from_polars(frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
-    """The graph of a polars data frame."""
-    return from_arrow(frame.to_arrow(), columns=columns)
-
-
-def to_polars(graph: KnowledgeGraph) -> Any:
-    """The named triples as a polars data frame."""
-    import polars  # noqa: PLC0415 - not a dependency
-
-    return polars.from_arrow(to_arrow(graph))
-
-
-def read_parquet(source: Source, report: Callable[[int], None]) -> tuple[KnowledgeGraph, int]:
-    """The graph of a Parquet file, and its number of rows."""
+def read_parquet(source: Source, report: Callable[[int], None]) -> TripleColumns:
+    """The triples of a Parquet file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load, and only needed here
 
     try:
@@ -101,7 +91,9 @@ def read_parquet(source: Source, report: Callable[[int], None]) -> tuple[Knowled
         ) from error
     if not table.num_rows:
         raise no_triples(source, "at least one row")
-    return from_arrow(table, place=source.place()), table.num_rows
+    triples = from_arrow(table, place=source.place())
+    refuse_inverse_names(triples.relations, place=source.place())
+    return triples
 
 
 def write_parquet(batches: Iterator[pa.RecordBatch], path: Path) -> None:
@@ -127,10 +119,6 @@ def _factorize(names: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
     return encoded.chunk(encoded.num_chunks - 1).dictionary, np.concatenate(indices).astype(
         np.int32, copy=False
     )
-
-
-def _check_columns(table: pa.Table, columns: Sequence[str], place: Place | None) -> None:
-    _check_names(table.column_names, columns, place)
 
 
 def _check_names(found: Sequence[str], columns: Sequence[str], place: Place | None) -> None:

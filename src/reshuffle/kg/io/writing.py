@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.delimited import BYTE_ORDER_MARK
-from reshuffle.kg.io.files import check_writable, written_whole
-from reshuffle.kg.io.reading import Format, format_of
+from reshuffle.kg.io.files import Format, check_writable, format_of, written_whole
 from reshuffle.kg.io.tables import BLOCK, batches_of, name_batches, write_parquet
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""One training: examples, objective, steps, early stopping, logs."""
+"""One training: data, objective, trainer with early stopping, and the loop with logs and checkpoints."""

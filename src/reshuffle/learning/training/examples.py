@@ -1,7 +1,8 @@
-"""From graphs with names to arrays of ids to train on."""
+"""The data of a training: from graphs with names to arrays of ids, and the triples held out for early stopping."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from reshuffle.errors import InputError, ReshuffleError, did_you_mean
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.kg.splits import GraphSplit
-from reshuffle.learning.training.trainer import TrainingData
 from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes
 
 _HELD_OUT = 0.1
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Triples of ids [triple, (head relation tail)] of one graph, and those held out for early stopping."""
+
+    triples: NDArray[np.int64]
+    valid: NDArray[np.int64]
+    num_entities: int
+    num_relations: int
+    symmetric: tuple[int, ...] = ()  # relations that share one matrix with their inverse
 
 
 def examples_of(
@@ -34,6 +45,7 @@ def examples_of(
     """The graph to train on, with the relations that it uses and those in `also`, and its triples as ids."""
     graph, held_out = _split(facts, valid, seed, notes)
     graph = _with_relations(_with_used_relations(graph), also)
+    same_matrix = numbers_of(symmetric, tuple(graph.relations))
     known = _known_ids(held_out, graph)
     if len(known) < len(held_out):
         notes(
@@ -43,16 +55,12 @@ def examples_of(
     if not len(known):
         notes("there are no validation triples to stop by: all epochs are trained, and the last one is kept")
     return graph, TrainingData(
-        _known_ids(graph, graph),
-        known,
-        graph.num_entities,
-        len(graph.relations),
-        numbers_of(symmetric, tuple(graph.relations)),
+        _known_ids(graph, graph), known, graph.num_entities, len(graph.relations), same_matrix
     )
 
 
 def numbers_of(names: Sequence[str], relations: Sequence[str]) -> tuple[int, ...]:
-    """Positions of the relations that the setting `symmetric` names."""
+    """The positions of the relations that the setting `symmetric` names."""
     for name in names:
         if name not in relations:
             near = did_you_mean(name, relations)
@@ -66,6 +74,7 @@ def _split(
     seed: int,
     notes: Notes,
 ) -> tuple[KnowledgeGraph, KnowledgeGraph]:
+    """The graph to train on, and the validation triples: those given, or a tenth of the facts."""
     graph = facts.facts if isinstance(facts, GraphSplit) else facts
     if valid is None and isinstance(facts, GraphSplit):
         valid = facts.valid
@@ -81,7 +90,7 @@ def _split(
 
 
 def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, KnowledgeGraph]:
-    """90 % to train on and 10 % to stop by, over the same names; every relation keeps a fact to train on."""
+    """90 % to train on and 10 % for early stopping, over the same names; every relation keeps a fact to train on."""
     order = np.random.default_rng(seed).permutation(len(facts))
     _, from_the_end = np.unique(facts.relation_ids[order[::-1]], return_index=True)
     # Without the last fact of each relation in this order: it is drawn only where all others are held out.
@@ -97,7 +106,7 @@ def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, Knowled
 
 
 def _with_used_relations(graph: KnowledgeGraph) -> KnowledgeGraph:
-    """Without the relations that have no triple: nothing can be learned about them."""
+    """The graph without the relations that have no triple: nothing can be learned about them."""
     used = np.unique(graph.relation_ids)
     if len(used) == len(graph.relations):
         return graph
@@ -109,7 +118,7 @@ def _with_used_relations(graph: KnowledgeGraph) -> KnowledgeGraph:
 
 
 def _with_relations(graph: KnowledgeGraph, names: Sequence[str]) -> KnowledgeGraph:
-    """With more relations: injected rules may speak of some that no fact has."""
+    """The graph with more relations: injected rules may speak of some that no fact has."""
     new = [name for name in dict.fromkeys(names) if name not in graph.relations]
     if not new:
         return graph
@@ -119,7 +128,7 @@ def _with_relations(graph: KnowledgeGraph, names: Sequence[str]) -> KnowledgeGra
 
 
 def _known_ids(graph: KnowledgeGraph, like: KnowledgeGraph) -> NDArray[np.int64]:
-    """Triples as ids of the graph `like`; those with names it does not have are left out."""
+    """The triples of a graph as ids of the graph `like`; those with names it does not have are left out."""
     entities = like.entities.positions_of(graph.entities)
     relations = like.relations.positions_of(graph.relations)
     columns = [entities[graph.heads], relations[graph.relation_ids], entities[graph.tails]]

@@ -12,7 +12,7 @@ be told from all its corruptions at once: -log softmax. A corruption of score -i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reshuffle.learning.training.trainer import Trainer
-
-LossKind = Literal["margin", "softmax"]
 
 _MOST_SCORES = 1 << 24
 _MOST_NUMBERS = 1 << 26  # of the states of the queries of one look

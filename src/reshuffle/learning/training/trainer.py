@@ -1,90 +1,79 @@
-"""The training loop, on arrays of ids: it knows no names and no files."""
+"""The trainer: epochs, batches, steps, validation and early stopping, on arrays of ids, without names and files."""
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.kg.inverses import with_inverses
+from reshuffle.learning.settings import check_settings
 from reshuffle.learning.training.cuda_graph import CapturedStep
-from reshuffle.learning.training.early_stopping import Patience
-from reshuffle.learning.training.memory import run_in_pieces
-from reshuffle.learning.training.objective import (
-    LossKind,
-    objective_of,
-)
+from reshuffle.learning.training.objective import objective_of
 from reshuffle.learning.training.validation import ValidationQueries, ranks_within_memory
 from reshuffle.model.channels.registry import channel_kind
-from reshuffle.model.evidence.registry import LOCAL
 from reshuffle.model.kernels import all_threads_for
-from reshuffle.model.reshuffle import Architecture, ReshuffleModel
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from reshuffle.learning.settings import TrainingSettings
+    from reshuffle.learning.training.examples import TrainingData
+    from reshuffle.model.architecture import Architecture
     from reshuffle.model.injected import InjectedBlock
     from reshuffle.progress import Notes
 
-Redraw = Literal["once", "step", "call"]
-Schedule = Literal["constant", "linear"]
-Metric = Literal["hits@10", "mrr"]
-Prior = Literal["equal", "examples"]
+Result = TypeVar("Result")
 
-_WARM_UP = 20  # steps in which a scheduled learning rate rises to its height
-_LAST_SHARE = 0.1  # of it that is left in the end
+_WARM_UP = 20  # steps in which a scheduled learning rate rises to its maximum
+_LAST_SHARE = 0.1  # the share of the maximum that is left in the end
 
 
-@dataclass(frozen=True)
-class TrainingSettings:
-    """How to train. The defaults are the paper's where it says; `redraw` and `hide_targets` it does not say.
+def is_improvement(current: float, best: float | None, *, relative_delta: float) -> bool:
+    """Whether a result is better than the best so far by more than a share of it.
 
-    `recipes.py` has the better ones.
+    >>> is_improvement(0.51, 0.50, relative_delta=0.01), is_improvement(0.505, 0.50, relative_delta=0.01)
+    (True, False)
+    """
+    return best is None or current > best * (1 + relative_delta)
+
+
+@dataclass
+class Patience:
+    """Early stopping: counts the validations without improvement.
+
+    The paper stops after less than 1 % within 100 epochs.
     """
 
-    learning_rate: float = 0.01
-    margin: float = 1.0
-    num_negatives: int = 100
-    batch_size: int = 1024
-    max_epochs: int = 1000
-    look_every: int = 10
-    patience: int = 10
+    looks: int = 10  # how many of them stop the training
     relative_delta: float = 0.01
-    redraw: Redraw = "step"
-    hide_targets: bool = False
-    drop_facts: float = 0.0  # with a channel per query: at most this share of the other facts is hidden, too
-    loss: LossKind = "margin"
-    epoch_steps: int = 0  # steps that make an epoch; 0: as many as a pass over all triples needs
-    schedule: Schedule = "constant"  # "linear": the learning rate falls to a tenth over max_epochs
-    max_gradient: float = 0.0  # longer gradients are shortened to this; 0: never
-    evidence_decay: float = 0.001  # how strongly free weights of evidence are pulled to 0
-    evidence_prior: Prior = "equal"  # "examples": divided by how many examples the relation has
-    select_by: Metric = "hits@10"  # of the validation triples: what the best epoch is best in
-    seed: int = 1
+    best: float | None = None
+    best_epoch: int = 0
+    without: int = 0
 
+    def look(self, value: float, epoch: int) -> bool:
+        """Count a validation result; True when it is the best so far."""
+        if is_improvement(value, self.best, relative_delta=self.relative_delta):
+            self.best, self.best_epoch, self.without = value, epoch, 0
+            return True
+        self.without += 1
+        return False
 
-@dataclass(frozen=True)
-class TrainingData:
-    """Triples of ids [triple, (head relation tail)] of one graph, and held-out ones to stop by."""
-
-    triples: NDArray[np.int64]
-    valid: NDArray[np.int64]
-    num_entities: int
-    num_relations: int
-    symmetric: tuple[int, ...] = ()  # relations that share one matrix with their inverse
+    @property
+    def exhausted(self) -> bool:
+        """Whether it is time to stop."""
+        return self.without >= self.looks
 
 
 @dataclass
 class Epoch:
-    """What one epoch showed."""
+    """The loss of one epoch, and its validation metrics where it was validated."""
 
     number: int
     loss: float
@@ -98,52 +87,19 @@ class History:
 
     epochs: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
-    seconds: float = 0.0  # of training, over all the pieces it was done in
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain data."""
-        return asdict(self)
+    seconds: float = 0.0  # of training, over all runs that it took
 
 
 class DivergedError(ReshuffleError):
-    """The loss, or what a look at the validation triples ranks by, is not a number any more."""
+    """The loss or the validation scores became NaN or infinite."""
 
     def __init__(self, epoch: int, became: str, learning_rate: float) -> None:
         self.epoch = epoch
         super().__init__(
-            f"{became} in epoch {epoch}, and no further epoch can mend that\n"
-            f"  hint: lower the learning rate (learning_rate = {learning_rate:g}); "
-            "with row_function = 'square' values also grow with every layer, so lower num_layers too"
+            f"{became} in epoch {epoch}, and no further epoch can mend that",
+            hint=f"lower the learning rate (learning_rate = {learning_rate:g}); "
+            "with row_function = 'square' values also grow with every layer, so lower num_layers too",
         )
-
-
-def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
-    """Refuse what no training can do, before anything is computed."""
-    channels = channel_kind(architecture.initial)
-    if not channels.trainable:
-        raise ReshuffleError(
-            "private initial states cannot be trained with: in one step only few entities would have a channel\n"
-            "  hint: train with 'bits', and answer with model.on(graph, initial='private')"
-        )
-    if not channels.per_query and architecture.slot_weights:
-        raise ReshuffleError(
-            "slot_weights need a channel per query\n"
-            "  hint: train with initial = 'head', or with slot_weights = false"
-        )
-    if not channels.per_query and settings.drop_facts:
-        raise ReshuffleError(
-            "drop_facts needs a channel per query\n"
-            "  hint: train with initial = 'head', or with drop_facts = 0"
-        )
-    distant = [kind for kind in architecture.evidence if kind not in LOCAL]
-    if not channels.per_query and distant:
-        raise ReshuffleError(
-            f"evidence from {' and '.join(distant)} needs a channel per query\n"
-            f"  hint: train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone"
-        )
-    for name in ("batch_size", "num_negatives", "look_every"):
-        if getattr(settings, name) < 1:
-            raise ReshuffleError(f"setting '{name}' is {getattr(settings, name)}; it must be at least 1")
 
 
 class Trainer:
@@ -160,7 +116,7 @@ class Trainer:
         injected: InjectedBlock | None = None,
         start: Tensor | None = None,
     ) -> None:
-        """`notes` is told what a user should know, such as that memory ran out.
+        """`notes` hears what a user should know, such as that memory ran out.
 
         `injected` are rules that stay as they are; `start` is added to the first logits [relation, slot, slot + 1].
         """
@@ -180,9 +136,7 @@ class Trainer:
         self.queries = ValidationQueries.build(
             data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
         ).to(device)
-        forward = torch.from_numpy(data.triples)
-        inverse = torch.stack([forward[:, 2], forward[:, 1] + data.num_relations, forward[:, 0]], dim=1)
-        self.examples = torch.cat([forward, inverse]).to(device)
+        self.examples = torch.from_numpy(with_inverses(data.triples, data.num_relations)).to(device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=settings.learning_rate,
@@ -196,27 +150,20 @@ class Trainer:
         self.history = History()
         self.pieces = 1  # how many a batch is cut into
         self.after_step: Callable[[int], None] = lambda _number: None
+        self.steps_per_epoch = settings.epoch_steps or -(-len(self.examples) // settings.batch_size)
         self.objective = objective_of(self)
+        # Whether a step can be recorded: a recording holds the learning rate as a number.
+        self.steps_are_alike = self.objective.replayable and settings.schedule == "constant"
         self._captured: CapturedStep | None = None
         self._may_capture = device.type == "cuda" and self.steps_are_alike
 
     @property
-    def steps_per_epoch(self) -> int:
-        """A pass over all examples, or as many as the settings say."""
-        return self.settings.epoch_steps or -(-len(self.examples) // self.settings.batch_size)
-
-    @property
-    def steps_are_alike(self) -> bool:
-        """Can a step be recorded? A recording holds the learning rate as a number."""
-        return self.objective.replayable and self.settings.schedule == "constant"
-
-    @property
     def finished(self) -> bool:
-        """Are the epochs used up, or the patience?"""
+        """Whether all epochs are done, or early stopping ends the training."""
         return len(self.history.epochs) >= self.settings.max_epochs or self.patience.exhausted
 
     def epochs(self) -> Iterator[Epoch]:
-        """Train until finished, and keep the best model; without validation triples that is the last."""
+        """Train until finished, and keep the best epoch; without validation triples that is the last."""
         while not self.finished:
             number = len(self.history.epochs) + 1
             epoch = Epoch(number, self._epoch(number))
@@ -231,6 +178,7 @@ class Trainer:
         self.history.best_epoch = self.patience.best_epoch or len(self.history.epochs)
 
     def _epoch(self, number: int) -> float:
+        """Train one epoch; its mean loss."""
         total = torch.zeros((), device=self.device)
         batches = self._batches()
         for place, batch in enumerate(batches):
@@ -245,7 +193,7 @@ class Trainer:
         return loss
 
     def _batches(self) -> tuple[Tensor, ...]:
-        """Of one epoch: each example once, or where the settings give the number of steps, as often as those need."""
+        """The batches of one epoch: each example once, or as often as the number of steps in the settings needs."""
         size, count = self.settings.batch_size, len(self.examples)
         rounds = -(-self.settings.epoch_steps * size // count) if self.settings.epoch_steps else 1
         orders = [torch.randperm(count, generator=self.generator, device=self.device) for _ in range(rounds)]
@@ -263,7 +211,7 @@ class Trainer:
 
     @property
     def _numbers_per_step(self) -> int:
-        """How many differences the negatives of a batch make."""
+        """How many numbers a step compares, which decides how many threads are worth their start."""
         examples = min(self.settings.batch_size, len(self.examples))
         architecture = self.model.architecture
         if channel_kind(architecture.initial).per_query:
@@ -271,6 +219,7 @@ class Trainer:
         return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
 
     def _step(self, batch: Tensor) -> Tensor:
+        """Train on one batch, by a recording of such a step where there can be one; the loss."""
         if not self._may_capture or len(batch) < min(self.settings.batch_size, len(self.examples)):
             return self._plain_step(batch)
         if self._captured is not None:
@@ -280,6 +229,7 @@ class Trainer:
         return loss
 
     def _capture(self, batch: Tensor) -> None:
+        """Record a step, where there is memory for it."""
         if self.pieces > 1:  # memory is short, and a recording needs its own
             self._may_capture = False
             return
@@ -289,6 +239,7 @@ class Trainer:
             self._may_capture = False
 
     def _plain_step(self, batch: Tensor) -> Tensor:
+        """Train on one batch, in pieces where memory asks for it."""
         loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
         return self._moved(loss)
 
@@ -297,7 +248,7 @@ class Trainer:
         return self._moved(self._gradients([batch]))
 
     def _moved(self, loss: Tensor) -> Tensor:
-        """Let the parameters follow their gradients."""
+        """Let the optimizer take its step; the loss as it was."""
         if self.settings.max_gradient:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_gradient)
         self.optimizer.step()
@@ -315,11 +266,12 @@ class Trainer:
         return total
 
     def loss(self, batch: Tensor) -> Tensor:
-        """The loss of examples, by position."""
+        """The loss of a batch of examples, given by position."""
         return self.objective.loss(batch)
 
     @torch.no_grad()
     def _look(self, epoch: Epoch) -> None:
+        """Validate the model, and keep it where it is the best so far."""
         objective = self.objective
         ranks, objective.at_once = ranks_within_memory(
             objective.look, self.queries, at_once=objective.at_once, notes=self.notes
@@ -332,3 +284,23 @@ class Trainer:
         watched = epoch.mrr if self.settings.select_by == "mrr" else epoch.hits_at_10
         if self.patience.look(watched, epoch.number):
             self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+
+
+def run_in_pieces(
+    step: Callable[[Sequence[Tensor]], Result], batch: Tensor, *, pieces: int, notes: Notes
+) -> tuple[Result, int]:
+    """The result of `step` for a batch in pieces, and the number of pieces: twice as many while memory runs out."""
+    while True:
+        try:
+            return step(batch.chunk(pieces)), pieces
+        except torch.cuda.OutOfMemoryError as error:
+            reason = str(error).split(". ", maxsplit=1)[0]
+        # Outside of the handler, whose exception still holds the tensors that did not fit.
+        if pieces >= len(batch):
+            raise ReshuffleError(
+                f"the GPU memory does not suffice for a single triple: {reason}",
+                hint="lower num_channels or num_slots, or train with --device cpu",
+            )
+        pieces *= 2
+        torch.cuda.empty_cache()
+        notes(f"out of GPU memory: going on with batches in {pieces} pieces ({reason})")

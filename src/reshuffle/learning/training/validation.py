@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.kg.inverses import with_inverses
+from reshuffle.kg.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,15 +36,14 @@ class ValidationQueries:
         cls, triples: NDArray[np.int64], known: NDArray[np.int64], *, num_entities: int, num_relations: int
     ) -> ValidationQueries:
         """Head queries go through the inverse relation, as in the official code."""
-        queries = _both_directions(triples, num_relations)
-        facts = np.unique(_both_directions(np.concatenate([known, triples]), num_relations), axis=0)
-        fact_keys = facts[:, 1] * num_entities + facts[:, 0]
-        order = np.argsort(fact_keys, kind="stable")
-        keys = queries[:, 1] * num_entities + queries[:, 0]
-        first, last = (np.searchsorted(fact_keys[order], keys, side=side) for side in ("left", "right"))
-        owner = np.repeat(np.arange(len(queries)), last - first)
-        place = np.arange(len(owner)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
-        entities = facts[order[first[owner] + place], 2]
+        queries = with_inverses(triples, num_relations)
+        facts = np.unique(with_inverses(np.concatenate([known, triples]), num_relations), axis=0)
+        asked, row = np.unique(facts[:, 1] * num_entities + facts[:, 0], return_inverse=True)
+        answers = Rows.grouped(row.reshape(-1), facts[:, 2], num_rows=len(asked))
+        # Every query is a fact itself, so that each of them is found.
+        owner, entities = answers.entries(
+            np.searchsorted(asked, queries[:, 1] * num_entities + queries[:, 0])
+        )
         others = entities != queries[owner, 2]
         columns = (queries[:, 0], queries[:, 1], queries[:, 2], owner[others], entities[others])
         return cls(*(torch.from_numpy(np.ascontiguousarray(column)) for column in columns))
@@ -51,11 +52,6 @@ class ValidationQueries:
         """The same queries on another device."""
         tensors = (self.anchors, self.relations, self.answers, self.known_queries, self.known_entities)
         return ValidationQueries(*(tensor.to(device) for tensor in tensors))
-
-
-def _both_directions(triples: NDArray[np.int64], num_relations: int) -> NDArray[np.int64]:
-    inverse = np.stack([triples[:, 2], triples[:, 1] + num_relations, triples[:, 0]], axis=1)
-    return np.concatenate([triples, inverse])
 
 
 @torch.no_grad()
@@ -101,8 +97,8 @@ def ranks_within_memory(
         # Outside of the handler, whose exception still holds the tensors that did not fit.
         if scores_of is None or at_once == 1:
             raise ReshuffleError(
-                f"the GPU memory does not suffice for a look at a single validation triple: {reason}\n"
-                "  hint: lower num_channels or num_slots, or train with --device cpu"
+                f"the GPU memory does not suffice for a look at a single validation triple: {reason}",
+                hint="lower num_channels or num_slots, or train with --device cpu",
             )
         at_once //= 2
         torch.cuda.empty_cache()

@@ -9,7 +9,7 @@ import numpy as np
 
 from reshuffle.errors import UnknownNameError, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.evaluation.unknown import passed_over
+from reshuffle.evaluation.queries import passed_over
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory

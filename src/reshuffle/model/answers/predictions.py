@@ -14,6 +14,7 @@ from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io.files import written_whole
+from reshuffle.text import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -295,15 +296,15 @@ class Predictions(ArrowFrames):
                 place=Place(path),
                 hint=f"predictions go to {', '.join(ENDINGS)}",
             )
-        table = self.to_arrow()
+        rows = self.to_arrow()
         with written_whole(path) as aside:
             if ending == ".parquet":
-                parquet.write_table(table, aside)
+                parquet.write_table(rows, aside)
                 return
             with aside.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
-                writer.writerow(table.column_names)
-                writer.writerows(row.values() for row in table.to_pylist())
+                writer.writerow(rows.column_names)
+                writer.writerows(row.values() for row in rows.to_pylist())
 
     def __str__(self) -> str:
         if not self.rows:
@@ -318,15 +319,17 @@ class Predictions(ArrowFrames):
             *self._of_rules,
             *self.kinds,
         ]
-        cells = [header, *(self._cells(place, sure=sure) for place in range(len(self.rows)))]
-        widths = [max(len(line[column]) for line in cells) for column in range(len(header))]
-        names = _aligned([("head", "relation", "tail"), *(row.triple for row in self.rows)])
-        marks = ["", *("  known" if row.known else "" for row in self.rows)]
-        return "\n".join(
-            "  ".join([*(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), name])
-            + mark.rstrip()
-            for line, name, mark in zip(cells, names, marks, strict=True)
-        )
+        cells = [
+            [
+                *self._cells(place, sure=sure),
+                row.head,
+                row.relation,
+                row.tail + ("  known" if row.known else ""),
+            ]
+            for place, row in enumerate(self.rows)
+        ]
+        align = "r" * len(header) + "lll"
+        return table([*header, *Triple._fields], cells, align=align)
 
     def _cells(self, place: int, *, sure: bool) -> list[str]:
         row = self.rows[place]
@@ -358,13 +361,6 @@ def _data(row: Prediction, reasons: int) -> dict[str, Any]:
         data["proofs"] = [proof.to_dict() for proof in proofs]
     data["reasons"] = [reason.to_dict() for reason in row.reasons(reasons)]
     return data
-
-
-def _aligned(triples: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(triple[column]) for triple in triples) for column in range(2)]
-    return [
-        f"{head.ljust(widths[0])}  {relation.ljust(widths[1])}  {tail}" for head, relation, tail in triples
-    ]
 
 
 def predict(

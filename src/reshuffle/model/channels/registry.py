@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from reshuffle.errors import ReshuffleError, did_you_mean
+from reshuffle.model.architecture import InitialKind
 from reshuffle.model.channels.private import Private
 from reshuffle.model.channels.query import PerQuery
 from reshuffle.model.channels.random import BITS, OFFICIAL_BITS, SHARED_BITS, Continuous
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from reshuffle.model.channels.interface import ChannelKind
 
-Kind = Literal["bits", "official", "continuous", "shared", "private", "head"]
+Kind = InitialKind
 KINDS = get_args(Kind)
 
 _KINDS: Mapping[str, ChannelKind] = MappingProxyType(

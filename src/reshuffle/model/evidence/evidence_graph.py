@@ -1,7 +1,6 @@
 """A graph as evidence sees it: who has which roles, and the edges by where they leave.
 
-A *role* is numbered like a relation: who is a tail of r has role r, and who is a head of r, that is a tail of r^-1, has
-role r + R.
+Roles are numbered as in `kg/roles.py`, by the question that they answer.
 """
 
 from __future__ import annotations
@@ -13,6 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import Tensor
+
+from reshuffle.kg.inverses import with_inverses
+from reshuffle.kg.rows import Rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,22 +40,20 @@ class EvidenceGraph:
         cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, device: torch.device
     ) -> EvidenceGraph:
         """From triples of ids [triple, (head relation tail)]."""
-        head, relation, tail = triples.reshape(-1, 3).T
-        heads, tails = np.concatenate([head, tail]), np.concatenate([tail, head])
-        relations = np.concatenate([relation, relation + num_relations])
+        heads, relations, tails = with_inverses(triples.reshape(-1, 3), num_relations).T
         keys, entry, counts = np.unique(
             tails * np.int64(2 * num_relations) + relations, return_inverse=True, return_counts=True
         )
         owners, roles = np.divmod(keys, max(1, 2 * num_relations))
-        order = np.argsort(heads, kind="stable")
-        starts = np.searchsorted(heads[order], np.arange(num_entities + 1))
+        by_head = Rows.positions(heads, num_rows=num_entities)
+        order = by_head.values
         columns = (
             owners,
             roles,
             np.searchsorted(owners, np.arange(num_entities + 1)),
             counts,
             entry.reshape(-1),
-            starts,
+            by_head.starts,
             order,
             relations[order],
             tails[order],

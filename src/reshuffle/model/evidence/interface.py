@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.predictions import Question
+    from reshuffle.model.architecture import DirectFacts
     from reshuffle.model.evidence.evidence_graph import EvidenceGraph
     from reshuffle.model.propagation import MessageGraph
-
-DirectFacts = Literal["against", "both"]
 
 WEAK = -3.0  # softplus(-3) = 0.05: evidence of one sign starts near 0
 

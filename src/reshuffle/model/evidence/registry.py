@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from reshuffle.model.evidence.interface import Asked, DirectFacts, EvidenceKind, LocalEvidence, Shape
+from reshuffle.model.evidence.interface import Asked, EvidenceKind, LocalEvidence, Shape
 from reshuffle.model.evidence.negative import Negative
 from reshuffle.model.evidence.paths import Paths
 from reshuffle.model.evidence.proximity import Proximity
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.predictions import Question
+    from reshuffle.model.architecture import DirectFacts
     from reshuffle.model.evidence.evidence_graph import EvidenceGraph
     from reshuffle.model.propagation import MessageGraph
 
@@ -33,12 +34,6 @@ KINDS: tuple[type[EvidenceKind], ...] = (
 
 EVIDENCE = tuple(kind.name for kind in KINDS)
 LOCAL = tuple(kind.name for kind in KINDS if issubclass(kind, LocalEvidence))
-
-if TYPE_CHECKING:
-    EvidenceName = str
-else:
-    # What the setting `evidence` may name: settings are checked by their types when they are read.
-    EvidenceName = Literal[EVIDENCE]
 
 # The sum of squares depends on the order in its last bit, and the losses of a training should stay the same.
 _ADDED_FIRST = ("role", "fact", "slot")

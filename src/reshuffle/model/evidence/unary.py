@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from reshuffle.evaluation.baselines.types import Roles
+from reshuffle.kg.roles import Roles
+from reshuffle.kg.rows import Rows
 from reshuffle.model.evidence.interface import Asked, LocalEvidence, Weight
 from reshuffle.model.kernels import runs
 from reshuffle.text import counted
@@ -44,8 +45,8 @@ class Unary(LocalEvidence):
     def fit_types(self, graph: EvidenceGraph) -> None:
         """Count which roles go together on the training graph."""
         confidences = self.weights.confidences
-        roles = Roles(graph.role_starts.cpu().numpy(), graph.roles.cpu().numpy())
-        both = torch.from_numpy(roles.pair_counts(len(confidences))).to(confidences)
+        rows = Rows(graph.role_starts.cpu().numpy(), graph.roles.cpu().numpy())
+        both = torch.from_numpy(Roles(rows, len(confidences)).pair_counts()).to(confidences)
         shares = both / (both.diagonal() + _SMOOTHING)
         confidences.copy_(shares.fill_diagonal_(0))  # having the role already is counted on its own
 

@@ -4,11 +4,12 @@ Most rule bases as a miner writes them have no exact geometry. The chase derives
 up (semi-naive), keeps each relation as rows of ends or as a matrix of bits, whichever is cheaper, and answers
 from that: `holds` is one probe.
 
-    program   rules as integer tables: what a new pair sets off, how a triple can be derived
-    store     the memory of the kernels: growing, turning relations dense, the limit
-    answers   names in and out, updates, the graph as it is now
-    search    proofs, smallest first
-    cheapest  the size of the smallest proof of every triple, where the search needs it
+    program       rules as integer tables: what a new pair sets off, how a triple can be derived
+    store         the memory of the kernels: growing, turning relations dense, the limit
+    answers       names in and out, updates, the graph as it is now
+    proof_search  proofs, smallest first
+    proof_sizes   how small proofs are: what guides the search
+    kernels       compiled inner loops
 """
 
 from reshuffle.reasoning.chase.answers import ChaseAnswers

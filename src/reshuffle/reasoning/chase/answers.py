@@ -10,15 +10,16 @@ import numpy as np
 from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
+from reshuffle.kg.inverses import base_relation
+from reshuffle.kg.vocabulary import GrowingVocabulary
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
-from reshuffle.reasoning.chase.names import KeySet, Names
 from reshuffle.reasoning.chase.program import Program
-from reshuffle.reasoning.chase.search import ProofSearch
+from reshuffle.reasoning.chase.proof_search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
+from reshuffle.reasoning.keysets import KeySet
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
-from reshuffle.rules.base import base_relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,7 +64,7 @@ class ChaseAnswers(Answers):
         refuse_inverse_names(facts.relations)
         self.rules = rules
         self._memory, self._layout, self._progress = memory, layout, progress
-        self._entities = Names(facts.entities)
+        self._entities = GrowingVocabulary(facts.entities)
         names = dict.fromkeys([*facts.relations, *(base_relation(name) for name in rules.relations)])
         self._relations = {name: number for number, name in enumerate(names)}
         self._program = Program(rules, self._relations)
@@ -107,7 +108,7 @@ class ChaseAnswers(Answers):
 
     @property
     def _num_relations(self) -> int:
-        """Fresh relations included, which lie between the first of the user's and those that came later."""
+        """The number of relations. Fresh ones lie between the user's first relations and those added later."""
         return max(self._program.num_relations, 1 + max(self._relations.values(), default=-1))
 
     def _keys(
@@ -124,7 +125,7 @@ class ChaseAnswers(Answers):
 
     @property
     def exactness(self) -> str:
-        """No geometry, and none needed."""
+        """What the answers are: the exact fixpoint, computed without geometry."""
         return "the exact fixpoint, by the chase (no geometry)"
 
     def __repr__(self) -> str:
@@ -157,15 +158,15 @@ class ChaseAnswers(Answers):
         return self._store.contains(code, self._entities.id(head), self._entities.id(tail))
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
-        """All f with (head, relation, f)."""
+        """All f for which (head, relation, f) holds."""
         return iter(self._ends(2 * self._relation(relation), head))
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
-        """All e with (e, relation, tail)."""
+        """All e for which (e, relation, tail) holds."""
         return iter(self._ends(2 * self._relation(relation) + 1, tail))
 
     def _ends(self, code: int, start: str) -> list[str]:
-        return self._entities.of(self._store.ends(code, self._entities.id(start)))
+        return self._entities.names(self._store.ends(code, self._entities.id(start)))
 
     def triples(self) -> Iterator[Triple]:
         """The derived triples that are not facts, grouped by relation."""
@@ -174,9 +175,9 @@ class ChaseAnswers(Answers):
                 keys = self._keys(heads, np.full(len(heads), number, dtype=np.int32), tails)
                 new_heads, _, new_tails = self._columns(self._facts.without(keys))
                 rows = zip(
-                    self._entities.of(new_heads),
+                    self._entities.names(new_heads),
                     itertools.repeat(name),
-                    self._entities.of(new_tails),
+                    self._entities.names(new_tails),
                     strict=False,
                 )
                 yield from map(Triple._make, rows)
@@ -193,11 +194,11 @@ class ChaseAnswers(Answers):
     # --- updates ------------------------------------------------------------------------------------
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """New facts; only their own consequences are derived."""
+        """Add facts; only their own consequences are derived."""
         given = as_triples(triples)
         refuse_inverse_names(relation for _, relation, _ in given)
         rows = [
-            (self._entities.id_of_new(head), self._relation_of_new(relation), self._entities.id_of_new(tail))
+            (self._entities.intern(head), self._relation_of_new(relation), self._entities.intern(tail))
             for head, relation, tail in given
         ]
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
@@ -218,7 +219,7 @@ class ChaseAnswers(Answers):
         self._computed = store
 
     def _columns_with(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The facts and more of them; distinct since the key set sees to it."""
+        """The columns of the facts with more facts behind them; repeated ones are dropped by the key set."""
         return np.concatenate([np.array(self._columns(self._facts.keys())), columns], axis=1)
 
     def _relation_of_new(self, name: str) -> int:
@@ -262,8 +263,7 @@ class ChaseAnswers(Answers):
         mask = (1 << self._bits) - 1
         number = key >> 2 * self._bits
         relation = next(name for name, known in self._relations.items() if known == number)
-        name = self._entities.name
-        return Triple(name(key >> self._bits & mask), relation, name(key & mask))
+        return Triple(self._entities[key >> self._bits & mask], relation, self._entities[key & mask])
 
     def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
         """The nearest partial derivations of a triple that does not follow."""

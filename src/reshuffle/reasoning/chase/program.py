@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
+from reshuffle.kg.rows import Rows, starts_in
 from reshuffle.reasoning.chase.kernels.joins import Triggers
 from reshuffle.reasoning.chase.kernels.retraction import Sources
-from reshuffle.rules.base import RuleBase, base_relation
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.rules import Rule
+    from reshuffle.rules.rule import RuleBase
 
 Row: TypeAlias = tuple[int, ...]
 
@@ -35,7 +36,7 @@ class CodedRule:
     """The user's rule that this one completes; None for a fresh relation, which stands for a prefix."""
 
     def turned(self, backwards: int) -> CodedRule:
-        """The same rule read from its second variable, if `backwards` is 1."""
+        """The rule, read from its second variable if `backwards` is 1."""
         if not backwards:
             return self
         atoms = reversed(self.body) if self.kind == "chain" else self.body
@@ -61,7 +62,7 @@ class Program:
         """The atom code of a relation or of its inverse."""
         if relation in self._fresh:
             return self._fresh[relation]
-        return self.codes[base_relation(relation)] + relation.endswith(INVERSE_SUFFIX)
+        return self.codes[base_relation(relation)] + is_inverse(relation)
 
     def is_fresh(self, relation: int) -> bool:
         """Does the relation stand for a prefix of a body?"""
@@ -88,15 +89,15 @@ class Program:
         return rows
 
     def triggers(self, num_relations: int) -> Triggers:
-        """What a new pair sets off; relations beyond those of the rules set nothing off."""
+        """For each relation, the rules that a new pair sets off; relations that no rule uses set nothing off."""
         rows = self._trigger_rows
         chain_starts, chains = _grouped(rows["chain"], 2 * num_relations)
         copy_starts, copies = _grouped(rows["copy"], num_relations)
         meet_starts, meets = _grouped(rows["meet"], num_relations)
-        bounds, others = _flat([row[:-2] for row in meets])
+        others = Rows.of([row[:-2] for row in meets])
         return Triggers(
             chain_starts, _column(chains, 0), _column(chains, 1), copy_starts, _column(copies, 0),
-            meet_starts, _column(meets, -2), bounds[:-1], bounds[1:], others,
+            meet_starts, _column(meets, -2), others.starts[:-1], others.starts[1:], others.values,
         )  # fmt: skip
 
     def trigger_rules(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
@@ -108,17 +109,17 @@ class Program:
         return _column(chains, -1), _column(copies, -1), _column(meets, -1)
 
     def sources(self, num_relations: int) -> Sources:
-        """How a triple can be derived; heads run forwards."""
+        """For each relation, the rules that derive its triples, turned so that their heads run forwards."""
         rows: dict[str, list[tuple[int, Row]]] = {"chain": [], "copy": [], "meet": []}
         for rule in self.coded:
             rows[rule.kind].append((rule.head >> 1, rule.turned(rule.head & 1).body))
         chain_starts, chains = _grouped(rows["chain"], num_relations)
         copy_starts, copies = _grouped(rows["copy"], num_relations)
         meet_starts, meets = _grouped(rows["meet"], num_relations)
-        bounds, atoms = _flat(meets)
+        atoms = Rows.of(meets)
         return Sources(
             chain_starts, _column(chains, 0), _column(chains, 1), copy_starts, _column(copies, 0),
-            meet_starts, bounds[:-1], bounds[1:], atoms,
+            meet_starts, atoms.starts[:-1], atoms.starts[1:], atoms.values,
         )  # fmt: skip
 
 
@@ -136,15 +137,9 @@ def _names(rules: RuleBase) -> set[str]:
 def _grouped(rows: Iterable[tuple[int, Row]], size: int) -> tuple[NDArray[np.int64], list[Row]]:
     """The rows in the order of their group, and where each group starts."""
     ordered = sorted(rows, key=lambda row: row[0])
-    starts = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(np.bincount([group for group, _ in ordered], minlength=size)[:size], out=starts[1:])
-    return starts, [row for _, row in ordered]
+    groups = np.array([group for group, _ in ordered], dtype=np.int64)
+    return starts_in(groups, num_rows=size), [row for _, row in ordered]
 
 
 def _column(rows: Sequence[Row], position: int) -> NDArray[np.int32]:
     return np.array([row[position] for row in rows], dtype=np.int32)
-
-
-def _flat(rows: Sequence[Row]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    bounds = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
-    return bounds, np.array([atom for row in rows for atom in row], dtype=np.int32)

@@ -14,7 +14,8 @@ import numpy as np
 
 from reshuffle.errors import BudgetError
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.chase.kernels import joins, keysets, retraction, rows
+from reshuffle.reasoning import keysets
+from reshuffle.reasoning.chase.kernels import joins, retraction, rows
 from reshuffle.reasoning.chase.kernels.pairs import (
     FILLED,
     POOLED,
@@ -45,7 +46,7 @@ _BLOCK = 1 << 20  # triples between two reports of progress
 
 
 class Store:
-    """The pairs of every relation, numbered; nothing here knows a name."""
+    """The pairs of every relation. Entities and relations are numbers here; `answers` knows the names."""
 
     def __init__(
         self,
@@ -108,7 +109,7 @@ class Store:
         return ((code >> 1) << bits | head) << bits | tail
 
     def ends(self, code: int, start: int) -> NDArray[np.int32]:
-        """All g with `code(start, g)`."""
+        """All g for which `code(start, g)` holds."""
         found: NDArray[np.int32] = row_ends(self.pairs, code, start)
         return found
 
@@ -117,7 +118,7 @@ class Store:
         return bool(self.pairs.slot_of[relation] != SPARSE)
 
     def blocks(self, relation: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Heads and tails of a relation, a few at a time."""
+        """The heads and tails of a relation, in blocks."""
         if not self.is_dense(relation):
             yield listed(self.pairs, relation)
             return
@@ -130,12 +131,12 @@ class Store:
 
     @property
     def num_triples(self) -> int:
-        """All triples that hold, those of fresh relations included."""
+        """The number of triples that hold, those of fresh relations included."""
         return int(self.pairs.totals.sum())
 
     @property
     def num_bytes(self) -> int:
-        """What the arrays occupy."""
+        """The bytes that the arrays occupy."""
         waiting = () if self._waiting is None else self._waiting
         return sum(array.nbytes for array in (*self.pairs, *waiting) if isinstance(array, np.ndarray))
 
@@ -215,12 +216,11 @@ class Store:
     # --- growing ------------------------------------------------------------------------------------
 
     def make_room(self) -> None:
-        """Enlarge whatever is nearly full: one of these is what a kernel found no room in."""
+        """Enlarge every array that is nearly full; one of them is where a kernel found no room."""
         pairs, counters = self.pairs, self.pairs.counters
         if 2 * counters[FILLED] > len(pairs.known):
-            live = int(np.count_nonzero(pairs.known >= 0))
-            self._replace(known=keysets.rehashed(pairs.known, 1 << max(10, (3 * live).bit_length())))
-            counters[FILLED] = live
+            size = 1 << max(10, int(3 * counters[FILLED]).bit_length())
+            self._replace(known=keysets.rehashed(pairs.known, size))
         if 2 * counters[ROWS] > len(pairs.row_keys):
             row_keys, row_of = keysets.rehashed_map(pairs.row_keys, pairs.row_of, 2 * len(pairs.row_keys))
             self._replace(row_keys=row_keys, row_of=row_of)
@@ -240,9 +240,9 @@ class Store:
         if self.memory is not None and self.num_bytes > self.memory:
             raise BudgetError(
                 f"the fixpoint needs more than memory={self.memory:,} bytes: at {self.num_triples:,} triples, "
-                f"and not yet done, it needs {self.num_bytes:,}\n"
-                f"  hint: give it at least {2 * self.num_bytes:,}; all pairs of all relations as bits take "
-                f"{len(self.pairs.slot_of) * self.num_entities**2 // 4:,}"
+                f"and not yet done, it needs {self.num_bytes:,}",
+                hint=f"give it at least {2 * self.num_bytes:,}; all pairs of all relations as bits take "
+                f"{len(self.pairs.slot_of) * self.num_entities**2 // 4:,}",
             )
 
     def _dense_at(self, words: int) -> int:
@@ -281,7 +281,7 @@ class Store:
         return self.memory is None or self.layout == "dense" or self.num_bytes + more <= self.memory
 
     def enlarge(self, num_entities: int, num_relations: int) -> None:
-        """Room for new entities and relations; what holds stays as it is."""
+        """Make room for new entities and relations; the triples that hold stay."""
         self.num_entities = max(self.num_entities, num_entities)
         self._enlarge_bits()
         more = num_relations - len(self.pairs.slot_of)

@@ -1,102 +1,164 @@
-"""Searches from every entity, in chunks, on all cores, in bounded memory."""
+"""All answers: searches from every entity, in chunks, on all cores, in bounded memory.
+
+There are two ways to search from many entities. A `ProductWalker` walks the product of the graph and the
+automata, written out: several times faster. A `GraphWalker` walks the graph itself and needs no memory but the
+searches' own. A relation gets the first where it fits into the memory that is left.
+"""
 
 from __future__ import annotations
 
-import math
-import os
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from reshuffle.kg import Triple, inverse_name
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.geometry.walkers import ProductWalker, graph_walker_bytes, product_bytes, walker_for
-from reshuffle.reasoning.geometry.workspace import budget
+from reshuffle.reasoning.geometry.kernels import product as kernel
+from reshuffle.reasoning.geometry.kernels import search
+from reshuffle.reasoning.geometry.kernels.search import Ticks, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-    from reshuffle.reasoning.geometry.machine import Machine
-    from reshuffle.reasoning.geometry.walkers import Column, Pairs, Walker
+    from reshuffle.reasoning.geometry.relation_automata import Automaton, Machine
+    from reshuffle.reasoning.resources import Budget
 
+Column: TypeAlias = NDArray[np.int32]
+Pairs: TypeAlias = tuple[Column, Column]  # heads and tails
 _Result = TypeVar("_Result")
+_Marks = TypeVar("_Marks")
 
 _SMALL = 4096  # sources below which a second thread costs more than it saves
 _FIRST_CHUNK, _LARGEST_CHUNK = 512, 65_536
 _SHORT, _LONG = 0.05, 0.4  # seconds that one chunk should take: Ctrl-C waits for the running ones
+_FIRST_BLOCK = 256  # heads whose answers are sorted together
+_FEW, _MANY = 200_000, 1_000_000  # answers that one sorted block should give
+_MOST_NODES = 2**31 - 1  # of a product: its nodes are 32-bit numbers
 
 
-class Sweep:
+class AllPairs:
     """Passes over a graph and a machine that stay as they are meanwhile."""
 
     def __init__(
-        self, live: LiveGraph, machine: Machine, *, memory: int | None, progress: Progress = SILENT
+        self, live: LiveGraph, machine: Machine, budget: Budget, *, progress: Progress = SILENT
     ) -> None:
         self._live, self._machine, self._progress = live, machine, progress
-        one = graph_walker_bytes(live, machine, threads=1)
-        share = budget(memory, per_thread=one, cores=usable_cores())
-        self._threads, self._most_pairs = share.threads, share.pairs
-        self._bytes_left = math.inf if memory is None else share.bytes_left
-        self._stations: dict[str, _Station] = {}
+        self._threads, self._most_pairs, self._bytes_left = budget.threads, budget.pairs, budget.bytes_left
+        self._walkers: dict[str, Walker[Any]] = {}
 
     def total(self, relation: str) -> int:
         """How many pairs of the relation hold; none is stored."""
-        station = self._station(relation)
-        walker = station.walker
+        walker, total = self._walker(relation), 0
         with self._progress(f"counting {relation}", total=len(walker.sources), unit="entities") as report:
             counts = self._run(
-                station, lambda marks, some: (walker.count(marks, some), len(some)), walker.sources, report
+                walker, lambda marks, some: (walker.count(marks, some), len(some)), walker.sources
             )
-            return sum(counts)
+            for count, done in counts:
+                report(done)
+                total += count
+        return total
 
-    def blocks(self, relation: str, *, among: Column | None = None) -> Iterator[Pairs]:
-        """The pairs that hold, with heads `among` these, each once, in no order."""
-        station = self._station(relation)
-        walker = station.walker
-        sources = walker.sources if among is None else np.intersect1d(among, walker.sources)
-        progress = self._progress if among is None else SILENT  # who asks for parts knows how many there are
-        with progress(f"deriving {relation}", total=len(sources), unit="entities") as report:
-            work = self._run(
-                station, lambda marks, some: walker.pairs(marks, some, most=self._most_pairs), sources, report
-            )
-            for pairs in work:
+    def blocks(self, relation: str) -> Iterator[Pairs]:
+        """The pairs of the relation that hold, each exactly once, in blocks and in no order."""
+        walker = self._walker(relation)
+        with self._progress(f"deriving {relation}", total=len(walker.sources), unit="entities") as report:
+            for pairs, done in self._pairs(walker, walker.sources):
+                report(done)
                 if len(pairs[0]):
                     yield pairs
 
-    def derived_blocks(self, relation: str, *, among: Column | None = None) -> Iterator[Pairs]:
-        """The same without the facts."""
-        for heads, tails in self.blocks(relation, among=among):
-            yield self._live.without_facts(relation, heads, tails)
+    def sorted_triples(self) -> Iterator[Triple]:
+        """The derived triples that are no facts, by head, relation and tail, each compared by code point.
 
-    def _station(self, relation: str) -> _Station:
-        if relation not in self._stations:
-            walker = walker_for(
-                self._live, self._machine, relation, most_bytes=self._bytes_left, threads=self._threads
-            )
-            if isinstance(walker, ProductWalker):
-                self._bytes_left -= product_bytes(self._live, self._machine, relation, threads=self._threads)
-            self._stations[relation] = _Station(walker)
-        return self._stations[relation]
+        Heads are taken in the order of their names, a block at a time; only the answers of one block are held
+        and sorted. The block shrinks and grows with the number of answers it gives.
+        """
+        in_order = _by_name(self._live)
+        rank = np.empty_like(in_order)
+        rank[in_order] = np.arange(len(in_order), dtype=np.int32)
+        relations = sorted(self._machine.clauses_of)
+        names = self._live.entities.names
+        start, size = 0, _FIRST_BLOCK
+        with self._progress("deriving", total=len(in_order), unit="entities") as report:
+            while start < len(in_order):
+                heads, relation, tails = self._answers_of(in_order[start : start + size], relations)
+                order = np.lexsort((rank[tails], relation, rank[heads]))
+                columns = names(heads[order]), relation[order].tolist(), names(tails[order])
+                for head, number, tail in zip(*columns, strict=True):
+                    yield Triple(head, relations[number], tail)
+                start += size
+                report(size)
+                if len(heads) > _MANY:
+                    size = max(size // 2, 1)
+                elif len(heads) < _FEW:
+                    size *= 2
+
+    def _answers_of(self, heads: Column, relations: list[str]) -> tuple[Column, Column, Column]:
+        """All derived triples of these heads: heads, places in `relations`, tails."""
+        none = np.empty(0, dtype=np.int32)
+        found = [(none, none, none)]
+        for number, relation in enumerate(relations):
+            walker = self._walker(relation)
+            for pairs, _ in self._pairs(walker, np.intersect1d(heads, walker.sources)):
+                new_heads, new_tails = self._live.without_facts(relation, *pairs)
+                found.append((new_heads, np.full(len(new_heads), number, dtype=np.int32), new_tails))
+        columns = tuple(np.concatenate(column) for column in zip(*found, strict=True))
+        return columns[0], columns[1], columns[2]
+
+    def _walker(self, relation: str) -> Walker[Any]:
+        """The faster walker that fits into the memory that is left."""
+        if relation not in self._walkers:
+            live, machine = self._live, self._machine
+            automata = [machine.automata[place] for place in machine.clauses_of[relation]]
+            nodes = len(live.entities) * sum(automaton.num_states for automaton in automata)
+            num_bytes = self._product_bytes(automata, nodes)
+            if nodes <= _MOST_NODES and num_bytes <= self._bytes_left:
+                self._bytes_left -= num_bytes
+                self._walkers[relation] = ProductWalker(live.graph, automata, live.labels)
+            else:
+                self._walkers[relation] = GraphWalker(live, machine, relation)
+        return self._walkers[relation]
+
+    def _product_bytes(self, automata: list[Automaton], nodes: int) -> int:
+        """The bytes that a written-out product takes at most, while it is built and searched."""
+        live, threads = self._live, self._threads
+        edges = sum(
+            int(live.facts_of[live.labels[label] // 2])
+            for automaton in automata
+            for _, label, _ in automaton.arcs
+        )
+        return nodes * (45 + 12 * threads) + edges * 24 + 8 * threads * len(live.entities)
+
+    def _pairs(self, walker: Walker[Any], sources: Column) -> Iterator[tuple[Pairs, int]]:
+        """The pairs that hold with these sources, in blocks, each with the number of sources it covers."""
+        return self._run(
+            walker, lambda marks, some: walker.pairs(marks, some, most=self._most_pairs), sources
+        )
 
     def _run(
         self,
-        station: _Station,
-        work: Callable[[Any, Column], tuple[_Result, int]],
+        walker: Walker[_Marks],
+        work: Callable[[_Marks, Column], tuple[_Result, int]],
         sources: Column,
-        report: Callable[[int], None],
-    ) -> Iterator[_Result]:
-        """Hand the sources out in chunks. `work` says how many of its sources it did; the rest comes back."""
+    ) -> Iterator[tuple[_Result, int]]:
+        """Hand the sources out in chunks. `work` says how many of its sources it did; the rest is handed out again."""
         threads = self._threads if len(sources) >= _SMALL else 1
 
         def timed(some: Column) -> tuple[_Result, int, Column, float]:
             began = time.perf_counter()
-            with station.marks() as marks:
+            with walker.borrowed_marks() as marks:
                 result, done = work(marks, some)
             return result, done, some[done:], time.perf_counter() - began
 
@@ -114,31 +176,19 @@ class Sweep:
                     result, done, rest, seconds = running.popleft()()
                     if len(rest):
                         pieces.appendleft(rest)
-                    chunk = _next_chunk(chunk, seconds)
-                    report(done)
-                    yield result
-
-
-class _Station:
-    """A walker, and the marks that its threads left for the next ones."""
-
-    def __init__(self, walker: Walker[Any]) -> None:
-        self.walker = walker
-        self._idle: SimpleQueue[Any] = SimpleQueue()
-
-    @contextmanager
-    def marks(self) -> Iterator[Any]:
-        try:
-            marks = self._idle.get_nowait()
-        except Empty:
-            marks = self.walker.marks()
-        yield marks
-        self._idle.put(marks)
+                    if seconds > _LONG:
+                        chunk = max(chunk // 2, 1)
+                    elif seconds < _SHORT:
+                        chunk = min(chunk * 2, _LARGEST_CHUNK)
+                    yield result, done
 
 
 @contextmanager
 def _submitting(threads: int) -> Iterator[Callable[..., Callable[[], Any]]]:
-    """A function that starts work in a thread and returns how to wait for it; one thread works when waited for."""
+    """A function that starts work in a thread and returns a function that waits for the result.
+
+    With one thread the work is done where its result is waited for.
+    """
     if threads == 1:
         yield lambda function, *arguments: lambda: function(*arguments)
         return
@@ -149,14 +199,162 @@ def _submitting(threads: int) -> Iterator[Callable[..., Callable[[], Any]]]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _by_name(live: LiveGraph) -> Column:
+    """The ids of all entities by name; Arrow compares the UTF-8 bytes, which is the order of code points."""
+    names: pa.Array = live.entities.vocabulary().to_arrow()
+    order: Column = pc.array_sort_indices(names).to_numpy().astype(np.int32)
+    return order
 
 
-def _next_chunk(chunk: int, seconds: float) -> int:
-    if seconds > _LONG:
-        return max(chunk // 2, 1)
-    return min(chunk * 2, _LARGEST_CHUNK) if seconds < _SHORT else chunk
+# --- walkers ----------------------------------------------------------------------------------------
+
+
+class Walker(ABC, Generic[_Marks]):
+    """Searches for one relation from many sources; each thread borrows marks of its own."""
+
+    sources: Column
+    """The entities from which a search can find anything."""
+
+    def __init__(self) -> None:
+        self._idle: SimpleQueue[_Marks] = SimpleQueue()
+
+    @abstractmethod
+    def marks(self) -> _Marks:
+        """New memory for one thread's searches."""
+
+    @contextmanager
+    def borrowed_marks(self) -> Iterator[_Marks]:
+        """Memory that an earlier thread gave back, or new memory."""
+        try:
+            marks = self._idle.get_nowait()
+        except Empty:
+            marks = self.marks()
+        yield marks
+        self._idle.put(marks)
+
+    @abstractmethod
+    def count(self, marks: _Marks, sources: Column) -> int:
+        """How many pairs hold with these sources."""
+
+    @abstractmethod
+    def pairs(self, marks: _Marks, sources: Column, *, most: int) -> tuple[Pairs, int]:
+        """The pairs that hold, and how many of the sources are done before there are too many."""
+
+
+class GraphWalker(Walker[Workspace]):
+    """Walks the graph's own rows."""
+
+    def __init__(self, live: LiveGraph, machine: Machine, relation: str) -> None:
+        super().__init__()
+        self._live, self._machine = live, machine
+        self._clauses = machine.clauses[relation]
+        self.sources = np.arange(len(live.entities), dtype=np.int32)
+
+    def marks(self) -> Workspace:
+        """Stamps and masks per entity."""
+        return Workspace(len(self._live.entities), self._machine.most_words)
+
+    def count(self, marks: Workspace, sources: Column) -> int:
+        """How many pairs hold with these sources."""
+        tick = marks.ticks(len(sources) * len(self._clauses.first))
+        return int(
+            search.count_answers(
+                self._live.edges, self._machine.forwards, self._clauses, marks.scratch, tick, sources
+            )
+        )
+
+    def pairs(self, marks: Workspace, sources: Column, *, most: int) -> tuple[Pairs, int]:
+        """The pairs that hold, and how many of the sources are done."""
+        tick = marks.ticks(len(sources) * len(self._clauses.first))
+        heads, tails, done = search.pairs_of(
+            self._live.edges, self._machine.forwards, self._clauses, marks.scratch, tick, sources, most
+        )
+        return (heads, tails), int(done)
+
+
+class ProductMarks(Ticks):
+    """Stamps per node of the product."""
+
+    def __init__(self, product: kernel.Product, num_entities: int) -> None:
+        nodes = len(product.answers)
+        self.arrays = kernel.Marks(
+            np.zeros(nodes, dtype=np.int32),
+            np.zeros(num_entities, dtype=np.int64),
+            np.empty(nodes, dtype=np.int32),
+            np.empty(nodes, dtype=np.int32),
+        )
+
+    def forget(self) -> None:
+        """Clear the arrays that ticks were written into."""
+        self.arrays.stamps.fill(0)
+        self.arrays.met.fill(0)
+
+
+class ProductWalker(Walker[ProductMarks]):
+    """Walks the product, written out and without its dead ends."""
+
+    def __init__(self, graph: KnowledgeGraph, automata: list[Automaton], labels: Mapping[str, int]) -> None:
+        super().__init__()
+        self._num_entities = len(graph.entities)
+        self._product = _product(graph, automata, labels)
+        starts, sizes = self._product.starts, self._product.sizes
+        everyone = np.arange(self._num_entities)
+        fruitful = np.ones(self._num_entities, dtype=np.bool_)
+        for offset, size in zip(self._product.offsets, sizes, strict=True):
+            nodes = offset + everyone * size
+            fruitful &= (starts[nodes + 1] > starts[nodes]) | (self._product.answers[nodes] != kernel.NONE)
+        sources = np.flatnonzero(fruitful).astype(np.int32)
+        # Sources that share their answers come one after the other: one search serves them all.
+        self.sources = sources[np.argsort(self._product.shares[sources], kind="stable")]
+
+    def marks(self) -> ProductMarks:
+        """Stamps per node."""
+        return ProductMarks(self._product, self._num_entities)
+
+    def count(self, marks: ProductMarks, sources: Column) -> int:
+        """How many pairs hold with these sources."""
+        tick = marks.ticks(len(sources) * len(self._product.offsets))
+        return int(kernel.count_answers(self._product, sources, marks.arrays, tick))
+
+    def pairs(self, marks: ProductMarks, sources: Column, *, most: int) -> tuple[Pairs, int]:
+        """The pairs that hold, and how many of the sources are done."""
+        tick = marks.ticks(len(sources) * len(self._product.offsets))
+        heads, tails, done = kernel.pairs_of(self._product, sources, marks.arrays, tick, most)
+        return (heads, tails), int(done)
+
+
+def _product(graph: KnowledgeGraph, automata: list[Automaton], labels: Mapping[str, int]) -> kernel.Product:
+    """The product of a graph and the automata of one relation, in which dead ends have no edges."""
+    num_entities = len(graph.entities)
+    everyone = np.arange(num_entities, dtype=np.int32)
+    sizes = np.array([automaton.num_states for automaton in automata], dtype=np.int64)
+    offsets = np.cumsum([0, *(num_entities * sizes)])
+    sources, targets = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    answers = np.full(int(offsets[-1]), kernel.NONE, dtype=np.int32)
+    for offset, automaton in zip(offsets.tolist(), automata, strict=False):
+        size = np.int32(automaton.num_states)
+        for source, label, target in automaton.arcs:
+            relation, is_backwards = divmod(labels[label], 2)
+            starts, ends = graph.edges(relation)[:: -1 if is_backwards else 1]
+            sources.append(starts * size + np.int32(offset + source))
+            targets.append(ends * size + np.int32(offset + target))
+        for state in automaton.accepting:
+            answers[offset + state : offset + num_entities * size : size] = everyone
+    shares_answers = len(automata) == 1 and _goes_round(automata[0])
+    all_sources, all_targets = np.concatenate(sources), np.concatenate(targets)
+    kept = kernel.useful(all_sources, all_targets, answers)[all_targets]
+    rows = kernel.grouped(all_sources[kept], all_targets[kept], len(answers))
+    if shares_answers:
+        shares = kernel.shared_by(*rows, answers, automata[0].num_states)
+    else:
+        shares = np.full(num_entities, kernel.NONE, dtype=np.int32)
+    return kernel.Product(*rows, answers, offsets[:-1], sizes, shares)
+
+
+def _goes_round(automaton: Automaton) -> bool:
+    """Can a walk go back by the fact it came by, as over a symmetric and transitive relation?
+
+    Then whole components have the same answers. Directed cycles would do as well, but are rare in facts.
+    """
+    loops = {label for source, label, target in automaton.arcs if source == target}
+    return any(inverse_name(label) in loops for label in loops)

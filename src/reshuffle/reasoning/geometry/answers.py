@@ -11,35 +11,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import UnknownNameError, near_names
+from reshuffle.errors import UnknownNameError
 from reshuffle.kg import Triple, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
-from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
-from reshuffle.reasoning.geometry.all_pairs import Sweep
-from reshuffle.reasoning.geometry.automaton import SlotGraph
+from reshuffle.reasoning.geometry.all_pairs import AllPairs
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-from reshuffle.reasoning.geometry.explaining import Explainer
 from reshuffle.reasoning.geometry.kernels import search as kernel
-from reshuffle.reasoning.geometry.machine import alphabet_of, answerable, assemble
-from reshuffle.reasoning.geometry.sorted_output import sorted_triples
+from reshuffle.reasoning.geometry.proof_search import ProofSearch
+from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
-from reshuffle.reasoning.geometry.workspace import Workspace, budget, workspace_bytes
+from reshuffle.reasoning.resources import budget, usable_cores
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
-from reshuffle.rules.base import base_relation
-from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.progress import Notes, Progress
-    from reshuffle.reasoning.geometry.walkers import Pairs
+    from reshuffle.progress import Progress
+    from reshuffle.reasoning.geometry.all_pairs import Pairs
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
@@ -48,7 +42,9 @@ _MANY = 1000  # facts added at once from which storing everything anew is the fa
 
 
 class GeometryAnswers(Answers):
-    """What constraints capture over a graph, exactly. Made by `Reasoner.on`."""
+    """Exactly what constraints capture over a graph. Made by `Reasoner.on`."""
+
+    exactness: str = ""
 
     def __init__(
         self,
@@ -57,30 +53,16 @@ class GeometryAnswers(Answers):
         *,
         memory: int | None = None,
         progress: Progress = SILENT,
-        notes: Notes = UNHEARD,
     ) -> None:
-        self.constraints = constraints
-        self.live = LiveGraph(graph)
+        self.constraints, self.exactness = constraints, constraints.exactness
         self._memory, self._progress = memory, progress
         self._stored: MaterialisedPairs | None = None
-        self._workspaces: list[Workspace] = []
+        self._workspaces: list[kernel.Workspace] = []
         self._counts: dict[str, Count] | None = None
-        self._explains: Explainer | None = None
+        self._search: ProofSearch | None = None
         self._version = 0
-        self._assemble()
-        note = shares_nothing(answerable(constraints), graph)
-        if note:
-            notes(note)
-
-    def _assemble(self) -> None:
-        """The automata for the relations that the facts use now."""
-        self._machine = assemble(self.constraints, self.live.relations, progress=self._progress)
-
-    @property
-    def exactness(self) -> str:
-        """What the answers are."""
-        bound = self.constraints.bound
-        return "exact" if bound is None else f"exact within {counted(bound, 'step')}"
+        self.live = LiveGraph(graph)
+        self._machine = assemble(constraints, self.live.labels, progress=progress)
 
     @property
     def facts(self) -> KnowledgeGraph:
@@ -90,14 +72,14 @@ class GeometryAnswers(Answers):
     @property
     def relations(self) -> tuple[str, ...]:
         """The relations that facts or rules use; fresh ones and inverses are not among them."""
-        return tuple(dict.fromkeys([*answerable(self.constraints), *self.live.relations]))
+        return tuple(dict.fromkeys([*self.constraints.answerable, *self.live.relations]))
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
 
     @property
     def num_entities(self) -> int:
-        """Entities, those that came later included."""
+        """The number of entities, those that came later included."""
         return len(self.live.entities)
 
     @property
@@ -117,43 +99,41 @@ class GeometryAnswers(Answers):
         return self.holds_ids(self.live.entities.id(head), relation, self.live.entities.id(tail))
 
     def holds_ids(self, source: int, relation: str, target: int) -> bool:
-        """The same for the ids of entities."""
+        """Does the triple follow, with entities given by their ids?"""
         if not self.is_derivable(relation):
-            number = self.live.relations.find(relation)
-            return number is not None and self.live.contains(source, number, target)
+            return self.live.is_fact(source, relation, target)
         return all(
-            len(self._path(relation, clause, source, target))
+            self._is_reached(relation, clause, source, target)
             for clause in range(len(self._machine.clauses_of[relation]))
         )
 
-    def _path(self, relation: str, clause: int, source: int, target: int) -> NDArray[np.int64]:
-        clauses, workspace = self._machine.clauses(relation), self._workspace()
-        nodes: NDArray[np.int64] = kernel.trace(
+    def _is_reached(self, relation: str, clause: int, source: int, target: int) -> bool:
+        """Does some path of facts from source to target spell a word of this clause of the relation?"""
+        workspace = self._workspace()
+        path = kernel.shortest_path(
             self.live.edges,
             self._machine.forwards,
-            clauses,
+            self._machine.clauses[relation],
             clause,
             workspace.scratch,
             workspace.ticks(1),
-            kernel.room_for(clauses),
             source,
             target,
         )
-        return nodes
+        return len(path) > 0
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
-        """All f with (head, relation, f)."""
+        """All f for which (head, relation, f) holds."""
         return self._ends(self.live.entities.id(head), relation, backwards=False)
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
-        """All e with (e, relation, tail)."""
+        """All e for which (e, relation, tail) holds."""
         return self._ends(self.live.entities.id(tail), relation, backwards=True)
 
     def _ends(self, entity: int, relation: str, *, backwards: bool) -> Iterator[str]:
-        if not self.is_derivable(relation):
-            ids = self.live.neighbours(entity, relation, backwards=backwards)
-        else:
-            clauses, workspace = self._machine.clauses(relation), self._workspace()
+        label = self.live.labels.get(relation)
+        if self.is_derivable(relation):
+            clauses, workspace = self._machine.clauses[relation], self._workspace()
             _, hits, found = kernel.ends_of(
                 self.live.edges,
                 self._machine.backwards if backwards else self._machine.forwards,
@@ -165,22 +145,26 @@ class GeometryAnswers(Answers):
                 np.empty(64, dtype=np.int64),
             )
             ids = hits[:found].astype(np.int32)
+        elif label is not None:
+            ids = self.live.neighbours(entity, label + int(backwards))
+        else:
+            ids = np.empty(0, dtype=np.int32)
         return iter(self.live.entities.names(ids))
 
     def is_derivable(self, relation: str) -> bool:
-        """Can rules add to the relation's facts? Raises where nobody knows it."""
+        """Can rules add to the relation's facts? Raises where neither facts nor rules know the relation."""
         if relation in self._machine.clauses_of:
             return True
-        if relation not in self.live.relations and relation not in answerable(self.constraints):
+        if relation not in self.live.relations and relation not in self.constraints.answerable:
             raise UnknownNameError("relation", relation, self.relations)
         return False
 
-    def _workspace(self) -> Workspace:
-        """The scratch memory of the calling thread's questions."""
+    def _workspace(self) -> kernel.Workspace:
+        """The memory that single questions write on."""
         size, words = len(self.live.entities), self._machine.most_words
         if not self._workspaces or not self._workspaces[0].fits(size, words):
-            budget(self._memory, per_thread=workspace_bytes(size, words), cores=1)
-            self._workspaces = [Workspace(size + size // 8 + 16, words)]
+            budget(self._memory, num_entities=size, words=words, cores=1)  # raises where it does not fit
+            self._workspaces = [kernel.Workspace(size + size // 8 + 16, words)]
         return self._workspaces[0]
 
     # --- all answers --------------------------------------------------------------------------------
@@ -192,13 +176,13 @@ class GeometryAnswers(Answers):
         return dict(self._counts)
 
     def _counted(self) -> Iterator[tuple[str, Count]]:
-        sweep = self._sweep()
+        everything = self._all_pairs()
         # Many relations may each be counted too soon for a bar of their own.
         with self._progress("counting", total=len(self.relations), unit="relations") as report:
             for relation in self.relations:
                 facts = total = self.fact_count(relation)
                 if relation in self._machine.clauses_of:
-                    total = sweep.total(relation) if self._stored is None else self._stored.total(relation)
+                    total = (everything if self._stored is None else self._stored).total(relation)
                 yield relation, Count(total - facts, total)
                 report(1)
 
@@ -210,43 +194,46 @@ class GeometryAnswers(Answers):
                 yield Triple(head, relation, tail)
 
     def _derived_blocks(self) -> Iterator[tuple[str, Pairs]]:
-        version, sweep = self._version, self._sweep()
+        version = self._version
+        holding = self._all_pairs() if self._stored is None else self._stored
         for relation in self._machine.clauses_of:
-            if self._stored is None:
-                blocks = sweep.derived_blocks(relation)
-            else:
-                blocks = (self.live.without_facts(relation, *pairs) for pairs in self._stored.pairs(relation))
-            for pairs in blocks:
-                yield relation, pairs
+            for heads, tails in holding.blocks(relation):
+                yield relation, self.live.without_facts(relation, heads, tails)
                 if self._version != version:
                     raise RuntimeError("facts were added or removed while the triples were being read")
 
     def sorted_triples(self) -> Iterator[Triple]:
         """The derived triples by head, relation and tail, in blocks of heads: memory stays bounded."""
-        return sorted_triples(self.live, self._machine, self._sweep(), progress=self._progress)
+        return self._all_pairs().sorted_triples()
 
     def materialise(self) -> None:
-        """Store all that holds; from then on `add` and `remove` keep it true instead of searching again."""
-        sweep = self._sweep()
+        """Store all pairs that hold; from then on `add` and `remove` update them instead of searching again."""
+        everything = self._all_pairs()
         stored = MaterialisedPairs(self._machine, len(self.live.entities), len(self.live.relations))
         for relation in self._machine.clauses_of:
-            stored.fill(relation, sweep.blocks(relation), most_bytes=self._memory)
+            stored.fill(relation, everything.blocks(relation), most_bytes=self._memory)
         self._stored = stored
 
-    def _sweep(self) -> Sweep:
-        return Sweep(self.live, self._machine, memory=self._memory, progress=self._progress)
+    def _all_pairs(self) -> AllPairs:
+        share = budget(
+            self._memory,
+            num_entities=len(self.live.entities),
+            words=self._machine.most_words,
+            cores=usable_cores(),
+        )
+        return AllPairs(self.live, self._machine, share, progress=self._progress)
 
     # --- updates ------------------------------------------------------------------------------------
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """New facts, new entities included; stored answers grow by what follows from them."""
+        """Add facts, also with new entities; stored answers grow by what follows from them."""
         given = as_triples(triples)
         refuse_inverse_names(relation for _, relation, _ in given)
         known = len(self.live.relations)
         ids = [self.live.intern(triple) for triple in given]
         self._touch()
         if len(self.live.relations) > known:
-            self._assemble()
+            self._machine = assemble(self.constraints, self.live.labels, progress=self._progress)
         if self._stored is None:
             self.live.insert_all(ids)
         elif len(self.live.relations) > known or self._is_much(ids):
@@ -289,14 +276,18 @@ class GeometryAnswers(Answers):
     def _touch(self) -> None:
         self._version += 1
         self._counts = None
-        self._explains = None
+        self._search = None
 
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
         """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
         goal = Triple(head, relation, tail)
         if not self.holds(*goal):
             return []
-        return self._explainer().proofs(goal, most=most)
+        if (
+            self._search is None
+        ):  # made anew when facts have changed: which relations have facts decides its automata
+            self._search = ProofSearch(self.constraints, self.live, self._machine, self._workspace())
+        return self._search.proofs(goal, most=most)
 
     def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
         """The nearest partial derivations of a triple that does not follow; none without rules."""
@@ -307,13 +298,13 @@ class GeometryAnswers(Answers):
         if self.holds(head, relation, tail) or relation not in self.constraints.relation_ids:
             return []
         source, target = self.live.entities.id(head), self.live.entities.id(tail)
-        slots = SlotGraph(self.constraints, alphabet_of(self.constraints, self.live.relations))
-        places = {self._machine.automata[place]: place for place in range(len(self._machine.automata))}
+        slots = SlotGraph(self.constraints, self.live.labels)
+        places = {automaton: place for place, automaton in enumerate(self._machine.automata)}
         clauses = self._machine.clauses_of.get(relation, ())
         failed = []
         for pair in self.constraints.decisive_slots(relation):
             place = places.get(slots.automaton(*pair))
-            if place not in clauses or not len(self._path(relation, clauses.index(place), source, target)):
+            if place not in clauses or not self._is_reached(relation, clauses.index(place), source, target):
                 failed.append(pair)
         return failed
 
@@ -324,20 +315,3 @@ class GeometryAnswers(Answers):
     @property
     def _rules(self) -> RuleBase:
         return self.constraints.rules if self.constraints.rules is not None else RuleBase(())
-
-    def _explainer(self) -> Explainer:
-        """Made anew when facts have changed: which relations have facts decides its automata."""
-        if self._explains is None:
-            self._explains = Explainer(self.constraints, self.live, self._machine, self._workspace())
-        return self._explains
-
-
-def shares_nothing(relations: Iterable[str], graph: KnowledgeGraph) -> str | None:
-    """A note when no fact can meet a rule; not an error, since facts may be added later."""
-    known = {base_relation(relation): None for relation in relations}
-    used = list(graph.relations)
-    if not used or any(relation in known for relation in used):
-        return None
-    near = [f"'{name}' (facts: '{found[0]}')" for name in known if (found := near_names(name, used))]
-    hint = f"; near names: {', '.join(near[:3])}" if near else ""
-    return f"warning: facts and rules share no relation, so nothing follows{hint}"

@@ -6,92 +6,44 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import UnknownNameError
-from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
+from reshuffle.kg import KnowledgeGraph, inverse_name, refuse_inverse_names
+from reshuffle.kg.inverses import label_of
+from reshuffle.kg.vocabulary import GrowingVocabulary
 from reshuffle.reasoning.geometry.kernels import edges as kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 _FEW = 1024  # added edges for which room is made at first
 
 
-class Names:
-    """A vocabulary that can grow: the names of the graph, and new ones after them."""
-
-    def __init__(self, base: Vocabulary) -> None:
-        self.base = base
-        self._new: dict[str, int] = {}
-        self._new_names: list[str] = []
-
-    def __len__(self) -> int:
-        return len(self.base) + len(self._new_names)
-
-    def __contains__(self, name: str) -> bool:
-        return self.find(name) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self.base
-        yield from self._new_names
-
-    def __getitem__(self, position: int) -> str:
-        return (
-            self.base[position] if position < len(self.base) else self._new_names[position - len(self.base)]
-        )
-
-    def names(self, ids: NDArray[np.int32]) -> list[str]:
-        """The names of several ids."""
-        if not self._new_names:
-            return self.base[ids]
-        old = ids < len(self.base)
-        known = iter(self.base[ids[old]])
-        return [next(known) if is_old else self[int(i)] for i, is_old in zip(ids, old, strict=True)]
-
-    def find(self, name: str) -> int | None:
-        """The id of a name, or None."""
-        found = self.base.find(name)
-        return self._new.get(name) if found is None else found
-
-    def id(self, name: str) -> int:
-        """The id of a name; raises `UnknownNameError` with the nearest names."""
-        found = self.find(name)
-        if found is None:
-            raise UnknownNameError(self.base.kind, name, self)
-        return found
-
-    def intern(self, name: str) -> int:
-        """The id of a name, a new one if need be."""
-        found = self.find(name)
-        if found is None:
-            found = self._new[name] = len(self)
-            self._new_names.append(name)
-        return found
-
-    def vocabulary(self) -> Vocabulary:
-        """As an immutable vocabulary with the same ids."""
-        return self.base if not self._new_names else Vocabulary(self, kind=self.base.kind)
-
-
 class LiveGraph:
-    """The triples of a graph with later additions and removals, as adjacency in both directions."""
+    """The triples of a graph with later additions and removals, as adjacency in both directions.
+
+    `labels` gives each relation and each inverse of the facts its number in the rows: 2r for relation r, and
+    2r + 1 for its inverse.
+    """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         refuse_inverse_names(graph.relations)
-        self.entities, self.relations = Names(graph.entities), Names(graph.relations)
+        self.entities, self.relations = GrowingVocabulary(graph.entities), GrowingVocabulary(graph.relations)
+        self.labels: dict[str, int] = {}
+        for number, relation in enumerate(graph.relations):
+            self.labels[relation] = label_of(number, backwards=False)
+            self.labels[inverse_name(relation)] = label_of(number, backwards=True)
         self._settle(graph)
 
     def _settle(self, graph: KnowledgeGraph) -> None:
         """Start over from `graph`: compressed rows only, nothing beside them."""
+        num_entities = len(graph.entities)
         self._graph: KnowledgeGraph | None = graph
         self.used = 0  # places of the lists beside the rows
-        self.facts_of = np.zeros(max(len(self.relations), 1), dtype=np.int64)
+        self.facts_of = np.zeros(max(len(self.labels) // 2, 1), dtype=np.int64)
         self.facts_of[: len(graph.relations)] = np.bincount(
             graph.relation_ids, minlength=len(graph.relations)
         )
-        rows = kernel.both_directions(graph.heads, graph.relation_ids, graph.tails, graph.num_entities)
-        lists = [np.full(graph.num_entities, kernel.NONE, np.int32)]
+        rows = kernel.both_directions(graph.heads, graph.relation_ids, graph.tails, num_entities)
+        lists = [np.full(num_entities, kernel.NONE, np.int32)]
         lists += [np.empty(_FEW, dtype=np.int32) for _ in range(3)]
         self.edges = kernel.Edges(*rows, *lists)
 
@@ -115,11 +67,11 @@ class LiveGraph:
     def without_facts(
         self, relation: str, heads: NDArray[np.int32], tails: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The pairs that are no facts of the relation."""
-        number = self.relations.find(relation)
-        if number is None:
+        """Those of the pairs that are no facts of the relation."""
+        label = self.labels.get(relation)
+        if label is None:
             return heads, tails
-        new = ~kernel.are_edges(self.edges, heads, 2 * number, tails)
+        new = ~kernel.are_edges(self.edges, heads, label, tails)
         return heads[new], tails[new]
 
     def _columns(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
@@ -141,39 +93,29 @@ class LiveGraph:
         ids = self.entities.intern(head), self.relations.intern(relation), self.entities.intern(tail)
         if len(self.entities) > len(self.edges.first_added):
             self._make_room_for_entities()
+        if relation not in self.labels:
+            self.labels[relation] = label_of(ids[1], backwards=False)
+            self.labels[inverse_name(relation)] = label_of(ids[1], backwards=True)
         if len(self.relations) > len(self.facts_of):
             self.facts_of = np.append(self.facts_of, np.zeros(len(self.relations), dtype=np.int64))
         return ids
 
-    def find(self, triple: tuple[str, str, str]) -> tuple[int, int, int] | None:
-        """The ids of a triple, or None where a name is unknown."""
-        head, relation, tail = triple
-        ids = self.entities.find(head), self.relations.find(relation), self.entities.find(tail)
-        return None if None in ids else ids  # type: ignore[return-value]
-
-    def contains(self, head: int, relation: int, tail: int) -> bool:
-        """Is the triple a fact?"""
-        return bool(kernel.contains(self.edges, head, 2 * relation, tail))
-
-    def neighbours(self, entity: int, relation: str, *, backwards: bool) -> NDArray[np.int32]:
-        """The entities that facts of `relation` lead to, or come from."""
-        number = self.relations.find(relation)
-        if number is None:
-            return np.empty(0, dtype=np.int32)
-        found: NDArray[np.int32] = kernel.neighbours_of(self.edges, entity, 2 * number + int(backwards))
-        return found
-
-    def labelled(self, entity: int, label: int) -> list[int]:
-        """The neighbours over a label (twice the relation, plus one when backwards)."""
-        found: list[int] = kernel.neighbours_of(self.edges, entity, label).tolist()
-        return found
+    def is_fact(self, head: int, relation: str, tail: int) -> bool:
+        """Is there a fact of the relation, which may be unknown, between the two entities?"""
+        label = self.labels.get(relation)
+        return label is not None and self.has_edge(head, label, tail)
 
     def has_edge(self, entity: int, label: int, neighbour: int) -> bool:
-        """Is there such an edge, in the direction of the label?"""
+        """Does an edge with this label lead from the entity to the neighbour?"""
         return bool(kernel.contains(self.edges, entity, label, neighbour))
 
+    def neighbours(self, entity: int, label: int) -> NDArray[np.int32]:
+        """The entities that edges with this label lead to."""
+        found: NDArray[np.int32] = kernel.neighbours_of(self.edges, entity, label)
+        return found
+
     def insert(self, head: int, relation: int, tail: int) -> bool:
-        """Add a fact; was it new?"""
+        """Add a fact; returns whether it was new."""
         self.make_room()
         used = kernel.insert_fact(self.edges, head, relation, tail, self.used)
         if used == kernel.ALREADY:
@@ -182,16 +124,16 @@ class LiveGraph:
         return True
 
     def discard(self, head: int, relation: int, tail: int) -> bool:
-        """Take a fact out; was it there?"""
+        """Take a fact out; returns whether it was there."""
         if not kernel.discard_fact(self.edges, head, relation, tail):
             return False
         self.note_removal(relation)
         return True
 
     def make_room(self) -> None:
-        """See that one more fact finds a place beside the rows.
+        """Make room for one more fact in the lists beside the rows.
 
-        The lists double; once they are long beside the rows they are merged in.
+        The lists double in size; once they are long compared with the rows, they are merged into these.
         """
         if self.used + 2 <= len(self.edges.next_added):
             return
@@ -202,18 +144,18 @@ class LiveGraph:
         self.edges = kernel.Edges(*self.edges[:4], *grown)
 
     def note_insertion(self, relation: int, used: int) -> None:
-        """A kernel has put a fact in, and so many places are used now."""
+        """Note that a kernel has added a fact, and that it uses so many places of the lists now."""
         self.used = used
         self._graph = None
         self.facts_of[relation] += 1
 
     def note_removal(self, relation: int) -> None:
-        """A kernel has taken a fact out."""
+        """Note that a kernel has taken a fact out."""
         self._graph = None
         self.facts_of[relation] -= 1
 
     def insert_all(self, facts: list[tuple[int, int, int]]) -> None:
-        """Many facts at once; from some number on one rebuild is faster than the lists."""
+        """Add many facts at once; where they are very many, the rows are built anew, which is faster."""
         if len(facts) <= max(_FEW, len(self.edges.neighbours) // 16):
             for fact in facts:
                 self.insert(*fact)

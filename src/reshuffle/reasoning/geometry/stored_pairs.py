@@ -1,4 +1,4 @@
-"""All pairs that hold, stored once and kept true while facts come and go."""
+"""All pairs that hold, stored once and updated while facts come and go."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import BudgetError
-from reshuffle.reasoning.geometry.kernels import pairs as kernel
-from reshuffle.reasoning.geometry.kernels.updates import Stored, Touches, add_fact, remove_fact
-from reshuffle.reasoning.geometry.workspace import spelled_bytes
+from reshuffle.kg.rows import starts_in, starts_of
+from reshuffle.reasoning import keysets
+from reshuffle.reasoning.geometry.kernels import updates as kernel
+from reshuffle.reasoning.geometry.kernels.updates import Stored, Touches
+from reshuffle.reasoning.resources import spelled_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-    from reshuffle.reasoning.geometry.machine import Machine
-    from reshuffle.reasoning.geometry.workspace import Workspace
+    from reshuffle.reasoning.geometry.kernels.search import Arcs, Scratch, Workspace
+    from reshuffle.reasoning.geometry.relation_automata import Machine
 
 _SMALLEST = 1024
 _BLOCK = 1 << 20
@@ -35,7 +37,7 @@ class MaterialisedPairs:
         # Twice the entities of now: ids of later ones fit as well.
         self._bits = max(int(num_entities).bit_length() + 1, 4)
         self._stored = Stored(
-            np.full(_SMALLEST, kernel.EMPTY, dtype=np.int64),
+            np.full(_SMALLEST, keysets.EMPTY, dtype=np.int64),
             np.zeros(max(len(self._relations), 1), dtype=np.int64),
             self._bits,
         )
@@ -61,7 +63,8 @@ class MaterialisedPairs:
             if most_bytes is not None and needed > most_bytes:
                 raise BudgetError(
                     f"storing the answers needs more than {spelled_bytes(most_bytes)} (already "
-                    f"{spelled_bytes(needed)})\n  hint: allow more memory, or stream triples() without materialise()"
+                    f"{spelled_bytes(needed)})",
+                    hint="allow more memory, or stream triples() without materialise()",
                 )
             table = kernel.with_room(self._stored.table, used, len(heads))
             kernel.insert_pairs(table, place, heads, tails, self._bits)
@@ -72,7 +75,7 @@ class MaterialisedPairs:
         """How many pairs of a relation hold."""
         return int(self._stored.counts[self._relations[relation]])
 
-    def pairs(self, relation: str) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    def blocks(self, relation: str) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """The pairs of a relation, in blocks, in no order."""
         place = self._relations[relation]
         mask = (1 << self._bits) - 1
@@ -83,44 +86,29 @@ class MaterialisedPairs:
                 yield ((keys >> self._bits) & mask).astype(np.int32), (keys & mask).astype(np.int32)
 
     def add(self, live: LiveGraph, workspace: Workspace, fact: tuple[int, int, int]) -> bool:
-        """A new fact and what follows from it; was it new?"""
-        if live.contains(*fact):
+        """Add a fact and the pairs that follow from it; returns whether it was new."""
+        if live.has_edge(fact[0], 2 * fact[1], fact[2]):
             return False
         live.make_room()
-        tick = workspace.ticks(1)
-        used, workspace.tick, table = add_fact(
-            live.edges,
-            live.used,
-            self._machine.forwards,
-            self._machine.backwards,
-            self._touches,
-            workspace.scratch,
-            tick,
-            self._stored,
-            *fact,
-        )
+        used, workspace.tick, table = kernel.add_fact(live.edges, live.used, *self._memory(workspace), fact)
         if table is not self._stored.table:
             self._stored = self._stored._replace(table=table)
         live.note_insertion(fact[1], used)
         return True
 
     def remove(self, live: LiveGraph, workspace: Workspace, fact: tuple[int, int, int]) -> bool:
-        """A fact less, and what followed only from it; was it there?"""
-        if not live.contains(*fact):
+        """Take out a fact and the pairs that followed only from it; returns whether it was there."""
+        if not live.has_edge(fact[0], 2 * fact[1], fact[2]):
             return False
-        tick = workspace.ticks(1)
-        workspace.tick = remove_fact(
-            live.edges,
-            self._machine.forwards,
-            self._machine.backwards,
-            self._touches,
-            workspace.scratch,
-            tick,
-            self._stored,
-            fact,
-        )
+        workspace.tick = kernel.remove_fact(live.edges, *self._memory(workspace), fact)
         live.note_removal(fact[1])
         return True
+
+    def _memory(self, workspace: Workspace) -> tuple[Arcs, Arcs, Touches, Scratch, int, Stored]:
+        """The arrays that an update reads and writes, in the order in which the kernels take them."""
+        machine = self._machine
+        tick = workspace.ticks(1)
+        return machine.forwards, machine.backwards, self._touches, workspace.scratch, tick, self._stored
 
 
 def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touches:
@@ -132,11 +120,11 @@ def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touc
             for state in range(first, first + machine.automata[clause].num_states):
                 for arc in range(machine.forwards.starts[state], machine.forwards.starts[state + 1]):
                     label, target = machine.forwards.labels[arc], machine.forwards.targets[arc]
-                    rows.append((label, place, first, machine.words(clause), state, target))
+                    rows.append((label, place, first, machine.words[clause], state, target))
     table = np.array(sorted(rows), dtype=np.int32).reshape(-1, 6)
-    starts = np.searchsorted(table[:, 0], np.arange(2 * num_relations + 1)).astype(np.int32)
+    starts = starts_in(table[:, 0], num_rows=2 * num_relations).astype(np.int32)
     _, owners, firsts, words, sources, targets = (np.ascontiguousarray(column) for column in table.T)
-    clauses = [machine.clauses(relation) for relation in relations]
+    clauses = [machine.clauses[relation] for relation in relations]
     none = np.zeros(0, dtype=np.int32)
     return Touches(
         starts,
@@ -145,7 +133,7 @@ def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touc
         words,
         sources,
         targets,
-        np.cumsum([0, *(len(each.first) for each in clauses)]).astype(np.int32),
+        starts_of([len(each.first) for each in clauses]).astype(np.int32),
         np.concatenate([none, *(each.first for each in clauses)]),
         np.concatenate([none, *(each.sizes for each in clauses)]),
         np.concatenate([none, *(each.words for each in clauses)]),

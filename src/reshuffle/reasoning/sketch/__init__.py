@@ -1,1 +1,8 @@
-"""Random channels: fast, never missing an answer, sometimes wrongly yes."""
+"""Sketches: random channels instead of searches. They never miss an answer and sometimes say yes wrongly.
+
+channels     how many channels a rate of false positives needs
+fan_in       how many values arrive at an entity, which decides that number
+propagation  random initial states, and layers until nothing changes
+answers      questions in constant time
+kernels      compiled inner loops
+"""

@@ -17,8 +17,7 @@ from reshuffle.kg.coerce import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.answers import GeometryAnswers
-from reshuffle.reasoning.geometry.machine import answerable
-from reshuffle.reasoning.geometry.workspace import spelled_bytes
+from reshuffle.reasoning.resources import spelled_bytes
 from reshuffle.reasoning.sketch import kernels as kernel
 from reshuffle.reasoning.sketch.channels import (
     channels_for_mean,
@@ -66,7 +65,7 @@ class SketchedAnswers(Answers):
         self.constraints = constraints
         self._seed, self._progress = seed, progress
         self._memory = _MEMORY if memory is None else memory
-        self._relations = [r for r in answerable(constraints) if constraints.decisive_slots(r)]
+        self._relations = [r for r in constraints.answerable if constraints.decisive_slots(r)]
         self._starts = start_slots(constraints, self._relations)
         self._sample = sample_of(self._exact, self._relations, self._starts, size=_SAMPLE, seed=seed)
         self._choose(channels, epsilon)
@@ -91,12 +90,12 @@ class SketchedAnswers(Answers):
             asked = f"a mean false-positive rate of {epsilon}" if channels is None else "such a sketch"
             raise BudgetError(
                 f"{asked} needs {self.channels:,} channels, {spelled_bytes(needed)} as packed bits; "
-                f"{spelled_bytes(self._memory)} are allowed\n  hint: allow more memory, accept a larger epsilon, "
-                "or ask exactly, without a sketch"
+                f"{spelled_bytes(self._memory)} are allowed",
+                hint="allow more memory, accept a larger epsilon, or ask exactly, without a sketch",
             )
 
     def _size(self, channels: int) -> int:
-        """Values of all states."""
+        """The number of values of all states together."""
         return self._exact.num_entities * self.constraints.num_slots * channels
 
     def _compute(self) -> None:
@@ -154,7 +153,7 @@ class SketchedAnswers(Answers):
         return self._captured(source, relation, target)
 
     def _captured(self, source: int, relation: str, target: int) -> bool:
-        """B_r Z_a ⪯ Z_b on the slots that decide r."""
+        """Is B_r Z_a ⪯ Z_b on the slots that decide r?"""
         for start, leave in self.constraints.decisive_slots(relation):
             low, high = self._states[source, start], self._states[target, leave]
             exceeds = low > high if self.density is None else low & ~high
@@ -163,7 +162,7 @@ class SketchedAnswers(Answers):
         return True
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
-        """All f with (head, relation, f), and some more."""
+        """All f for which (head, relation, f) holds, and some more."""
         if not self._exact.is_derivable(relation):
             return self._exact.tails(head, relation)
         live = self._exact.live
@@ -176,7 +175,7 @@ class SketchedAnswers(Answers):
         return np.flatnonzero(kept).astype(np.int32)
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
-        """All e with (e, relation, tail), and some more."""
+        """All e for which (e, relation, tail) holds, and some more."""
         if not self._exact.is_derivable(relation):
             return self._exact.heads(relation, tail)
         live = self._exact.live
@@ -216,7 +215,7 @@ class SketchedAnswers(Answers):
     # --- updates ------------------------------------------------------------------------------------
 
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """New facts: their ends have news, and the layers run on from there."""
+        """Add facts; layers run again from the entities of the new facts."""
         given = as_triples(triples)
         before = len(self._exact.live.entities)
         self._exact.add(given)

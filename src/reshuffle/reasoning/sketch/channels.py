@@ -40,7 +40,7 @@ def best_density(fan_in: float) -> float:
 
 
 def channels_for_paper_bits(fan_in: int, epsilon: float) -> int:
-    """The paper's bound, with P(1) = 1/2.
+    """The channels that bits with P(1) = 1/2 need, the paper's bound.
 
     >>> channels_for_paper_bits(10, 0.01)
     18861
@@ -49,7 +49,7 @@ def channels_for_paper_bits(fan_in: int, epsilon: float) -> int:
 
 
 def channels_for_sparse_bits(fan_in: int, epsilon: float) -> int:
-    """With P(1) = 1/(p+2): e (p+2) ln(1/epsilon) at most.
+    """The channels that bits with P(1) = 1/(p+2) need: e (p+2) ln(1/epsilon) at most.
 
     >>> channels_for_sparse_bits(10, 0.01)
     151
@@ -58,7 +58,7 @@ def channels_for_sparse_bits(fan_in: int, epsilon: float) -> int:
 
 
 def channels_for_values(fan_in: int, epsilon: float) -> int:
-    """With continuous values: (p+2) ln(1/epsilon).
+    """The channels that continuous values need: (p+2) ln(1/epsilon).
 
     >>> channels_for_values(19_382, 0.01)
     89267
@@ -106,7 +106,7 @@ def fewest_bits(fan_in: NDArray[np.float64], epsilon: float) -> tuple[float, int
 
 
 def _densities(fan_in: NDArray[np.float64]) -> list[float]:
-    """From 1/2 down to what suits the largest fan-in, in steps of a factor 2^(1/2)."""
+    """The densities to try: from 1/2 down to the best for the largest fan-in, in steps of a factor 2^(1/2)."""
     least = best_density(float(fan_in.max())) if len(fan_in) else 0.5
     least = max(least, 2.0**-15)  # bits are drawn with 16 binary digits
     steps = math.ceil(2 * math.log2(0.5 / least))

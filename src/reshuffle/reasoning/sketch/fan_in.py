@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.reasoning.geometry.automaton import SlotGraph
 from reshuffle.reasoning.geometry.kernels import search as kernel
-from reshuffle.reasoning.geometry.machine import alphabet_of, compiled
-from reshuffle.reasoning.geometry.workspace import Workspace
+from reshuffle.reasoning.geometry.kernels.search import Workspace
+from reshuffle.reasoning.geometry.relation_automata import SlotGraph, machine_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +30,7 @@ class Sample:
 def sample_of(
     answers: GeometryAnswers, relations: list[str], starts: NDArray[np.int32], *, size: int, seed: int
 ) -> Sample:
-    """Uniform heads, relations and tails; those that follow are drawn again."""
+    """Triples that do not follow, with uniform heads, relations and tails; those that follow are drawn again."""
     random = np.random.default_rng(seed)
     derivable = [relation for relation in relations if relation in answers.derivable]
     count = answers.num_entities
@@ -56,14 +55,13 @@ class FanIn:
 
     def __init__(self, answers: GeometryAnswers, starts: NDArray[np.int32]) -> None:
         self._live, self._constraints = answers.live, answers.constraints
-        alphabet = alphabet_of(self._constraints, self._live.relations)
-        self._slots = SlotGraph(self._constraints, alphabet)
+        self._slots = SlotGraph(self._constraints, self._live.labels)
         self._starts = starts
         self._workspace = Workspace(len(self._live.entities), (self._constraints.num_slots + 63) // 64)
         self._known: dict[tuple[int, int], int] = {}
 
     def at(self, relation: str, entity: int) -> int:
-        """The least over the slots that decide the relation: one slot that fails is enough."""
+        """How many values arrive, the least over the slots that decide the relation: one slot that fails is enough."""
         return min(self._arriving(entity, leave) for _, leave in self._constraints.decisive_slots(relation))
 
     def _arriving(self, entity: int, leave: int) -> int:
@@ -73,8 +71,8 @@ class FanIn:
 
     def _searched(self, entity: int, leave: int) -> int:
         whole = self._slots.without_identities(0, leave)
-        machine = compiled((whole,), {"": (0,)}, self._live.relations)
-        clauses, scratch = machine.clauses(""), self._workspace.scratch
+        machine = machine_of((whole,), {"": (0,)}, self._live.labels)
+        clauses, scratch = machine.clauses[""], self._workspace.scratch
         tick, queue = self._workspace.ticks(1), kernel.room_for(clauses)
         filled = kernel.seed(machine.backwards, clauses, 0, scratch, tick, queue, entity)
         nodes, filled, _, _ = kernel.flood(

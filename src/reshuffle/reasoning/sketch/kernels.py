@@ -64,7 +64,10 @@ def _exceeds(low: Any, high: Any) -> Any:
 
 @compiled
 def _settle(states: States, entity: int, moves: Moves) -> None:
-    """Identity moves within one entity, until nothing changes."""
+    """Identity moves within one entity, until nothing changes.
+
+    Invariant: values only grow. Cost: passes over the identity moves, at most one per slot.
+    """
     again = True
     while again:
         again = False
@@ -79,7 +82,10 @@ def _settle(states: States, entity: int, moves: Moves) -> None:
 
 @compiled
 def settle_all(states: States, moves: Moves) -> None:
-    """The identity moves of every entity."""
+    """The identity moves of every entity.
+
+    Invariant: as `_settle`. Cost: one `_settle` per entity.
+    """
     for entity in range(len(states)):
         _settle(states, entity, moves)
 
@@ -88,7 +94,11 @@ def settle_all(states: States, moves: Moves) -> None:
 def layer(
     edges: Edges, moves: Moves, states: States, active: Flags, next_active: Flags, first: int, last: int
 ) -> int:
-    """One pass over the rows first:last, pulling from active neighbours; how many rows grew?"""
+    """One pass over the rows first:last, pulling from active neighbours; how many rows grew?
+
+    Invariant: a row is written by one call only, and values only grow.
+    Cost: edges of the rows x moves x words.
+    """
     # Plain arrays in local names: reaching into the tuples in the loop costs a reference count each time.
     starts, labels, neighbours, first_added = edges.starts, edges.labels, edges.neighbours, edges.first_added
     next_added, added_labels, added_neighbours = edges.next_added, edges.added_labels, edges.added_neighbours
@@ -126,7 +136,10 @@ def layer(
 
 @compiled
 def _mixed(counter: np.uint64) -> np.uint64:
-    """64 random bits from a counter (SplitMix64)."""
+    """64 random bits from a counter (SplitMix64).
+
+    Invariant: the same for the same counter. Cost: three multiplications.
+    """
     word = counter * np.uint64(0x9E3779B97F4A7C15)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -135,7 +148,10 @@ def _mixed(counter: np.uint64) -> np.uint64:
 
 @compiled
 def _sparse_word(counter: np.uint64, digits: np.uint64) -> np.uint64:
-    """64 independent bits with P(1) = digits / 2^16: each binary digit halves what came so far, or fills it up."""
+    """64 independent bits with P(1) = digits / 2^16: each binary digit halves what came so far, or fills it up.
+
+    Invariant: after digit i each bit is 1 with the probability that the last i digits say. Cost: 16 draws.
+    """
     word = np.uint64(0)
     for place in range(16):
         random = _mixed(counter + np.uint64(place))
@@ -151,6 +167,8 @@ def fill_with_bits(
     """Independent bits with P(1) = digits / 2^16 in these slots of the rows first:last; the others stay 0.
 
     Every word has a counter of its own, so the bits do not depend on who fills which rows.
+
+    Cost: 16 draws per word.
     """
     words = states.shape[2]
     spare = np.uint64(64 * words - channels)  # channels that the last word has too many
@@ -167,7 +185,10 @@ def fill_with_bits(
 
 @compiled
 def keep_above(states: States, low: NDArray[Any], slot: int, kept: Flags) -> None:
-    """Of the kept entities, keep those whose slot is nowhere below `low`."""
+    """Of the kept entities, keep those whose slot is nowhere below `low`.
+
+    Invariant: `kept` only loses entities. Cost: up to the first word that decides, per entity.
+    """
     for entity in range(len(kept)):
         if kept[entity]:
             for word in range(len(low)):
@@ -178,7 +199,10 @@ def keep_above(states: States, low: NDArray[Any], slot: int, kept: Flags) -> Non
 
 @compiled
 def keep_below(states: States, high: NDArray[Any], slot: int, kept: Flags) -> None:
-    """Of the kept entities, keep those whose slot is nowhere above `high`."""
+    """Of the kept entities, keep those whose slot is nowhere above `high`.
+
+    Invariant: `kept` only loses entities. Cost: up to the first word that decides, per entity.
+    """
     for entity in range(len(kept)):
         if kept[entity]:
             for word in range(len(high)):

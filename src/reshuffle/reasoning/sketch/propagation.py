@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.kg import inverse_name
+from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.geometry.all_pairs import usable_cores
+from reshuffle.reasoning.resources import usable_cores
 from reshuffle.reasoning.sketch import kernels as kernel
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg.vocabulary import GrowingVocabulary
     from reshuffle.progress import Progress
-    from reshuffle.reasoning.geometry.changing_graph import LiveGraph, Names
+    from reshuffle.reasoning.geometry.changing_graph import LiveGraph
 
 _CHUNK = 1 << 16  # rows that a thread takes at a time
 
@@ -31,26 +32,25 @@ def start_slots(constraints: OrderingConstraints, relations: Iterable[str]) -> N
     return np.array(sorted(starts), dtype=np.int32)
 
 
-def moves_of(constraints: OrderingConstraints, relations: Names) -> kernel.Moves:
+def moves_of(constraints: OrderingConstraints, relations: GrowingVocabulary) -> kernel.Moves:
     """The constraints as moves along the labels of the graph's rows."""
     free = [pair for identity in sorted(constraints.identities) for pair in _pairs(constraints, identity)]
-    per_label: list[list[tuple[int, int]]] = []
+    per_label: list[tuple[tuple[int, int], ...]] = []
     for relation in relations:
         # In the row of f, label 2r is an edge (f, r, e): e sends as r^-1 does; 2r + 1 is an edge (e, r, f).
         per_label += [_pairs(constraints, inverse_name(relation)), _pairs(constraints, relation)]
-    starts = np.cumsum([0, *map(len, per_label)]).astype(np.int32)
+    starts = starts_of([len(pairs) for pairs in per_label]).astype(np.int32)
     flat = np.array([pair for pairs in per_label for pair in pairs], dtype=np.int32).reshape(-1, 2)
     loose = np.array(free, dtype=np.int32).reshape(-1, 2)
     columns = (flat[:, 0], flat[:, 1], loose[:, 0], loose[:, 1])
     return kernel.Moves(starts, *(np.ascontiguousarray(column) for column in columns))
 
 
-def _pairs(constraints: OrderingConstraints, relation: str) -> list[tuple[int, int]]:
-    """(source, slot) of every constrained slot; nothing for relations that facts cannot have."""
+def _pairs(constraints: OrderingConstraints, relation: str) -> tuple[tuple[int, int], ...]:
+    """The (source, slot) of every constrained slot; nothing for relations that facts cannot have."""
     if relation in constraints.hidden or relation not in constraints.relation_ids:
-        return []
-    row = constraints.source_of(relation)
-    return [(int(row[slot]), int(slot)) for slot in np.flatnonzero(row != UNCONSTRAINED)]
+        return ()
+    return constraints.constrained_slots(relation)
 
 
 def random_states(
@@ -85,7 +85,7 @@ def random_states(
 
 
 def _bounds(size: int) -> list[tuple[int, int]]:
-    """Rows as the threads take them."""
+    """The first and last row of each chunk that a thread takes."""
     return [(first, min(first + _CHUNK, size)) for first in range(0, size, _CHUNK)]
 
 

@@ -26,8 +26,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError
-from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET, Draft
-from reshuffle.rules.grammar import PathGrammar
+from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET, Draft
+from reshuffle.rules.grammar import PathGrammar, reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,6 +54,10 @@ class _BoundedReader:
         self.grammar = PathGrammar(base)
         self.draft = draft
         self.bound = bound
+        self._implied_by = {
+            symbol: [production.body[0] for production in productions if len(production.body) == 1]
+            for symbol, productions in self.grammar.productions.items()
+        }
         self._made: dict[tuple[int, str], list[tuple[int, int]]] = {}  # -> [(length, node)]
         self._waiting: list[tuple[int, int, int, str]] = []  # a heap of (length, node, context, symbol)
         self.alternatives = cache(self._alternatives)
@@ -109,13 +113,7 @@ class _BoundedReader:
         return self._closed_under_one_atom_rules({symbol})
 
     def _closed_under_one_atom_rules(self, symbols: Iterable[str]) -> frozenset[str]:
-        found, waiting = set(symbols), list(symbols)
-        while waiting:
-            for production in self.grammar.productions[waiting.pop()]:
-                if len(production.body) == 1 and production.body[0] not in found:
-                    found.add(production.body[0])
-                    waiting.append(production.body[0])
-        return frozenset(found)
+        return frozenset(reachable(symbols, self._implied_by))
 
     def _long_bodies(self, symbol: str) -> tuple[tuple[str, ...], ...]:
         """The bodies of two and more atoms of all alternatives, short ones first, so that others share them."""
@@ -193,7 +191,7 @@ def bounded_graph(base: RuleBase, *, bound: int, node_budget: int = DEFAULT_NODE
         nodes = reader.nodes_without_sharing()
         raise BudgetError(
             f"bound={bound} unfolds into {f'up to {nodes:,}' if nodes else 'too many'} nodes, and {node_budget:,} are "
-            "allowed\n"
-            "  hint: a smaller bound, a larger node_budget= (--node-budget), or engine='chase' (--engine chase)"
+            "allowed",
+            hint="a smaller bound, a larger node_budget= (--node-budget), or engine='chase' (--engine chase)",
         ) from error
     return draft.finished(base, bound=bound)

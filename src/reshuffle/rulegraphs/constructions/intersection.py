@@ -22,9 +22,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import BudgetError
-from reshuffle.rulegraphs.constructions.regular import Reader
-from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET, Draft
-from reshuffle.rules.classes import conjunctive_relations
+from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET, Draft, Reader
+from reshuffle.rules.grammar import conjunctive_relations
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
@@ -83,15 +82,15 @@ def clauses_of(relation: str, closed: RuleBase, *, most: int = DEFAULT_NODE_BUDG
                 waiting.append(extended)
         if len(seen) > most:
             raise BudgetError(
-                f"the intersections that define `{relation}` need more than {most:,} clauses\n"
-                "  hint: allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)"
+                f"the intersections that define `{relation}` need more than {most:,} clauses",
+                hint="allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)",
             )
     smallest = [clause for clause in finished if not any(other < clause for other in finished)]
     return sorted(smallest, key=sorted)
 
 
 def _extensions(clause: Clause, closed: RuleBase) -> list[Clause]:
-    """What steps 2 and 3 turn a clause into; nothing when it is finished."""
+    """The clauses that steps 2 and 3 make of a clause; none when it is finished."""
     for head in clause:
         for rule in closed.by_head.get(head, ()):
             if isinstance(rule, IntersectionRule):

@@ -27,22 +27,68 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from reshuffle.errors import NotExpressibleError
-from reshuffle.rulegraphs.draft import DEFAULT_NODE_BUDGET, Draft
-from reshuffle.rules.grammar import PathGrammar, Recursion
+from reshuffle.errors import BudgetError, NotExpressibleError
+from reshuffle.rulegraphs.reduction import FREE, reduced_graph
+from reshuffle.rules.grammar import PathGrammar, Recursion, reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from reshuffle.rulegraphs.graph import RuleGraph
     from reshuffle.rules import RuleBase
 
+DEFAULT_NODE_BUDGET = 20_000
 
 _MOST_CONTEXTS = 4  # looking at more of them finds the same
 
 
+class Draft:
+    """A rule graph while it is being built; adding an edge twice changes nothing.
+
+    Constructions add nodes, labelled edges and free moves (identity edges without a number). `finished` then
+    reduces the graph and numbers the identities.
+    """
+
+    def __init__(self, *, node_budget: int = DEFAULT_NODE_BUDGET) -> None:
+        self.num_nodes = 0
+        self.edges: dict[tuple[int, str, int], None] = {}
+        self._targets: dict[int, dict[int, None]] = {}
+        self.roots: dict[str, tuple[tuple[int, int], ...]] = {}
+        self.node_budget = node_budget
+
+    def node(self) -> int:
+        """The number of a fresh node."""
+        self.num_nodes += 1
+        if self.num_nodes > self.node_budget:
+            raise BudgetError(
+                f"the rule graph needs more than the {self.node_budget:,} nodes it was allowed",
+                hint="allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
+                "engine='chase' (--engine chase)",
+            )
+        return self.num_nodes - 1
+
+    def edge(self, source: int, labels: Iterable[str], target: int) -> None:
+        """Add one edge per label, side by side."""
+        for label in labels:
+            self.edges[source, label, target] = None
+        self._targets.setdefault(source, {})[target] = None
+
+    def free(self, source: int, target: int) -> None:
+        """Add an identity edge."""
+        if source != target:
+            self.edge(source, (FREE,), target)
+
+    def returns_to(self, node: int) -> bool:
+        """Does some path lead from `node` back to it?"""
+        return node in reachable(self._targets.get(node, ()), self._targets)
+
+    def finished(self, rules: RuleBase, *, bound: int | None = None) -> RuleGraph:
+        """The smallest graph with the same root languages that the reductions reach, (R2) included."""
+        return reduced_graph(self.num_nodes, list(self.edges), self.roots, rules=rules, bound=bound)
+
+
 class Reader:
-    """Writes `after(context, symbol)` into a draft, each when it is first needed."""
+    """Writes the nodes and edges of `after(context, symbol)` into a draft when they are first needed."""
 
     def __init__(self, base: RuleBase, draft: Draft) -> None:
         """`base` must be closed under reversal; its path rules must be regular."""
@@ -81,12 +127,12 @@ class Reader:
         return next((context for context in contexts if not self.draft.returns_to(context)), None)
 
     def read(self, context: int, word: Sequence[str], end: int) -> None:
-        """A path that reads `word` from `context` and ends in `end`."""
+        """Add a path that reads `word` from `context` and ends in `end`."""
         self._later(context, word, end)
         self._finish()
 
     def _later(self, context: int, word: Sequence[str], end: int) -> None:
-        """Rules may nest deeper than Python recurses, so what they ask for waits in line."""
+        """Remember a path to be added: rules may nest deeper than Python recurses."""
         self._waiting.append((context, word, end))
 
     def _finish(self) -> None:
@@ -141,7 +187,7 @@ def regular_graph(base: RuleBase, *, node_budget: int = DEFAULT_NODE_BUDGET) -> 
 
 
 def _drafted(closed: RuleBase, *, node_budget: int, reuse: bool) -> Draft:
-    """Roots for all relations, those that others are made of last.
+    """A draft with a root edge for every relation; relations that others are made of come last.
 
     With `reuse`, a relation that has been read from a context to which nothing leads back is decided by that
     edge: its words are exactly those of the relation, so it needs no edge of its own from n_0. Such an edge

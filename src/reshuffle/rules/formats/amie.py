@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.formats.statement import Atom, SourceLine, Statement, arrow_of, relation_name
-from reshuffle.rules.formats.terms import terms
+from reshuffle.rules.formats.statement import Atom, SourceLine, Statement, relation_name
 from reshuffle.rules.rule import Quality, quoted_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.errors import InputError
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 _HEADER = (
     "Rule", "Head Coverage", "Std Confidence", "PCA Confidence",
@@ -32,20 +31,14 @@ _HINT = "an atom of AMIE is written ?a  relation  ?b"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def is_rule(text: str) -> bool:
-    """Does the line start with a variable and hold AMIE's arrow?"""
-    return text.lstrip().startswith("?") and arrow_of(text)[0] == "=>"
+def is_header(text: str) -> bool:
+    """Is this the line of column names that `lines` writes?"""
+    return text.split("\t") == list(_HEADER)
 
 
-def is_log(text: str) -> bool:
-    """Anything but a rule and the header that `lines` writes."""
-    return not is_rule(text) and text.split("\t") != list(_HEADER)
-
-
-def read_line(line: SourceLine) -> Statement:
-    """The statement on a line for which `is_rule` holds."""
+def read_line(line: SourceLine, arrow_at: int) -> Statement:
+    """The statement on a line `body => head [columns]`, whose arrow stands at an offset."""
     rule, *columns = line.text.rstrip("\r\n").split("\t")
-    _, arrow_at = arrow_of(line.text)
     body = _atoms(line, 0, arrow_at, "body")
     head = _atoms(line, arrow_at + 2, len(rule), "head")
     if len(head) != 1:
@@ -55,13 +48,10 @@ def read_line(line: SourceLine) -> Statement:
 
 def lines(base: RuleBase) -> Iterator[str]:
     """AMIE's header and its eight columns; what `Quality` does not hold stays empty."""
-    yield "\t".join((
-        "Rule", "Head Coverage", "Std Confidence", "PCA Confidence",
-        "Positive Examples", "Body size", "PCA Body size", "Functional variable",
-    ))  # fmt: skip
+    yield "\t".join(_HEADER)
     for rule in base.given:
         names = [_variable(index) for index in range(len(rule.body) + 1)]
-        *body, head = (f"{start}  {_written(name)}  {end}" for name, start, end in terms(rule, names))
+        *body, head = (f"{start}  {_written(name)}  {end}" for name, start, end in rule.terms(names))
         yield "\t".join((f"{'  '.join(body)}   => {head}", *_columns(rule.quality or Quality())))
 
 

@@ -8,24 +8,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.formats.statement import (
-    BRACKETED,
-    QUOTED,
-    Atom,
-    SourceLine,
-    Statement,
-    read_columns,
-    relation_name,
-    written_columns,
-)
-from reshuffle.rules.formats.terms import terms
+from reshuffle.rules.formats.statement import BRACKETED, QUOTED, statement_of, written_columns
 from reshuffle.rules.rule import quoted_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.errors import InputError
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.formats.statement import SourceLine, Statement
+    from reshuffle.rules.rule import RuleBase
 
 _WITHIN_ATOM = r"(?:(?!\)\s*[,&]).)"  # a name or constant never runs on into the next atom
 _NAME = rf"((?:{QUOTED}|{BRACKETED})(?:\^-1)*|{_WITHIN_ATOM}+?)"
@@ -47,18 +38,14 @@ def read_line(line: SourceLine, arrow_at: int) -> Statement:
     """The statement on a line `[columns] head <= body`, whose arrow stands at an offset."""
     columns = _COLUMNS.match(line.text, 0, arrow_at)
     assert columns is not None
-    return Statement(
-        line,
-        _body(line, arrow_at + 2, _form(line, arrow_at)),
-        _head(line, columns.end(), arrow_at),
-        read_columns(line, columns.start(1), columns.end(1)),
-    )
+    body = _body(line, arrow_at + 2, _form(line, arrow_at))
+    return statement_of(line, body, _head(line, columns.end(), arrow_at), columns.span(1))
 
 
 def lines(base: RuleBase) -> Iterator[str]:
     """`columns head <= body` for every rule; AnyBURL has no constraints."""
     for rule in base.given:
-        *body, head = (_written(*term) for term in terms(rule, _variables(len(rule.body) + 1)))
+        *body, head = (_written(*term) for term in rule.terms(_variables(len(rule.body) + 1)))
         yield f"{written_columns(rule.quality)}{head} <= {', '.join(body)}"
 
 
@@ -76,12 +63,13 @@ def _written(relation: str, start: str, end: str) -> str:
     return f"{name}({start},{end})"
 
 
-def _head(line: SourceLine, at: int, arrow_at: int) -> Atom | None:
+def _head(line: SourceLine, at: int, arrow_at: int) -> re.Match[str] | None:
     if _FALSE.match(line.text, at, arrow_at):
         return None
     if not line.text[at:arrow_at].strip():
         raise line.error("missing head", at=at, hint=_form(line, arrow_at))
-    atom, end = _atom(line, at, arrow_at)
+    atom = _atom(line, at, arrow_at)
+    end = atom.end()
     if line.text[end:arrow_at].strip():
         raise line.error(
             f"expected '{line.text[arrow_at : arrow_at + 2]}' here, found '{line.text[end:arrow_at].strip()}'",
@@ -97,7 +85,7 @@ def _form(line: SourceLine, arrow_at: int) -> str:
     return f"{'an AnyBURL' if arrow == '<=' else 'a Datalog'} rule is written head {arrow} body"
 
 
-def _body(line: SourceLine, at: int, form: str) -> tuple[Atom, ...]:
+def _body(line: SourceLine, at: int, form: str) -> list[re.Match[str]]:
     if _END.match(line.text, at):
         raise line.outside_class(
             "missing body",
@@ -107,24 +95,21 @@ def _body(line: SourceLine, at: int, form: str) -> tuple[Atom, ...]:
         )
     atoms = []
     while True:
-        atom, at = _atom(line, at, len(line.text))
-        atoms.append(atom)
+        atoms.append(_atom(line, at, len(line.text)))
+        at = atoms[-1].end()
         if _END.match(line.text, at):
-            return tuple(atoms)
+            return atoms
         separator = _SEPARATOR.match(line.text, at)
         if separator is None:
             raise _no_separator(line, at)
         at = separator.end()
 
 
-def _atom(line: SourceLine, at: int, end: int) -> tuple[Atom, int]:
+def _atom(line: SourceLine, at: int, end: int) -> re.Match[str]:
     match = _ATOM.match(line.text, at, end) or _ATOM_WITH_CONSTANTS.match(line.text, at, end)
     if match is None:
         raise _why_no_atom(line, at, end)
-    atom = Atom(
-        relation_name(match[1].strip()), match[2], match[3], match.start(1), match.start(2), match.start(3)
-    )
-    return atom, match.end()
+    return match
 
 
 def _why_no_atom(line: SourceLine, at: int, end: int) -> InputError:

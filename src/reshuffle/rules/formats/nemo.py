@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from reshuffle.rules.formats import anyburl
-from reshuffle.rules.formats.terms import terms
-from reshuffle.rules.rule import variables
+from reshuffle.rules.formats.datalog import clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
     from reshuffle.rules.formats.statement import Atom, SourceLine, Statement
+    from reshuffle.rules.rule import RuleBase
 
 _FULL_STOP = re.compile(r"(?<=\))\s*\.\s*(#.*)?\Z")
 
@@ -37,11 +36,8 @@ def _decoded(atom: Atom, line: SourceLine) -> Atom:
 
 
 def lines(base: RuleBase) -> Iterator[str]:
-    """One Datalog rule per rule."""
-    for rule in base.given:
-        names = [f"?{variable}" for variable in variables(len(rule.body) + 1)]
-        *body, head = (f"{written(name)}({start}, {end})" for name, start, end in terms(rule, names))
-        yield f"{head} :- {', '.join(body)} ."
+    """A Datalog clause for every rule."""
+    return clauses(base, written, prefix="?", stop=" .")
 
 
 def written(relation: str) -> str:

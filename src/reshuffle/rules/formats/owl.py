@@ -24,15 +24,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import base_relation, is_inverse
 from reshuffle.kg.io.rdf import from_iri, pyoxigraph, to_term
-from reshuffle.rules.base import Unread, base_relation
-from reshuffle.rules.rule import Disjointness, PathRule
+from reshuffle.rules.rule import Disjointness, PathRule, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 OWL = "http://www.w3.org/2002/07/owl#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -54,7 +53,7 @@ _SHORT = {OWL: "owl:", RDF: "rdf:", RDFS: "rdfs:"}
 
 
 class _UnreadableError(Exception):
-    """A property expression that is no relation and no inverse of one."""
+    """A property expression that is neither a relation nor the inverse of one."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ _BY_TYPE: dict[str, _Reader] = {
 
 
 def _disjointness(first: str, second: str) -> Disjointness:
-    if first.endswith(INVERSE_SUFFIX):
+    if is_inverse(first):
         first, second = inverse_name(first), inverse_name(second)
     return Disjointness(first, second)
 
@@ -168,13 +167,13 @@ def read(content: bytes, file: str) -> tuple[list[Axiom], list[Unread]]:
 
 
 def _head_forwards(axiom: Axiom) -> Axiom:
-    if isinstance(axiom, PathRule) and axiom.head.endswith(INVERSE_SUFFIX):
+    if isinstance(axiom, PathRule) and is_inverse(axiom.head):
         return axiom.reversed()
     return axiom
 
 
 def _axioms(ontology: _Ontology, subject: Any, predicate: str, target: Any) -> list[Axiom] | None:
-    """What a triple says of relations: nothing if it only declares or is part of another, None if not read."""
+    """The rules and constraints of a triple: none if it only declares or is part of another, None if it is not read."""
     if predicate == f"{RDF}type":
         kind = getattr(target, "value", "")
         reader, silent = _BY_TYPE.get(kind), kind in _DECLARED
@@ -248,7 +247,7 @@ def lines(base: RuleBase) -> Iterator[str]:
         yield f"{_property(relation)} a owl:ObjectProperty ."
     for rule in base.given:
         if isinstance(rule, PathRule):
-            yield _statement(rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule)
+            yield _statement(rule.reversed() if is_inverse(rule.head) else rule)
     for pair in base.disjointness:
         yield f"{_property(pair.first)} owl:propertyDisjointWith {_property(pair.second)} ."
 
@@ -265,6 +264,6 @@ def _statement(rule: PathRule) -> str:
 
 
 def _property(relation: str) -> str:
-    if relation.endswith(INVERSE_SUFFIX):
+    if is_inverse(relation):
         return f"[ owl:inverseOf {_property(inverse_name(relation))} ]"
     return to_term(relation, blank_nodes=False)

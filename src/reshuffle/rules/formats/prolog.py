@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.base import base_relation
-from reshuffle.rules.formats.terms import identifier, terms
-from reshuffle.rules.rule import variables
+from reshuffle.rules.formats.datalog import clauses, declared, identifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 # Predicates that ISO Prolog or its common dialects define for two arguments, and words of the syntax.
 _BUILT_IN = {
@@ -30,18 +28,14 @@ _BUILT_IN = {
 
 
 def lines(base: RuleBase) -> Iterator[str]:
-    """Directives for every relation, then the clauses."""
-    derived = {base_relation(rule.head) for rule in base.given}
-    for relation in dict.fromkeys(base_relation(relation) for relation in base.relations):
+    """Directives for every relation, then a clause for every rule."""
+    for relation, is_derived in declared(base).items():
         name = written(relation)
         yield f":- discontiguous {name}/2." + ("" if name == relation else f"  % {relation!r}")
-        yield f":- {'table' if relation in derived else 'dynamic'} {name}/2."
-    for rule in base.given:
-        names = variables(len(rule.body) + 1)
-        *body, head = (f"{written(name)}({start}, {end})" for name, start, end in terms(rule, names))
-        yield f"{head} :- {', '.join(body)}."
+        yield f":- {'table' if is_derived else 'dynamic'} {name}/2."
+    yield from clauses(base, written)
 
 
 def written(relation: str) -> str:
-    """A relation as a Prolog atom that needs no quotes; `terms.name_of` is the way back."""
+    """A relation as a Prolog atom that needs no quotes; `datalog.name_of` is the way back."""
     return identifier(relation, reserved=_BUILT_IN)

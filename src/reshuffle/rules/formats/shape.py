@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from reshuffle.kg import inverse_name
-from reshuffle.kg.completion import INVERSE_SUFFIX
+from reshuffle.kg.inverses import is_inverse
 from reshuffle.rules.formats.statement import SKIP_HINT
-from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, is_variable
+from reshuffle.rules.rule import VARIABLE, Disjointness, IntersectionRule, PathRule
 
 if TYPE_CHECKING:
     from reshuffle.rules.formats.statement import Atom, Statement
@@ -28,13 +28,22 @@ def meaning(statement: Statement) -> Rule | Disjointness:
 
     The head of the result is never an inverse relation: such a rule is read from its second variable.
     """
-    for atom in statement.atoms:
+    for atom in statement.body if statement.head is None else (*statement.body, statement.head):
         _check_arguments(statement, atom)
     if statement.head is None:
         return _disjointness(statement)
     _check_head_variables(statement, statement.head)
     rule = _intersection(statement, statement.head) or _path(statement, statement.head)
-    return rule.reversed() if rule.head.endswith(INVERSE_SUFFIX) else rule
+    return rule.reversed() if is_inverse(rule.head) else rule
+
+
+def is_variable(argument: str) -> bool:
+    """Is the argument one upper-case letter with optional digits, or `?name`?
+
+    >>> is_variable("X"), is_variable("Z12"), is_variable("?who"), is_variable("London")
+    (True, True, True, False)
+    """
+    return VARIABLE.match(argument) is not None
 
 
 def _check_arguments(statement: Statement, atom: Atom) -> None:
@@ -65,10 +74,15 @@ def _disjointness(statement: Statement) -> Disjointness:
             kind=WIDE_CONSTRAINT,
             hint="write r1(X, Y) & r2(X, Y) -> false",
         )
-    pair = first.relation, others[0].between(first.start)
-    if first.relation.endswith(INVERSE_SUFFIX):
+    pair = first.relation, _leading_from(first.start, others[0])
+    if is_inverse(first.relation):
         pair = inverse_name(pair[0]), inverse_name(pair[1])
     return Disjointness(*pair)
+
+
+def _leading_from(variable: str, atom: Atom) -> str:
+    """The relation that leads from `variable` to the other argument: the inverse where the atom runs backwards."""
+    return atom.relation if atom.start == variable else inverse_name(atom.relation)
 
 
 def _check_head_variables(statement: Statement, head: Atom) -> None:
@@ -87,7 +101,7 @@ def _intersection(statement: Statement, head: Atom) -> Rule | None:
     ends = {head.start, head.end}
     if any({atom.start, atom.end} != ends for atom in statement.body):
         return None
-    conditions = tuple(dict.fromkeys(atom.between(head.start) for atom in statement.body))
+    conditions = tuple(dict.fromkeys(_leading_from(head.start, atom) for atom in statement.body))
     if len(conditions) == 1:  # the same atom twice says it once
         return PathRule(conditions, head.relation, statement.quality)
     return IntersectionRule(conditions, head.relation, statement.quality)
@@ -102,7 +116,7 @@ def _path(statement: Statement, head: Atom) -> PathRule:
         if step is None:
             _stuck(statement, head, here, left)
         left.remove(step)
-        word.append(step.between(here))
+        word.append(_leading_from(here, step))
         here = step.end if here == step.start else step.start
         if here in visited:
             _turned_back(statement, head, step, here)

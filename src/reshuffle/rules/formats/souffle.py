@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.base import base_relation
-from reshuffle.rules.formats.terms import identifier, terms
-from reshuffle.rules.rule import variables
+from reshuffle.rules.formats.datalog import clauses, declared, identifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.rule import RuleBase
 
 _KEYWORDS = {
     "as", "autoinc", "band", "bnot", "bor", "brie", "bshl", "bshr", "bshru", "btree", "btree_delete",
@@ -25,22 +23,17 @@ _KEYWORDS = {
 
 def lines(base: RuleBase) -> Iterator[str]:
     """Every relation reads NAME.facts, since any relation may have facts; derived ones are written out."""
-    relations = dict.fromkeys(base_relation(relation) for relation in base.relations)
-    derived = {base_relation(rule.head) for rule in base.given}
-    for relation in relations:
+    for relation, is_derived in declared(base).items():
         name = written(relation)
         yield f".decl {name}(x: symbol, y: symbol)" + ("" if name == relation else f"  // {_shown(relation)}")
         yield f".input {name}"
-        if relation in derived:
+        if is_derived:
             yield f".output {name}"
-    for rule in base.given:
-        names = variables(len(rule.body) + 1)
-        *body, head = (f"{written(name)}({start}, {end})" for name, start, end in terms(rule, names))
-        yield f"{head} :- {', '.join(body)}."
+    yield from clauses(base, written)
 
 
 def written(relation: str) -> str:
-    """A relation as a Soufflé identifier; `terms.name_of` is the way back."""
+    """A relation as a Soufflé identifier; `datalog.name_of` is the way back."""
     return identifier(relation, reserved=_KEYWORDS)
 
 

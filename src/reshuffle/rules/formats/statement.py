@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
 from reshuffle.rules.rule import Quality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SKIP_HINT = "--skip-unsupported (skip_unsupported=True) reads on and counts them"
 QUOTED = r'"(?:\\.|[^"\\])*"'
@@ -17,11 +20,10 @@ BRACKETED = r"<[^<>=][^<>]*>"  # not `<=`, which is an arrow
 _UNKNOWN = "-"
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
-_ARROW = re.compile(rf"{QUOTED}|(<=|->|=>|:-)|{BRACKETED}")
 
 
 class OutsideClassError(InputError):
-    """A well-formed rule that is not one of our kinds; `kind` names its like in the plural."""
+    """A well-formed rule that is not one of our kinds; `kind` names such rules in the plural."""
 
     kind = "rules outside the class"
 
@@ -35,11 +37,11 @@ class SourceLine:
     text: str
 
     def error(self, message: str, *, at: int, hint: str | None = None) -> InputError:
-        """A mistake in the text."""
+        """The error for a mistake at an offset of the line."""
         return InputError(message, place=self._place(at), source=self._shown, hint=hint)
 
     def outside_class(self, message: str, *, at: int, kind: str, hint: str) -> OutsideClassError:
-        """A rule that can be read but not used."""
+        """The error for a rule that can be read but is outside the class."""
         error = OutsideClassError(message, place=self._place(at), source=self._shown, hint=hint)
         error.kind = kind
         return error
@@ -66,10 +68,6 @@ class Atom(NamedTuple):
     start_at: int
     end_at: int
 
-    def between(self, start: str) -> str:
-        """The relation that leads away from `start`: the inverse where the atom runs backwards."""
-        return self.relation if self.start == start else inverse_name(self.relation)
-
 
 @dataclass(frozen=True)
 class Statement:
@@ -80,22 +78,24 @@ class Statement:
     head: Atom | None
     quality: Quality | None = None
 
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """Body and head."""
-        return self.body if self.head is None else (*self.body, self.head)
 
+def statement_of(
+    line: SourceLine,
+    body: Iterable[re.Match[str]],
+    head: re.Match[str] | None,
+    columns: tuple[int, int],
+) -> Statement:
+    """The statement of a line whose atoms and leading columns have been found.
 
-def arrow_of(text: str) -> tuple[str, int]:
-    """The arrow of a rule and its offset, or ("", -1): the first after an atom, since a name may hold another.
-
-    >>> arrow_of('"a -> b"(X, Y) <= c(X, Y)'), arrow_of("city->country(X,Y) <= in(X,Y)")
-    (('<=', 15), ('<=', 19))
+    The groups of an atom's match are its relation and its two arguments; `columns` are two offsets.
     """
-    arrows = [match for match in _ARROW.finditer(text) if match[1]]
-    after_atom = (match for match in arrows if text[: match.start()].rstrip().endswith((")", "false")))
-    arrow = next(after_atom, arrows[0] if arrows else None)
-    return (arrow[1], arrow.start()) if arrow else ("", -1)
+    atoms = tuple(_atom(match) for match in body)
+    return Statement(line, atoms, None if head is None else _atom(head), _read_columns(line, *columns))
+
+
+def _atom(match: re.Match[str]) -> Atom:
+    name, start, end = match[1].strip(), match[2], match[3]
+    return Atom(relation_name(name), start, end, match.start(1), match.start(2), match.start(3))
 
 
 def relation_name(written: str) -> str:
@@ -114,7 +114,7 @@ def relation_name(written: str) -> str:
 
 
 def unquoted(text: str) -> str:
-    """Without the quotes or angle brackets around it, if any."""
+    """The text without the quotes or angle brackets around it, if any."""
     if len(text) > 1 and text[0] == '"' == text[-1]:
         return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text[1:-1])
     if len(text) > 1 and text[0] == "<" and text[-1] == ">":
@@ -122,7 +122,7 @@ def unquoted(text: str) -> str:
     return text
 
 
-def read_columns(line: SourceLine, start: int, end: int) -> Quality | None:
+def _read_columns(line: SourceLine, start: int, end: int) -> Quality | None:
     """AnyBURL's three leading columns between two offsets: predictions, support, confidence."""
     fields = line.text[start:end].split("\t")[:-1]
     if not fields:

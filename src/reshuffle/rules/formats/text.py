@@ -5,23 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.formats.statement import (
-    BRACKETED,
-    QUOTED,
-    Atom,
-    SourceLine,
-    Statement,
-    read_columns,
-    relation_name,
-    written_columns,
-)
-from reshuffle.rules.rule import is_variable
+from reshuffle.rules.formats.shape import is_variable
+from reshuffle.rules.formats.statement import BRACKETED, QUOTED, statement_of, written_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.errors import InputError
-    from reshuffle.rules.base import RuleBase
+    from reshuffle.rules.formats.statement import SourceLine, Statement
+    from reshuffle.rules.rule import RuleBase
 
 _WORD = r"[^\W\d](?:[\w.:]|-(?!>))*"
 _NAME = rf"(?:{_WORD}|{QUOTED}|{BRACKETED})(?:\^-1)*"
@@ -34,12 +26,13 @@ _FALSE = re.compile(r"false(?!\s*[\w(^.:-])")
 _END = re.compile(r"\s*(#.*)?\Z")
 _NOTHING = re.compile(r"(#.*|(->|<=).*)?\Z")
 _COLUMNS = re.compile(r"(?:[^\t(\"<#]*\t)*")
+_EMPTY_NAME = re.compile(r'("(\^-1)*"|<(\^-1)+>)(\^-1)*\Z')  # nothing is left without quotes and inverses
 _ATOM_HINT = "an atom is written relation(X, Y)"
 _CLOSED = re.compile(rf"(?:{QUOTED}|(?!->)[^()])*\)")
 
 
 def read_line(line: SourceLine) -> Statement:
-    """The statement on a line `[columns] body -> head`."""
+    """The statement on a line `[columns] body -> head`; all its parts are found before any is looked into."""
     start = _skip_blanks(line, 0)
     columns = _COLUMNS.match(line.text, start)
     assert columns is not None
@@ -47,13 +40,13 @@ def read_line(line: SourceLine) -> Statement:
     head, at = _head(line, _after_arrow(line, at))
     if not _END.match(line.text, at):
         raise _trailing(line, _skip_blanks(line, at))
-    statement = Statement(line, body, head, read_columns(line, start, columns.end()))
+    statement = statement_of(line, body, head, (start, columns.end()))
     _check_names(statement)
     return statement
 
 
 def lines(base: RuleBase) -> Iterator[str]:
-    """Every rule and constraint, with its columns where a miner gave them."""
+    """A line for every rule and constraint, with its columns where a miner gave them."""
     for rule in base.given:
         yield f"{written_columns(rule.quality)}{rule}"
     yield from map(str, base.disjointness)
@@ -65,7 +58,7 @@ def _skip_blanks(line: SourceLine, at: int) -> int:
     return blanks.end()
 
 
-def _conjunction(line: SourceLine, at: int) -> tuple[tuple[Atom, ...], int]:
+def _conjunction(line: SourceLine, at: int) -> tuple[list[re.Match[str]], int]:
     atoms = []
     expected = "body"
     while True:
@@ -73,19 +66,18 @@ def _conjunction(line: SourceLine, at: int) -> tuple[tuple[Atom, ...], int]:
         atoms.append(atom)
         separator = _SEPARATOR.match(line.text, at)
         if separator is None:
-            return tuple(atoms), at
+            return atoms, at
         expected, at = f"atom after '{separator[1]}'", separator.end()
 
 
-def _atom(line: SourceLine, at: int, expected: str) -> tuple[Atom, int]:
+def _atom(line: SourceLine, at: int, expected: str) -> tuple[re.Match[str], int]:
     at = _skip_blanks(line, at)
     match = _ATOM.match(line.text, at)
     if match is None:
         raise _why_no_atom(line, at, expected)
-    name = relation_name(match[1])
-    if name in ("", "^-1"):
+    if _EMPTY_NAME.match(match[1]):
         raise line.error("empty name: a relation needs at least one character", at=at, hint=_ATOM_HINT)
-    return Atom(name, match[2], match[3], at, match.start(2), match.start(3)), match.end()
+    return match, match.end()
 
 
 def _after_arrow(line: SourceLine, at: int) -> int:
@@ -95,15 +87,17 @@ def _after_arrow(line: SourceLine, at: int) -> int:
     return arrow.end()
 
 
-def _head(line: SourceLine, at: int) -> tuple[Atom | None, int]:
+def _head(line: SourceLine, at: int) -> tuple[re.Match[str] | None, int]:
     at = _skip_blanks(line, at)
     false = _FALSE.match(line.text, at)
     return (None, false.end()) if false else _atom(line, at, "head")
 
 
 def _check_names(statement: Statement) -> None:
-    variables = {variable for atom in statement.atoms for variable in (atom.start, atom.end)}
-    for atom in statement.atoms:
+    """A plain word may not be both a relation and a variable of one rule."""
+    atoms = statement.body if statement.head is None else (*statement.body, statement.head)
+    variables = {variable for atom in atoms for variable in (atom.start, atom.end)}
+    for atom in atoms:
         written_plain = statement.line.text[atom.at] not in '"<'
         if written_plain and atom.relation in variables and is_variable(atom.relation):
             raise statement.line.error(
@@ -114,7 +108,7 @@ def _check_names(statement: Statement) -> None:
 
 
 def _why_no_atom(line: SourceLine, at: int, expected: str) -> InputError:
-    """Which of the things that make an atom is missing at `at`."""
+    """The error for the first part of an atom that is missing at `at`."""
     text = line.text
     if _NOTHING.match(text, at):
         return line.error(f"missing {expected}", at=at, hint="a rule is written body -> head")

@@ -1,1 +1,1 @@
-"""The inner loops of the chase: key sets, pairs of relations, joins, retraction, cheapest proofs."""
+"""The inner loops of the chase: pairs of relations, joins, retraction, sizes of proofs."""

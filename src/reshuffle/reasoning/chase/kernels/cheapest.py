@@ -13,8 +13,8 @@ import numpy as np
 
 from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.joins import DONE, NO_ROOM, Triggers
-from reshuffle.reasoning.chase.kernels.keysets import place_of
 from reshuffle.reasoning.chase.kernels.pairs import ENTERED, Pairs, enter_both, key_of, row_number
+from reshuffle.reasoning.keysets import place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +48,12 @@ class Weights(NamedTuple):
 
 @compiled
 def offer(costs: Costs, key: int, cost: int) -> bool:
-    """The triple can be had for `cost`; False when there was no room to note it."""
+    """The triple can be had for `cost`; False when there was no room to note it.
+
+    Invariant: `cost` is the least that was offered; dearer entries stay in their lists and are passed over
+    later.
+    Cost: one search.
+    """
     counters = costs.counters
     place = place_of(costs.keys, key)
     if place >= 0 and costs.cost[costs.number_of[place]] <= cost:
@@ -73,7 +78,11 @@ def offer(costs: Costs, key: int, cost: int) -> bool:
 
 @compiled
 def settle(pairs: Pairs, triggers: Triggers, weights: Weights, costs: Costs, goal: int) -> int:
-    """Settle triples in rising order until `goal` is: FOUND, DONE when nothing is left, or NO_ROOM."""
+    """Settle triples in rising order until `goal` is: FOUND, DONE when nothing is left, or NO_ROOM.
+
+    Invariant: settled triples have their least cost, and only they are in rows.
+    Cost: every rule instance once.
+    """
     counters, bits = costs.counters, pairs.entity_bits
     mask = (np.int64(1) << bits) - 1
     while counters[LEVEL] < len(costs.first_entry):
@@ -106,7 +115,10 @@ def settle(pairs: Pairs, triggers: Triggers, weights: Weights, costs: Costs, goa
 
 @compiled
 def _settled_cost(pairs: Pairs, costs: Costs, code: int, start: int, end: int) -> int:
-    """The cost of an atom, or NONE while it is not settled."""
+    """The cost of an atom, or NONE while it is not settled.
+
+    Invariant: nothing is written. Cost: one search.
+    """
     place = place_of(costs.keys, key_of(pairs, code, start, end))
     if place < 0:
         return NONE
@@ -118,6 +130,10 @@ def _settled_cost(pairs: Pairs, costs: Costs, code: int, start: int, end: int) -
 def _offer_consequences(
     pairs: Pairs, triggers: Triggers, weights: Weights, costs: Costs, number: int
 ) -> bool:
+    """Offer all that follows from a settled triple and other settled ones; False without room.
+
+    Invariant: offering twice changes nothing. Cost: the rows of the triggered rules.
+    """
     bits = pairs.entity_bits
     mask = (np.int64(1) << bits) - 1
     key, cost = costs.key_at[number], int(costs.cost[number])
@@ -147,6 +163,10 @@ def _offer_consequences(
 def _offer_chain(
     pairs: Pairs, costs: Costs, start: int, end: int, partner: int, result: int, cost: int
 ) -> bool:
+    """Offer what a chain of this pair and a row of the partner derives; False without room.
+
+    Invariant: rows hold settled pairs only. Cost: two searches per end of the row.
+    """
     row = row_number(pairs, partner, end)
     if row < 0:
         return True
@@ -161,7 +181,10 @@ def _offer_chain(
 
 @compiled
 def settled_costs(costs: Costs, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The costs of triples; of those that are not settled, the level reached, which they cost at least."""
+    """The costs of triples; of those that are not settled, the level reached, which they cost at least.
+
+    Invariant: nothing is written. Cost: one search per triple.
+    """
     found = np.empty(len(keys), dtype=np.int64)
     for index in range(len(keys)):
         place = place_of(costs.keys, keys[index])
@@ -172,7 +195,10 @@ def settled_costs(costs: Costs, keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @compiled
 def distances(starts: NDArray[np.int64], neighbours: NDArray[np.int32], origin: int) -> NDArray[np.int32]:
-    """Steps from `origin` to every entity over compressed rows; NONE where there is no way."""
+    """Steps from `origin` to every entity over compressed rows; NONE where there is no way.
+
+    Invariant: an entity enters the frontier once, by distance. Cost: one pass over entities and edges.
+    """
     steps = np.full(len(starts) - 1, NONE, dtype=np.int32)
     frontier = np.empty(len(starts) - 1, dtype=np.int32)
     steps[origin], frontier[0] = 0, origin

@@ -49,7 +49,11 @@ class Triggers(NamedTuple):
 
 @compiled
 def fixpoint(pairs: Pairs, triggers: Triggers, most: int) -> int:
-    """Work off the queue: DONE, or PAUSED after `most` triples, or what has to be enlarged first."""
+    """Work off the queue: DONE, or PAUSED after `most` triples, or what has to be enlarged first.
+
+    Invariant: a triple that is not queued has had all its consequences added.
+    Cost: per triple and trigger the row of the partner, as bits 64 pairs at a time.
+    """
     counters, bits = pairs.counters, pairs.entity_bits
     mask = (np.int64(1) << bits) - 1
     for _ in range(most):
@@ -80,6 +84,10 @@ def fixpoint(pairs: Pairs, triggers: Triggers, most: int) -> int:
 
 @compiled
 def _copies_and_meets(pairs: Pairs, triggers: Triggers, relation: int, head: int, tail: int) -> bool:
+    """Add what follows from a new pair by rules on the same pair; False without room.
+
+    Invariant: adding twice changes nothing. Cost: one `contains` or `add` per atom of the triggered rules.
+    """
     for index in range(triggers.copy_starts[relation], triggers.copy_starts[relation + 1]):
         if not add(pairs, triggers.copy_head[index], head, tail):
             return False
@@ -94,7 +102,11 @@ def _copies_and_meets(pairs: Pairs, triggers: Triggers, relation: int, head: int
 
 @compiled
 def _chains(pairs: Pairs, triggers: Triggers, code: int, start: int, end: int) -> bool:
-    """For every chain of code(start, end) and partner(end, g): head(start, g)."""
+    """For every chain of code(start, end) and partner(end, g): head(start, g).
+
+    Invariant: adding twice changes nothing.
+    Cost: the partner's row per chain; between bits one pass over its words.
+    """
     partners, results, slot_of, bits = triggers.chain_partner, triggers.chain_head, pairs.slot_of, pairs.bits
     words = bits.shape[3]
     for index in range(triggers.chain_starts[code], triggers.chain_starts[code + 1]):
@@ -119,6 +131,10 @@ def _chains(pairs: Pairs, triggers: Triggers, code: int, start: int, end: int) -
 
 @compiled
 def _extend_sparse(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
+    """Join with a sparse row of the partner; False without room.
+
+    Invariant: the row does not change meanwhile, since `add` only queues. Cost: one `add` per end.
+    """
     number = row_number(pairs, partner, end)
     if number < 0:
         return True
@@ -131,6 +147,11 @@ def _extend_sparse(pairs: Pairs, start: int, end: int, partner: int, result: int
 
 @compiled
 def _extend_dense(pairs: Pairs, start: int, end: int, partner: int, result: int) -> bool:
+    """Join with a dense row of the partner; False without room.
+
+    Invariant: pairs that are known as bits are masked out.
+    Cost: one pass over the words, one `add` per new end.
+    """
     slot, target = pairs.slot_of[partner >> 1], pairs.slot_of[result >> 1]
     for word in range(pairs.bits.shape[3]):
         new = pairs.bits[partner & 1, slot, end, word]
@@ -145,7 +166,10 @@ def _extend_dense(pairs: Pairs, start: int, end: int, partner: int, result: int)
 
 @compiled
 def load(pairs: Pairs, keys: NDArray[np.int64], first: int) -> int:
-    """Queue given triples from number `first` on; the number of the first that found no room."""
+    """Queue given triples from number `first` on; the number of the first that found no room.
+
+    Invariant: triples before the returned number are known. Cost: one `add` per triple.
+    """
     bits = pairs.entity_bits
     mask = (np.int64(1) << bits) - 1
     for index in range(first, len(keys)):

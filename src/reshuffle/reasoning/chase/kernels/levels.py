@@ -43,7 +43,10 @@ class Levels(NamedTuple):
 
 @compiled
 def _new_entry(levels: Levels, row: int, level: int) -> int:
-    """An empty entry, or NONE without room."""
+    """An empty entry, or NONE without room.
+
+    Invariant: an entry is free or belongs to one row. Cost: one row of words.
+    """
     counters = levels.counters
     entry = counters[FREE]
     if entry != NONE:
@@ -61,13 +64,20 @@ def _new_entry(levels: Levels, row: int, level: int) -> int:
 
 @compiled
 def _release(levels: Levels, entry: int) -> None:
+    """Give an entry back.
+
+    Invariant: nothing refers to it any more. Cost: constant.
+    """
     levels.next_of_all[entry] = levels.counters[FREE]
     levels.counters[FREE] = entry
 
 
 @compiled
 def _offered_entry(levels: Levels, row: int, level: int) -> int:
-    """The entry of a row for what it is offered at a level, or NONE without room."""
+    """The entry of a row for what it is offered at a level, or NONE without room.
+
+    Invariant: a row has at most one offered entry per level. Cost: the offered entries of the row.
+    """
     entry = levels.offered_of[row]
     while entry != NONE and levels.level[entry] != level:
         entry = levels.next_of_row[entry]
@@ -83,7 +93,10 @@ def _offered_entry(levels: Levels, row: int, level: int) -> int:
 
 @compiled
 def offer_pair(levels: Levels, code: int, start: int, end: int, level: int) -> bool:
-    """The pair can be had at a level; False without room to note it."""
+    """The pair can be had at a level; False without room to note it.
+
+    Invariant: what is settled is not offered. Cost: one `_offered_entry`.
+    """
     bit = np.uint64(1) << np.uint64(end & 63)
     if levels.settled[code & 1, code >> 1, start, end >> 6] & bit:
         return True
@@ -96,7 +109,10 @@ def offer_pair(levels: Levels, code: int, start: int, end: int, level: int) -> b
 
 @compiled
 def _offer_row(levels: Levels, code: int, start: int, source: int, level: int) -> bool:
-    """All pairs of the entry `source` can be had for code(start, .) at a level."""
+    """All pairs of the entry `source` can be had for code(start, .) at a level.
+
+    Invariant: as `offer_pair`, up to what is masked out later. Cost: two passes over the words.
+    """
     side, relation, width = code & 1, code >> 1, levels.settled.shape[3]
     anything = np.uint64(0)
     for word in range(width):
@@ -114,7 +130,11 @@ def _offer_row(levels: Levels, code: int, start: int, source: int, level: int) -
 
 @compiled
 def settle_levels(triggers: Triggers, weights: Weights, levels: Levels, goal: NDArray[np.int64]) -> int:
-    """Settle level after level until the goal (relation, head, tail) is, if there is one: FOUND, DONE or NO_ROOM."""
+    """Settle level after level until the goal (relation, head, tail) is, if there is one: FOUND, DONE or NO_ROOM.
+
+    Invariant: levels rise, and what is settled keeps its level.
+    Cost: per pair and chain the partner's entries, 64 pairs at a time.
+    """
     counters = levels.counters
     while counters[LEVEL] <= counters[TOP]:
         news, offered = counters[NEWS], levels.offered_at[counters[LEVEL]]
@@ -138,7 +158,10 @@ def settle_levels(triggers: Triggers, weights: Weights, levels: Levels, goal: ND
 
 @compiled
 def _settle(triggers: Triggers, levels: Levels, offered: int) -> None:
-    """What a row is offered at the present level, and does not have yet, it has at this level."""
+    """What a row is offered at the present level, and does not have yet, it has at this level.
+
+    Invariant: both directions and the sizes agree. Cost: one pass over the words, constant per new pair.
+    """
     row, height = levels.row[offered], levels.settled.shape[2]
     code, start = row // height, row % height
     _withdraw(levels, row, offered)
@@ -156,7 +179,10 @@ def _settle(triggers: Triggers, levels: Levels, offered: int) -> None:
 
 @compiled
 def _withdraw(levels: Levels, row: int, offered: int) -> None:
-    """Take an entry out of what its row is offered."""
+    """Take an entry out of what its row is offered.
+
+    Invariant: the entry is among those offered. Cost: the offered entries of the row.
+    """
     if levels.offered_of[row] == offered:
         levels.offered_of[row] = levels.next_of_row[offered]
         return
@@ -168,6 +194,10 @@ def _withdraw(levels: Levels, row: int, offered: int) -> None:
 
 @compiled
 def _settle_end(triggers: Triggers, levels: Levels, code: int, start: int, end: int) -> None:
+    """Settle one direction of a pair at the present level, and note it as news where it has consequences.
+
+    Invariant: the caller made room for two entries. Cost: constant.
+    """
     counters, bit = levels.counters, np.uint64(1) << np.uint64(end & 63)
     row = code * levels.settled.shape[2] + start
     levels.settled[code & 1, code >> 1, start, end >> 6] |= bit
@@ -188,7 +218,10 @@ def _settle_end(triggers: Triggers, levels: Levels, code: int, start: int, end: 
 
 @compiled
 def _consequences(triggers: Triggers, weights: Weights, levels: Levels, news: int) -> bool:
-    """Offer what follows from pairs that are settled at the present level; may be repeated after NO_ROOM."""
+    """Offer what follows from pairs that are settled at the present level; may be repeated after NO_ROOM.
+
+    Invariant: offering twice changes nothing. Cost: the entries of the partners' rows.
+    """
     row, height, level = levels.row[news], levels.settled.shape[2], levels.counters[LEVEL]
     code, start = row // height, row % height
     levels.news_of[row] = NONE
@@ -207,6 +240,11 @@ def _consequences(triggers: Triggers, weights: Weights, levels: Levels, news: in
 def _offer_chains(
     triggers: Triggers, weights: Weights, levels: Levels, news: int, code: int, start: int
 ) -> bool:
+    """Offer what chains of a row's news derive; False without room.
+
+    Invariant: as `_consequences`.
+    Cost: one pass over the words per pair, chain and entry of the partner's row.
+    """
     height, width, level = levels.settled.shape[2], levels.settled.shape[3], levels.counters[LEVEL]
     settled, words, next_of_row = levels.settled, levels.words, levels.next_of_row
     for index in range(triggers.chain_starts[code], triggers.chain_starts[code + 1]):
@@ -231,6 +269,10 @@ def _offer_chains(
 
 @compiled
 def _offer_meet(triggers: Triggers, weights: Weights, levels: Levels, news: int, index: int) -> bool:
+    """Offer what a rule on the same pair derives from a row's news; False without room.
+
+    Invariant: all its atoms are settled. Cost: constant per pair and atom.
+    """
     start = levels.row[news] % levels.settled.shape[2]
     for word in range(levels.settled.shape[3]):
         ends = levels.words[news, word]

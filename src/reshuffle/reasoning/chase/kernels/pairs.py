@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.reasoning.chase.kernels.keysets import DELETED, place_of
+from reshuffle.reasoning.keysets import discard, place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,14 +46,20 @@ class Pairs(NamedTuple):
 
 @compiled(inline=True)
 def key_of(pairs: Pairs, code: int, start: int, end: int) -> int:
-    """The key of the triple that the atom `code(start, end)` speaks of."""
+    """The key of the triple that the atom `code(start, end)` speaks of.
+
+    Invariant: an atom and its inverse have one key. Cost: constant.
+    """
     head, tail = (end, start) if code & 1 else (start, end)
     return ((int(code) >> 1) << pairs.entity_bits | head) << pairs.entity_bits | tail
 
 
 @compiled(inline=True)
 def contains(pairs: Pairs, code: int, start: int, end: int) -> bool:
-    """Does `code(start, end)` hold?"""
+    """Does `code(start, end)` hold?
+
+    Invariant: nothing is written. Cost: one bit, or one search of the hash set.
+    """
     slot = pairs.slot_of[code >> 1]
     if slot != SPARSE:
         word = pairs.bits[code & 1, slot, start, end >> 6]
@@ -63,7 +69,10 @@ def contains(pairs: Pairs, code: int, start: int, end: int) -> bool:
 
 @compiled(inline=True)
 def flip_bit(pairs: Pairs, code: int, start: int, end: int) -> None:
-    """Turn one pair of a dense relation on or off, in both directions."""
+    """Turn one pair of a dense relation on or off, in both directions.
+
+    Invariant: both directions agree. Cost: two words.
+    """
     slot, side = pairs.slot_of[code >> 1], code & 1
     pairs.bits[side, slot, start, end >> 6] ^= np.uint64(1) << np.uint64(end & 63)
     pairs.bits[1 - side, slot, end, start >> 6] ^= np.uint64(1) << np.uint64(start & 63)
@@ -71,7 +80,10 @@ def flip_bit(pairs: Pairs, code: int, start: int, end: int) -> None:
 
 @compiled(inline=True)
 def add(pairs: Pairs, code: int, start: int, end: int) -> bool:
-    """Make `code(start, end)` hold and queue it if it is new; False when there was no room for it."""
+    """Make `code(start, end)` hold and queue it if it is new; False when there was no room for it.
+
+    Invariant: a triple is queued once, when it becomes known. Cost: one search or one bit.
+    """
     counters, relation = pairs.counters, code >> 1
     if counters[QUEUED] + 2 > len(pairs.queue):  # one place stays free for the triple being worked on
         return False
@@ -98,14 +110,21 @@ def add(pairs: Pairs, code: int, start: int, end: int) -> bool:
 
 @compiled(inline=True)
 def row_number(pairs: Pairs, code: int, start: int) -> int:
-    """The sparse row of `code` at `start`, or -1."""
+    """The sparse row of `code` at `start`, or -1.
+
+    Invariant: nothing is written. Cost: one search of the hash map.
+    """
     place = place_of(pairs.row_keys, int(code) << pairs.entity_bits | start)
     return int(pairs.row_of[place]) if place >= 0 else -1
 
 
 @compiled
 def enter_both(pairs: Pairs, code: int, start: int, end: int) -> bool:
-    """Append a sparse triple to its two rows; False when there was no room for both."""
+    """Append a sparse triple to its two rows; False when there was no room for both.
+
+    Invariant: a triple is in both of its rows or in none.
+    Cost: constant, but for rows that move, each of which then has twice the room.
+    """
     if not (_make_room(pairs, code, start) and _make_room(pairs, code ^ 1, end)):
         return False
     _append(pairs, row_number(pairs, code, start), end)
@@ -115,13 +134,20 @@ def enter_both(pairs: Pairs, code: int, start: int, end: int) -> bool:
 
 @compiled
 def _append(pairs: Pairs, row: int, end: int) -> None:
+    """Put an end behind the others of a row.
+
+    Invariant: the caller made room. Cost: constant.
+    """
     pairs.pool[pairs.row_start[row] + pairs.row_size[row]] = end
     pairs.row_size[row] += 1
 
 
 @compiled
 def _make_room(pairs: Pairs, code: int, start: int) -> bool:
-    """See to it that the row exists and has a free place; a full row moves to the end of the pool."""
+    """See to it that the row exists and has a free place; a full row moves to the end of the pool.
+
+    Invariant: the ends of a row lie together. Cost: constant, or a copy of the row, whose room doubles.
+    """
     counters = pairs.counters
     place = place_of(pairs.row_keys, int(code) << pairs.entity_bits | start)
     if place < 0:
@@ -142,6 +168,10 @@ def _make_room(pairs: Pairs, code: int, start: int) -> bool:
 
 @compiled
 def _new_row(pairs: Pairs, place: int, key: int) -> bool:
+    """Make an empty row with a little room; False where there is no room for it.
+
+    Invariant: rows are numbered in the order they are made. Cost: constant.
+    """
     counters = pairs.counters
     row, first = counters[ROWS], counters[POOLED]
     if 3 * row >= 2 * len(pairs.row_keys) or row >= len(pairs.row_start):
@@ -157,18 +187,26 @@ def _new_row(pairs: Pairs, place: int, key: int) -> bool:
 
 @compiled
 def take_out(pairs: Pairs, code: int, start: int, end: int) -> None:
-    """Make `code(start, end)`, which holds and is not queued, hold no longer."""
+    """Make `code(start, end)`, which holds and is not queued, hold no longer.
+
+    Invariant: the hash set, the rows and the totals agree. Cost: one search, and one pass over both rows.
+    """
     pairs.totals[code >> 1] -= 1
     if pairs.slot_of[code >> 1] != SPARSE:
         flip_bit(pairs, code, start, end)
         return
-    pairs.known[place_of(pairs.known, key_of(pairs, code, start, end))] = DELETED
+    discard(pairs.known, key_of(pairs, code, start, end))
+    pairs.counters[FILLED] -= 1
     _strike(pairs, row_number(pairs, code, start), end)
     _strike(pairs, row_number(pairs, code ^ 1, end), start)
 
 
 @compiled
 def _strike(pairs: Pairs, row: int, end: int) -> None:
+    """Take an end out of a row; the last end takes its place.
+
+    Invariant: the end is in the row. Cost: one pass over the row.
+    """
     place = pairs.row_start[row]
     while pairs.pool[place] != end:
         place += 1
@@ -186,14 +224,20 @@ _BIT_NUMBER[[(_DE_BRUIJN << number & 0xFFFFFFFFFFFFFFFF) >> 58 for number in ran
 
 @compiled(inline=True)
 def lowest(word: int) -> int:
-    """The number of the lowest bit of a word that is not zero."""
+    """The number of the lowest bit of a word that is not zero.
+
+    Invariant: the word is not zero. Cost: one multiplication and one look-up.
+    """
     bit = np.uint64(word) & (~np.uint64(word) + np.uint64(1))
     return int(_BIT_NUMBER[np.int64((bit * _SEQUENCE) >> np.uint64(58))])
 
 
 @compiled
 def row_ends(pairs: Pairs, code: int, start: int) -> NDArray[np.int32]:
-    """All g with `code(start, g)` whose consequences are drawn or, if dense, that are known at all."""
+    """All g with `code(start, g)` whose consequences are drawn or, if dense, that are known at all.
+
+    Invariant: nothing is written. Cost: a copy of the row, or one pass over its words and bits.
+    """
     slot = pairs.slot_of[code >> 1]
     if slot == SPARSE:
         row = row_number(pairs, code, start)
@@ -214,7 +258,10 @@ def row_ends(pairs: Pairs, code: int, start: int) -> NDArray[np.int32]:
 
 @compiled
 def listed(pairs: Pairs, relation: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Heads and tails of a sparse relation, grouped by head."""
+    """Heads and tails of a sparse relation, grouped by head.
+
+    Invariant: nothing is written. Cost: one pass over all sparse rows, and the pairs of the relation.
+    """
     heads = np.empty(pairs.totals[relation], dtype=np.int32)
     tails = np.empty(pairs.totals[relation], dtype=np.int32)
     size, mask = 0, (np.int64(1) << pairs.entity_bits) - 1
@@ -230,7 +277,11 @@ def listed(pairs: Pairs, relation: int) -> tuple[NDArray[np.int32], NDArray[np.i
 
 @compiled
 def fill_bits(pairs: Pairs, relation: int, slot: int) -> None:
-    """Write a sparse relation into an empty slot: what its rows hold, and what still waits in the queue."""
+    """Write a sparse relation into an empty slot: what its rows hold, and what still waits in the queue.
+
+    Invariant: every known pair of the relation has its bit, in both directions.
+    Cost: as `listed`, and the queue.
+    """
     heads, tails = listed(pairs, relation)
     pairs.slot_of[relation] = slot
     for index in range(len(heads)):

@@ -13,7 +13,6 @@ import numpy as np
 
 from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.joins import DONE, NO_ROOM, Triggers
-from reshuffle.reasoning.chase.kernels.keysets import has_key, place_of
 from reshuffle.reasoning.chase.kernels.pairs import (
     SPARSE,
     Pairs,
@@ -24,6 +23,7 @@ from reshuffle.reasoning.chase.kernels.pairs import (
     row_number,
     take_out,
 )
+from reshuffle.reasoning.keysets import has_key, place_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,10 @@ class Sources(NamedTuple):
 
 @compiled
 def suspect(pairs: Pairs, suspects: Suspects, code: int, start: int, end: int) -> bool:
-    """Suspect `code(start, end)` if it holds, is not a fact and not suspected yet; False without room."""
+    """Suspect `code(start, end)` if it holds, is not a fact and not suspected yet; False without room.
+
+    Invariant: a triple is in `keys` once. Cost: a few searches or bits.
+    """
     if not contains(pairs, code, start, end):
         return True
     key, counters = key_of(pairs, code, start, end), suspects.counters
@@ -83,7 +86,11 @@ def suspect(pairs: Pairs, suspects: Suspects, code: int, start: int, end: int) -
 
 @compiled
 def overdelete(pairs: Pairs, triggers: Triggers, suspects: Suspects, most: int) -> int:
-    """Suspect all consequences of suspects and delete them: DONE, NO_ROOM, or TOO_MANY beyond `most`."""
+    """Suspect all consequences of suspects and delete them: DONE, NO_ROOM, or TOO_MANY beyond `most`.
+
+    Invariant: a suspect stays in its rows until its consequences are drawn.
+    Cost: as `fixpoint`, for the suspects.
+    """
     counters, bits = suspects.counters, pairs.entity_bits
     mask = (np.int64(1) << bits) - 1
     while counters[DRAWN] < counters[SUSPECTED]:
@@ -102,6 +109,10 @@ def overdelete(pairs: Pairs, triggers: Triggers, suspects: Suspects, most: int) 
 def _suspect_consequences(
     pairs: Pairs, triggers: Triggers, suspects: Suspects, relation: int, head: int, tail: int
 ) -> bool:
+    """Suspect all triples that a rule instance with this triple derives; False without room.
+
+    Invariant: suspecting twice changes nothing. Cost: the rows of the triggered rules.
+    """
     for index in range(triggers.copy_starts[relation], triggers.copy_starts[relation + 1]):
         if not suspect(pairs, suspects, triggers.copy_head[index], head, tail):
             return False
@@ -125,6 +136,10 @@ def _suspect_consequences(
 def _suspect_extensions(
     pairs: Pairs, suspects: Suspects, start: int, end: int, partner: int, result: int
 ) -> bool:
+    """Suspect what a chain of this pair and a row of the partner derives; False without room.
+
+    Invariant: rows do not change meanwhile. Cost: the partner's row, as bits 64 pairs at a time.
+    """
     slot, target = pairs.slot_of[partner >> 1], pairs.slot_of[result >> 1]
     if slot == SPARSE:
         number = row_number(pairs, partner, end)
@@ -150,7 +165,10 @@ def _suspect_extensions(
 
 @compiled
 def rederive(pairs: Pairs, sources: Sources, keys: NDArray[np.int64], first: int) -> int:
-    """Queue the deleted triples that follow in one step from what is left; the first that found no room."""
+    """Queue the deleted triples that follow in one step from what is left; the first that found no room.
+
+    Invariant: a triple comes back only by premises that hold. Cost: one `_follows` per deleted triple.
+    """
     bits = pairs.entity_bits
     mask = (np.int64(1) << bits) - 1
     for index in range(first, len(keys)):
@@ -162,6 +180,10 @@ def rederive(pairs: Pairs, sources: Sources, keys: NDArray[np.int64], first: int
 
 @compiled
 def _follows(pairs: Pairs, sources: Sources, relation: int, head: int, tail: int) -> bool:
+    """Does some rule derive the triple in one step from what holds now?
+
+    Invariant: nothing is written. Cost: the rules of the relation, until one fits.
+    """
     for index in range(sources.copy_starts[relation], sources.copy_starts[relation + 1]):
         if contains(pairs, sources.copy_body[index], head, tail):
             return True
@@ -179,7 +201,10 @@ def _follows(pairs: Pairs, sources: Sources, relation: int, head: int, tail: int
 
 @compiled
 def _linked(pairs: Pairs, left: int, right: int, head: int, tail: int) -> bool:
-    """Is there a g with left(head, g) and right(g, tail)?"""
+    """Is there a g with left(head, g) and right(g, tail)?
+
+    Invariant: nothing is written. Cost: two rows of bits, or a search per end of the sparse row.
+    """
     left_slot, right_slot = pairs.slot_of[left >> 1], pairs.slot_of[right >> 1]
     if left_slot >= 0 and right_slot >= 0:
         ahead, behind = pairs.bits[left & 1, left_slot, head], pairs.bits[1 - (right & 1), right_slot, tail]
@@ -198,6 +223,10 @@ def _linked(pairs: Pairs, left: int, right: int, head: int, tail: int) -> bool:
 
 @compiled
 def _share_a_bit(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
+    """Have two rows of bits a common bit?
+
+    Invariant: nothing is written. Cost: one pass over the words.
+    """
     shared = False
     for index in range(len(one)):
         shared = shared or (one[index] & other[index]) != 0

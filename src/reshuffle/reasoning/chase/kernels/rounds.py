@@ -36,7 +36,10 @@ class Rounds(NamedTuple):
 
 @compiled
 def come(rounds: Rounds, code: int, start: int, end: int) -> None:
-    """A pair comes in the next round."""
+    """A pair comes in the next round.
+
+    Invariant: a row with something coming is in `rows` once. Cost: constant.
+    """
     rounds.coming[code & 1, code >> 1, start, end >> 6] |= np.uint64(1) << np.uint64(end & 63)
     row = code * rounds.known.shape[2] + start
     if not rounds.has_coming[row]:
@@ -47,7 +50,11 @@ def come(rounds: Rounds, code: int, start: int, end: int) -> None:
 
 @compiled
 def all_rounds(rounds: Rounds, triggers: Triggers) -> None:
-    """Until nothing comes any more."""
+    """Run rounds until nothing comes any more.
+
+    Invariant: after round h, all triples with a proof of height h are known.
+    Cost: as `rows.fixpoint_by_rows`.
+    """
     height = 0
     while rounds.counters[0] > 0:
         rows = rounds.rows[: rounds.counters[0]].copy()
@@ -61,7 +68,10 @@ def all_rounds(rounds: Rounds, triggers: Triggers) -> None:
 
 @compiled
 def _arrive(rounds: Rounds, row: int, height: int) -> None:
-    """What was coming is new, known, and has its height."""
+    """Make what was coming in a row new and known, and note its height.
+
+    Invariant: nothing is coming in the row afterwards. Cost: one pass over its words and bits.
+    """
     code, start = row // rounds.known.shape[2], row % rounds.known.shape[2]
     side, relation = code & 1, code >> 1
     rounds.has_coming[row] = False
@@ -77,7 +87,10 @@ def _arrive(rounds: Rounds, row: int, height: int) -> None:
 
 @compiled
 def _join(rounds: Rounds, triggers: Triggers, row: int) -> None:
-    """Let all consequences of a row's new pairs come, as in `rows.fixpoint_by_rows`."""
+    """Let all consequences of a row's new pairs come, as in `rows.fixpoint_by_rows`.
+
+    Invariant: `known` does not change within a round. Cost: one `or` of a row per new pair and chain.
+    """
     code, start = row // rounds.known.shape[2], row % rounds.known.shape[2]
     ends = np.empty(64 * rounds.known.shape[3], dtype=np.int64)
     gathered = np.empty(rounds.known.shape[3], dtype=np.uint64)
@@ -100,6 +113,10 @@ def _join(rounds: Rounds, triggers: Triggers, row: int) -> None:
 
 @compiled
 def _let_come(rounds: Rounds, code: int, start: int, ends: NDArray[np.uint64]) -> None:
+    """Let all pairs of a row come that are neither known nor coming.
+
+    Invariant: both directions come together. Cost: one pass over the words, constant per pair.
+    """
     side, relation = code & 1, code >> 1
     for index in range(len(ends)):
         word = ends[index] & ~rounds.known[side, relation, start, index]

@@ -42,7 +42,10 @@ class Marks(NamedTuple):
 
 @compiled
 def grouped(keys: Column, values: Column, num_keys: int) -> tuple[NDArray[np.int64], Column]:
-    """A counting sort: the values of each key, `starts[key] : starts[key + 1]`."""
+    """A counting sort: the values of each key, `starts[key] : starts[key + 1]`.
+
+    Invariant: the values of a key keep their order. Cost: two passes over the keys.
+    """
     starts = np.zeros(num_keys + 1, dtype=np.int64)
     for key in keys:
         starts[key + 1] += 1
@@ -58,7 +61,10 @@ def grouped(keys: Column, values: Column, num_keys: int) -> tuple[NDArray[np.int
 
 @compiled
 def useful(sources: Column, targets: Column, answers: Column) -> NDArray[np.bool_]:
-    """The nodes from which some answer can be reached."""
+    """The nodes from which some answer can be reached.
+
+    Invariant: a node enters the queue once, when it is found alive. Cost: one pass over nodes and edges.
+    """
     starts, before = grouped(targets, sources, len(answers))
     alive: NDArray[np.bool_] = answers != NONE
     stack = np.flatnonzero(alive).astype(np.int32)
@@ -78,7 +84,11 @@ def useful(sources: Column, targets: Column, answers: Column) -> NDArray[np.bool
 
 @compiled
 def _answers_from(product: Product, clause: int, source: int, marks: Marks, tick: int) -> int:
-    """Flood one clause; the entities of its goal nodes go to `hits`, with repetition; how many?"""
+    """Flood one clause; the entities of its goal nodes go to `hits`, with repetition; returns how many.
+
+    Invariant: a node enters the queue once, when it is first stamped.
+    Cost: the nodes and edges that are reached.
+    """
     starts, targets, answers = product.starts, product.targets, product.answers
     stamps, queue, hits = marks.stamps, marks.queue, marks.hits
     node = product.offsets[clause] + source * product.sizes[clause]
@@ -102,9 +112,11 @@ def _answers_from(product: Product, clause: int, source: int, marks: Marks, tick
 
 @compiled
 def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
-    """The distinct entities that every clause reaches go to `hits`; how many?
+    """The distinct entities that every clause reaches go to `hits`; returns how many.
 
     Uses one tick per clause. An entity that meets the first c clauses has `met` = (tick << 16) + c.
+
+    Cost: one flood per clause, as long as some entity meets all clauses so far.
     """
     met, hits = marks.met, marks.hits
     base = tick << 16
@@ -126,7 +138,11 @@ def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
 
 @compiled
 def count_answers(product: Product, sources: Column, marks: Marks, tick: int) -> int:
-    """How many pairs hold with these sources."""
+    """How many pairs hold with these sources.
+
+    Invariant: sources with one share follow each other, so one search serves them all.
+    Cost: one search per share.
+    """
     total, found, share = 0, 0, NONE
     for source in sources:
         if share == NONE or product.shares[source] != share:
@@ -144,6 +160,8 @@ def pairs_of(
     """The pairs that hold with these sources, and how many sources are done.
 
     Stops before the source that would exceed `most` pairs (one source may exceed it alone).
+
+    Cost: one search per share, and a copy of its answers per source.
     """
     room = min(most, 4096)
     heads, tails = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
@@ -166,6 +184,10 @@ def pairs_of(
 
 @compiled
 def _moved(column: Column, filled: int, room: int) -> Column:
+    """The first `filled` values in an array with more room.
+
+    Invariant: the rest is not set. Cost: one copy.
+    """
     grown = np.empty(room, dtype=np.int32)
     grown[:filled] = column[:filled]
     return grown
@@ -173,7 +195,11 @@ def _moved(column: Column, filled: int, room: int) -> Column:
 
 @compiled
 def components(starts: NDArray[np.int64], targets: Column) -> Column:
-    """The strongly connected component of every node (Tarjan's algorithm, with a stack of its own)."""
+    """The strongly connected component of every node (Tarjan's algorithm, with a stack of its own).
+
+    Invariant: `low` is the earliest node on the stack that a node is known to reach.
+    Cost: one pass over nodes and edges.
+    """
     size = len(starts) - 1
     component = np.full(size, NONE, dtype=np.int32)
     order, low = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.int32)  # order 0: not met yet
@@ -215,6 +241,8 @@ def shared_by(starts: NDArray[np.int64], targets: Column, answers: Column, size:
 
     The search from such a source finds what the search from any node of that component finds. `size` is the
     number of states; the start of entity e is node e * size, and no answer itself.
+
+    Cost: `components`, and one pass over the first edges of every source.
     """
     component = components(starts, targets)
     shares = np.full((len(starts) - 1) // size, NONE, dtype=np.int32)

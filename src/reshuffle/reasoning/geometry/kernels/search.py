@@ -7,6 +7,7 @@ costs what it reaches and no more.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ STATE_BITS = 20
 STATE_MASK = (1 << STATE_BITS) - 1
 CLAUSE_BITS = 16
 ANYWHERE = -1  # a search without a wanted entity
+_LAST_TICK = 2**30  # stamps are 32-bit; one call never uses as many ticks again
 
 
 class Arcs(NamedTuple):
@@ -41,9 +43,52 @@ class Scratch(NamedTuple):
     met: NDArray[np.int64]  # entity: how many clauses of the current source it meets
 
 
+class Ticks(ABC):
+    """Hands out numbers that no earlier search used, so that marks never need clearing."""
+
+    tick = 1  # the first number that no search has used
+
+    def ticks(self, count: int) -> int:
+        """The first of `count` unused ticks."""
+        if self.tick + count > _LAST_TICK:
+            self.forget()
+            self.tick = 1
+        first = self.tick
+        self.tick += count
+        return first
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Clear what ticks were written into; in place, since a caller may already hold it."""
+
+
+class Workspace(Ticks):
+    """Scratch arrays for one thread. Pages that no search touches cost nothing."""
+
+    def __init__(self, num_entities: int, words: int) -> None:
+        self.num_entities, self.words = num_entities, words
+        self.scratch = Scratch(
+            np.zeros(num_entities * words, dtype=np.int32),
+            np.zeros(num_entities * words, dtype=np.uint64),
+            np.zeros(num_entities, dtype=np.int64),
+        )
+
+    def forget(self) -> None:
+        """Clear the stamps."""
+        self.scratch.stamps.fill(0)
+        self.scratch.met.fill(0)
+
+    def fits(self, num_entities: int, words: int) -> bool:
+        """Is there room for a graph and automata of this size?"""
+        return num_entities <= self.num_entities and words <= self.words
+
+
 @compiled
 def mark(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
-    """Visit a state, counted from the first of its automaton, of the entity whose words start at `row`."""
+    """Visit a state, counted from the first of its automaton, of the entity whose words start at `row`; was it new?
+
+    Invariant: a mask counts only while its stamp is the current tick. Cost: constant.
+    """
     place = row + (state >> 6)
     bit = np.uint64(1) << np.uint64(state & 63)
     if stamps[place] != tick:
@@ -58,7 +103,10 @@ def mark(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: i
 
 @compiled
 def is_marked(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
-    """Was it visited at this tick?"""
+    """Was the state visited at this tick?
+
+    Invariant: nothing is written. Cost: constant.
+    """
     place = row + (state >> 6)
     bit = np.uint64(1) << np.uint64(state & 63)
     found: bool = stamps[place] == tick and masks[place] & bit != 0
@@ -67,7 +115,10 @@ def is_marked(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, r
 
 @compiled
 def doubled(column: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same values with as much room again."""
+    """The same values with as much room again.
+
+    Invariant: the second half is not set. Cost: one copy; constant per value when lists grow this way.
+    """
     grown = np.empty(2 * len(column), dtype=np.int64)
     grown[: len(column)] = column
     return grown
@@ -91,6 +142,10 @@ def flood(  # noqa: C901, PLR0913, PLR0917 - the inner loop, kept in one piece f
     Returns the queue, how far it is filled, the place of the first goal node whose entity is `wanted`, at
     which the search stops (NONE without one), and, unless `parents` is empty, for every place of the queue
     the place from which it was reached.
+
+    Invariant: each node enters the queue once, when it is first marked; places before `done` are finished.
+    Cost: for each reached node and arc a binary search in the entity's row, its hits, and its list of added
+    edges.
     """
     # Plain arrays in local names: reaching into the tuples in the loop costs a reference count each time.
     starts, labels, neighbours = edges.starts, edges.labels, edges.neighbours
@@ -148,7 +203,10 @@ def search(  # noqa: PLR0913, PLR0917
     entity: int,
     state: int,
 ) -> tuple[NDArray[np.int64], int]:
-    """All that one node reaches: the queue, and how far it is filled."""
+    """All that one node reaches: the queue, and how far it is filled.
+
+    Invariant: as `flood`. Cost: what is reached, and no more.
+    """
     queue[0] = (entity << STATE_BITS) | state
     mark(scratch.stamps, scratch.masks, tick, entity * words, state - first)
     nowhere = np.empty(0, dtype=np.int64)
@@ -166,7 +224,10 @@ class Clauses(NamedTuple):
 
 @compiled
 def room_for(clauses: Clauses) -> NDArray[np.int64]:
-    """An empty queue in which the start nodes of any clause find place."""
+    """An empty queue in which the start nodes of any clause find place.
+
+    Invariant: `seed` never runs out of room. Cost: one allocation.
+    """
     return np.empty(max(1024, clauses.sizes.max()), dtype=np.int64)
 
 
@@ -180,7 +241,10 @@ def seed(
     queue: NDArray[np.int64],
     entity: int,
 ) -> int:
-    """Put the start nodes of a clause at `entity` into the queue, which has room; how many?"""
+    """Put the start nodes of a clause at `entity` into the queue, which has room; returns how many.
+
+    Invariant: the start nodes are marked. Cost: the states of the clause.
+    """
     first, words, filled = clauses.first[clause], clauses.words[clause], 0
     for state in range(first, first + clauses.sizes[clause]):
         if arcs.seeds[state]:
@@ -205,6 +269,8 @@ def ends_of(  # noqa: PLR0913, PLR0917
 
     Uses the ticks from `tick` on, one per clause. An entity that meets the first c clauses has `met` = base + c;
     bases of different ticks are apart, so `met` is never cleared either.
+
+    Cost: one `flood` per clause, as long as some entity meets all clauses so far.
     """
     count = len(clauses.first)
     goals, met = arcs.goals, scratch.met
@@ -235,18 +301,22 @@ def ends_of(  # noqa: PLR0913, PLR0917
 
 
 @compiled
-def trace(  # noqa: PLR0913, PLR0917
+def shortest_path(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
     clauses: Clauses,
     clause: int,
     scratch: Scratch,
     tick: int,
-    queue: NDArray[np.int64],
     entity: int,
     wanted: int,
 ) -> NDArray[np.int64]:
-    """The nodes of a shortest path to `wanted`, last one first; empty without one."""
+    """The nodes of a shortest path of one clause from `entity` to `wanted`, last one first; empty without one.
+
+    Invariant: places enter the queue by distance, so the first goal at `wanted` is a nearest one.
+    Cost: one `flood` at most.
+    """
+    queue = room_for(clauses)
     parents = np.empty(len(queue), dtype=np.int64)
     filled = seed(arcs, clauses, clause, scratch, tick, queue, entity)
     parents[:filled] = NONE
@@ -272,7 +342,11 @@ def count_answers(
     tick: int,
     sources: NDArray[np.int32],
 ) -> int:
-    """How many pairs hold with these sources."""
+    """How many pairs hold with these sources.
+
+    Invariant: every source takes as many ticks as there are clauses.
+    Cost: one `ends_of` per source; nothing is stored.
+    """
     queue, hits = room_for(clauses), np.empty(1024, dtype=np.int64)
     total = 0
     for source in sources:
@@ -295,6 +369,8 @@ def pairs_of(
     """The pairs that hold with these sources, and how many sources are done.
 
     Stops before the source that would exceed `most` pairs (one source may exceed it alone).
+
+    Cost: one `ends_of` per source, and a copy of its answers.
     """
     queue, hits = room_for(clauses), np.empty(1024, dtype=np.int64)
     heads, tails = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.reasoning.geometry.kernels import pairs
+from reshuffle.reasoning import keysets
 from reshuffle.reasoning.geometry.kernels.edges import Edges, discard_fact, insert_fact
 from reshuffle.reasoning.geometry.kernels.search import (
     STATE_BITS,
@@ -55,6 +55,39 @@ class Stored(NamedTuple):
 
 
 @compiled
+def _packed(relation: int, source: int, target: int, bits: int) -> int:
+    """The key of a pair of a relation; `bits` is the width of an entity id.
+
+    Invariant: different pairs have different keys while ids fit into `bits`. Cost: constant.
+    """
+    return (((relation << bits) | source) << bits) | target
+
+
+@compiled
+def with_room(table: NDArray[np.int64], used: int, more: int) -> NDArray[np.int64]:
+    """The table, or a larger copy of it, that is at most half full once `more` keys are added.
+
+    Invariant: the keys are the same. Cost: none, or one search per key where the table grows.
+    """
+    size = len(table)
+    while 2 * (used + more) > size:
+        size *= 2
+    return table if size == len(table) else keysets.rehashed(table, size)
+
+
+@compiled
+def insert_pairs(
+    table: NDArray[np.int64], relation: int, heads: NDArray[np.int32], tails: NDArray[np.int32], bits: int
+) -> None:
+    """Put many pairs of one relation into a table with room for them.
+
+    Invariant: the table is a set, so a pair is in it once. Cost: one search per pair.
+    """
+    for place in range(len(heads)):
+        keysets.insert(table, _packed(relation, heads[place], tails[place], bits))
+
+
+@compiled
 def _goal_entities(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
@@ -66,7 +99,10 @@ def _goal_entities(  # noqa: PLR0913, PLR0917
     entity: int,
     state: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct entities of goal nodes; each has `met` = -tick afterwards."""
+    """The distinct entities of goal nodes; each has `met` = -tick afterwards.
+
+    Cost: one search from the node.
+    """
     queue, filled = search(edges, arcs, first, words, scratch, tick, queue, entity, state)
     goals, met = arcs.goals, scratch.met
     found = np.empty(filled, dtype=np.int64)
@@ -82,6 +118,10 @@ def _goal_entities(  # noqa: PLR0913, PLR0917
 
 @compiled
 def _clauses(touches: Touches, relation: int) -> Clauses:
+    """The clauses of one stored relation.
+
+    Invariant: views, not copies. Cost: constant.
+    """
     start, end = touches.clause_starts[relation], touches.clause_starts[relation + 1]
     return Clauses(
         touches.clause_first[start:end], touches.clause_sizes[start:end], touches.clause_words[start:end]
@@ -100,7 +140,10 @@ def _new_sources(  # noqa: PLR0913, PLR0917
     u: int,
     v: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The sources that reach (u, x) but do not yet reach (v, y)."""
+    """The sources that reach (u, x) but do not yet reach (v, y).
+
+    Invariant: the fact is not in the graph yet. Cost: two searches against the arcs.
+    """
     first, words = touches.first[touch], touches.words[touch]
     queue, reaching = _goal_entities(
         edges, backwards, first, words, scratch, tick + 1, queue, u, touches.sources[touch]
@@ -132,7 +175,11 @@ def _store(  # noqa: PLR0913, PLR0917
     stored: Stored,
     table: NDArray[np.int64],
 ) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-    """Put in what the new edge gives these sources."""
+    """Add the pairs that the new edge gives these sources; returns the next tick, the queue and the table.
+
+    Invariant: `counts` is the number of keys of each relation.
+    Cost: with one clause one search and sources x targets insertions; with several, one search per source.
+    """
     relation = touches.relations[touch]
     clauses = _clauses(touches, relation)
     counts, bits = stored.counts, stored.bits
@@ -141,9 +188,9 @@ def _store(  # noqa: PLR0913, PLR0917
         for source in sources:
             queue, hits, found = ends_of(edges, forwards, clauses, scratch, tick + 1, queue, source, hits)
             tick += len(clauses.first)
-            table = pairs.with_room(table, counts.sum(), found)
+            table = with_room(table, counts.sum(), found)
             for target in hits[:found]:
-                counts[relation] += pairs.insert(table, pairs.packed(relation, source, target, bits))
+                counts[relation] += keysets.insert(table, _packed(relation, source, target, bits))
         return tick, queue, table
     queue, targets = _goal_entities(
         edges,
@@ -156,10 +203,10 @@ def _store(  # noqa: PLR0913, PLR0917
         v,
         touches.targets[touch],
     )
-    table = pairs.with_room(table, counts.sum(), len(sources) * len(targets))
+    table = with_room(table, counts.sum(), len(sources) * len(targets))
     for source in sources:
         for target in targets:
-            counts[relation] += pairs.insert(table, pairs.packed(relation, source, target, bits))
+            counts[relation] += keysets.insert(table, _packed(relation, source, target, bits))
     return tick + 1, queue, table
 
 
@@ -173,14 +220,16 @@ def add_fact(  # noqa: PLR0913, PLR0917
     scratch: Scratch,
     tick: int,
     stored: Stored,
-    head: int,
-    relation: int,
-    tail: int,
+    fact: tuple[int, int, int],
 ) -> tuple[int, int, NDArray[np.int64]]:
     """Insert the fact and the pairs that follow from it; the places used, the next free tick, the table.
 
     The caller has seen that the fact is new, and made room for it.
+
+    Invariant: sources are found before the edge is in, targets after it.
+    Cost: searches near the fact, and the new pairs.
     """
+    head, relation, tail = fact
     queue = np.empty(64, dtype=np.int64)
     start, end = touches.starts[2 * relation], touches.starts[2 * relation + 2]
     middle = touches.starts[2 * relation + 1]
@@ -195,7 +244,7 @@ def add_fact(  # noqa: PLR0913, PLR0917
         sources[filled : filled + len(new)] = new
         filled += len(new)
         ends[touch - start + 1] = filled
-    used = insert_fact(edges, head, relation, tail, used)
+    used = insert_fact(edges, *fact, used)
     table = stored.table
     for touch in range(start, end):
         new = sources[ends[touch - start] : ends[touch - start + 1]]
@@ -220,7 +269,11 @@ def _take_out(  # noqa: PLR0913, PLR0917
     backwards_over_it: bool,
     stored: Stored,
 ) -> int:
-    """Remove the pairs that needed the edge (u, x) -> (v, y) of a fact that is gone; the last tick."""
+    """Remove the pairs that needed the edge (u, x) -> (v, y) of a fact that is gone; the last tick.
+
+    Invariant: the fact is out of the graph before and after.
+    Cost: one search where there is a way round; otherwise one per source that reached (u, x).
+    """
     head, _, tail = fact
     u, v = (tail, head) if backwards_over_it else (head, tail)
     queue = np.empty(64, dtype=np.int64)
@@ -241,8 +294,8 @@ def _take_out(  # noqa: PLR0913, PLR0917
         queue, _ = _goal_entities(edges, forwards, first, words, scratch, tick, queue, source, first)
         for target in targets:
             if scratch.met[target] != -tick:
-                key = pairs.packed(relation, source, target, stored.bits)
-                stored.counts[relation] -= pairs.discard(stored.table, key)
+                key = _packed(relation, source, target, stored.bits)
+                stored.counts[relation] -= keysets.discard(stored.table, key)
     return tick
 
 
@@ -261,6 +314,8 @@ def remove_fact(  # noqa: PLR0913, PLR0917
 
     Where (u, x) still reaches (v, y), every path finds a way round. Otherwise a pair that is lost has a source
     that reached (u, x) and a target that was reached from (v, y): only these sources are searched again.
+
+    Cost: one `_take_out` for every arc that carries the relation.
     """
     discard_fact(edges, *fact)
     label = 2 * fact[1]

@@ -1,0 +1,1 @@
+"""Experiments, comparisons and timings behind the tables of the documentation; README.md leads to the numbers."""

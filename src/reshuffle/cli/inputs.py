@@ -1,0 +1,192 @@
+"""What verbs are given: the options that several of them share, and how rules, models, facts and settings are read.
+
+Rules come from a rule file, compiled constraints or a model directory. Facts come from a file; to train on, also from a
+benchmark by name.
+"""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError, did_you_mean
+from reshuffle.text import counted
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+
+    from reshuffle.cli.console import Console
+    from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.splits import GraphSplit
+    from reshuffle.learning.settings import Settings
+    from reshuffle.reasoning import Reasoner
+    from reshuffle.rules import RuleBase
+
+
+def add_rule_options(parser: argparse.ArgumentParser) -> None:
+    """The arguments of verbs that build a rule graph."""
+    parser.add_argument(
+        "rules", metavar="RULES", help="a rule file: ours, AnyBURL's, AMIE's, or an OWL ontology"
+    )
+    parser.add_argument(
+        "--bound", type=int, metavar="M", help="exact for what follows in M steps, for any path rules"
+    )
+    parser.add_argument(
+        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
+    )
+    parser.add_argument(
+        "--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes (default 20000)"
+    )
+
+
+def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
+    """The arguments of verbs that reason: rules, facts, and how to reason."""
+    parser.add_argument(
+        "rules", metavar="RULES", help="a rule file, compiled constraints, or a model directory"
+    )
+    parser.add_argument(
+        "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
+    )
+    parser.add_argument(
+        "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
+    )
+    parser.add_argument(
+        "--engine", default="auto", metavar="auto|chase", help="chase: any rules, no geometry"
+    )
+    parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
+    parser.add_argument(
+        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
+    )
+    parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """The arguments of verbs that train: the facts and the settings."""
+    parser.add_argument(
+        "facts", metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
+    )
+    add_settings_options(parser)
+
+
+def add_settings_options(parser: argparse.ArgumentParser) -> None:
+    """The options for settings: a recipe, a file, single settings, and the device."""
+    parser.add_argument(
+        "--recipe",
+        choices=["best", "paper"],
+        help="the settings to start from: the best ones known, or the paper's own model",
+    )
+    parser.add_argument("--config", metavar="FILE.toml", help="settings, one `name = value` per line")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="changes",
+        help="one setting, such as num_slots=30, num_channels=60, num_layers=4, margin=2.0, learning_rate=0.005, "
+        "max_epochs=100, seed=2; may be repeated; a wrong name lists near ones",
+    )
+    parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    parser.set_defaults(usage_error=parser.error)
+
+
+def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
+    """The rules of the file; duplicates and tautologies are told."""
+    from reshuffle.rules import read_rules  # noqa: PLC0415
+
+    base = read_rules(arguments.rules, skip_unsupported=arguments.skip_unsupported, notes=console.message)
+    for name, rules in (("given more than once", base.duplicates), ("says nothing", base.tautologies)):
+        for rule in rules:
+            console.message(f"{arguments.rules}: {name}: {rule}")
+    return base
+
+
+def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reasoner]:
+    """The reasoner of a rule file, of compiled constraints or of a hardened model.
+
+    A model with injected rules gives a second reasoner, of these rules.
+    """
+    from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
+    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
+
+    sources: Sequence[OrderingConstraints | RuleBase]
+    if is_model(arguments.rules):
+        sources = _hardened(arguments.rules, console)
+    elif Path(arguments.rules).is_file() and is_compiled(arguments.rules):
+        sources = [OrderingConstraints.load(arguments.rules)]
+    else:
+        sources = [rules_of(arguments, console)]
+    return [
+        Reasoner(
+            source,
+            bound=arguments.bound,
+            engine=arguments.engine,
+            memory=arguments.memory,
+            node_budget=arguments.node_budget,
+        )
+        for source in sources
+    ]
+
+
+def is_model(path: str) -> bool:
+    """Is the path a model, that is, a directory?"""
+    return Path(path).is_dir()
+
+
+def _hardened(directory: str, console: Console) -> list[OrderingConstraints]:
+    """The hardened constraints of a model, and those of its injected rules where it has some."""
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
+    model = Reshuffle.load(directory, device="cpu")
+    told = f"{directory}: reasoning with the hard constraints nearest to what was learned"
+    block = model.model.injected
+    if block is None:
+        console.message(told)
+        return [model.harden()]
+    console.message(f"{told}, and with {counted(len(block.constraints.rules or ()), 'injected rule')}")
+    return [model.harden(), block.constraints]
+
+
+def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Settings:
+    """The settings: those of a recipe, changed by the file, then by each --set."""
+    from reshuffle.learning.settings import Settings, read_settings, setting_from_text  # noqa: PLC0415
+
+    changes = dict(map(setting_from_text, arguments.changes))
+    # What a recipe sets goes below the file, even where --set names it.
+    chosen = changes.pop("recipe", None)
+    if chosen is not None and arguments.recipe not in (None, chosen):
+        arguments.usage_error(f"--recipe {arguments.recipe} and --set recipe={chosen}: give one of the two")
+    settings = Settings.of(arguments.recipe or recipe if chosen is None else chosen)
+    if arguments.config:
+        settings = read_settings(arguments.config, settings, recipe=chosen)
+    return settings.changed(**changes)
+
+
+def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
+    """The triples of a file, or the training graph of a benchmark; a benchmark's name wins over a file's."""
+    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
+
+    names = benchmark_names()
+    if name not in names and (Path(name).exists() or Path(name).suffix or name == "-"):
+        return read_graph(name, progress=console.progress, notes=console.message)
+    if name not in names:
+        raise no_such_data(name, names)
+    bench = load_benchmark(name, progress=console.progress)
+    return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
+
+
+def no_such_data(name: str, benchmarks: Iterable[str]) -> InputError:
+    """The error for a name that is neither a file nor a benchmark, with files of that name and another ending."""
+    beside = Path(name).parent.glob(f"{glob.escape(Path(name).name)}.*")
+    files = sorted(str(file) for file in beside if file.is_file())
+    meant = (
+        f"; did you mean {' or '.join(map(repr, files[:3]))}?" if files else did_you_mean(name, benchmarks)
+    )
+    return InputError(
+        f"there is no file '{name}' and no benchmark of that name{meant}",
+        hint="give a file of triples, or a name that `reshuffle data list` shows",
+    )

@@ -1,0 +1,119 @@
+"""The order to read rules in: that of a slow version, and what it is good for."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reshuffle.extraction import extract_rules
+from reshuffle.extraction.measure import measured
+from reshuffle.extraction.order import Told, reading_order, simplicity
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.rulegraphs import constraints_for
+from reshuffle.rules import IntersectionRule, PathRule, Rule, parse_rules
+from strategies import fact_lists, relation_names
+
+Fact = tuple[str, str, str]
+Pairs = set[tuple[str, str]]
+
+
+def pairs_of(name: str, facts: set[Fact]) -> Pairs:
+    turned = name.endswith("^-1")
+    return {(f, e) if turned else (e, f) for e, r, f in facts if r == name.removesuffix("^-1")}
+
+
+def predicted(rule: Rule, facts: set[Fact]) -> Pairs:
+    parts = [pairs_of(name, facts) for name in rule.body]
+    if isinstance(rule, IntersectionRule):
+        return set.intersection(*parts)
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = {(e, g) for e, f in joined for f2, g in part if f == f2}
+    return joined
+
+
+def slow_order(rules: list[Rule], facts: set[Fact]) -> list[Told]:
+    """Again and again, of all rules of a head, the best by gain, then simplicity, then place in the list."""
+    sizes = {name: len(pairs_of(name, facts)) for _, name, _ in facts}
+    told: list[Told] = []
+    for head in dict.fromkeys(rule.head for rule in rules):
+        true = pairs_of(head, facts)
+        found = {
+            rule: {(e, f) for e, f in true if (e, f) in predicted(rule, facts - {(e, head, f)})}
+            if isinstance(rule, PathRule)
+            else true & predicted(rule, facts)
+            for rule in rules
+            if rule.head == head
+        }
+        left = set(true)
+        while True:
+            gains = {
+                rule: len(pairs & left) - 2 * len(predicted(rule, facts) - true)
+                for rule, pairs in found.items()
+            }
+            order = sorted(gains, key=lambda rule: (-gains[rule], simplicity(rule, sizes), rules.index(rule)))
+            if not order or gains[order[0]] <= 0:
+                break
+            best = order[0]
+            told.append(Told(best, gains[best] / len(true)))
+            left -= found.pop(best)
+    return sorted(told, key=lambda one: -one.gain)
+
+
+paths = st.builds(
+    PathRule,
+    st.lists(relation_names(3, inverses=True), min_size=1, max_size=3).map(tuple),
+    relation_names(3),
+)
+meets = st.builds(
+    IntersectionRule,
+    st.lists(relation_names(3), min_size=2, max_size=2, unique=True).map(tuple),
+    relation_names(3),
+).filter(lambda rule: rule.head not in rule.body)
+
+
+@given(
+    fact_lists(entities=3, relations=3, most=18),
+    st.lists(paths | meets, min_size=1, max_size=12, unique=True),
+)
+@settings(max_examples=300)
+def test_the_order_is_that_of_the_slow_version(facts, rules):
+    graph = KnowledgeGraph(facts)
+    assert reading_order(measured(rules, graph), graph) == slow_order(rules, set(facts))
+
+
+def test_a_rule_counts_by_what_none_before_it_explains() -> None:
+    """`a` finds four facts and `b` three of the same; `c` finds one that is new, so it is read before `b`."""
+    facts = [(f"e{n}", r, f"f{n}") for r, last in (("r", 5), ("a", 4), ("b", 3)) for n in range(last)]
+    graph = KnowledgeGraph([*facts, ("e4", "c", "f4")])
+    rules = parse_rules("b(X, Y) -> r(X, Y)\nc(X, Y) -> r(X, Y)\na(X, Y) -> r(X, Y)")
+    order = reading_order(measured(rules.rules, graph), graph)
+    assert [(one.rule.body, one.gain) for one in order] == [(("a",), 0.8), (("c",), 0.2)]
+    found = extract_rules(constraints_for(rules), on=graph, max_length=1)
+    assert [(one.rule.body, one.gain) for one in found] == [(("a",), 0.8), (("c",), 0.2), (("b",), 0.0)]
+
+
+def test_small_relations_are_not_read_last() -> None:
+    large = [(f"e{n}", r, f"f{n}") for r, last in (("big", 10), ("part", 6)) for n in range(last)]
+    graph = KnowledgeGraph([*large, ("e", "small", "f"), ("e", "all", "f")])
+    rules = parse_rules("part(X, Y) -> big(X, Y)\nall(X, Y) -> small(X, Y)").rules
+    assert [one.rule.head for one in reading_order(measured(rules, graph), graph)] == ["small", "big"]
+
+
+def test_what_is_wrong_more_often_than_one_time_in_three_gains_nothing() -> None:
+    facts = [("e0", "a", "f0"), ("e1", "a", "f1"), ("e2", "a", "f2"), ("e0", "r", "f0"), ("e1", "r", "f1")]
+    rule = PathRule(("a",), "r")
+    for known, gain in ((facts, []), ([*facts, ("e3", "a", "f3"), ("e3", "r", "f3")], [1 / 3])):
+        graph = KnowledgeGraph(known)
+        assert [one.gain for one in reading_order(measured([rule], graph), graph)] == gain
+
+
+def test_what_gains_nothing_makes_nothing_redundant_that_gains() -> None:
+    """By length alone `e -> b`, which is never right, and `b ; d -> c` would make `e ; d -> c` redundant."""
+    graph = KnowledgeGraph(
+        [("x", "e", "y"), ("y", "d", "z"), ("x", "c", "z"), ("u", "b", "v"), ("v", "d", "w"), ("u", "c", "w")]
+    )
+    rules = parse_rules("e(X, Y) -> b(X, Y)\nb(X, Y) & d(Y, Z) -> c(X, Z)\ne(X, Y) & d(Y, Z) -> c(X, Z)")
+    found = extract_rules(constraints_for(rules), on=graph, max_length=2)
+    redundant = {one.rule: one.redundant for one in found}
+    assert not redundant[PathRule(("e", "d"), "c")] and not redundant[PathRule(("b", "d"), "c")]
