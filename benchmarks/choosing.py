@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.answers.model_answers import ModelAnswers
 
 SMALL_RESULTS = RESULTS / "choosing.jsonl"
 FULL_RESULTS = RESULTS / "choosing-full.jsonl"

@@ -24,7 +24,7 @@ from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training.examples import TrainingData
 from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
 from reshuffle.learning.training.trainer import Trainer
-from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.hardening import hardened
 from reshuffle.progress import SILENT
 

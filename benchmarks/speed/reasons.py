@@ -18,7 +18,7 @@ from benchmarks.speed.measure import run_fresh, write_result
 
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.answers.model_answers import ModelAnswers
 
 PROMISE_SECONDS = 0.05
 QUERIES = 100
@@ -66,7 +66,7 @@ def _times(graph: KnowledgeGraph, queries: KnowledgeGraph, count: int) -> dict[s
 
 def _untrained(graph: KnowledgeGraph) -> ModelAnswers:
     from reshuffle.learning.settings import Settings
-    from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.reshuffle import ReshuffleModel
 
     model = ReshuffleModel(len(graph.relations), Settings.of("best").architecture, seed=1)

@@ -11,8 +11,8 @@ from reshuffle import load_benchmark
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.calibration import fit_calibration, logistic
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.confidence import Calibration, log_odds
-from reshuffle.model.questions import question_of
+from reshuffle.model.answers.confidence import Calibration, log_odds
+from reshuffle.model.answers.predictions import question_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,9 +48,10 @@ def held_out(model: Reshuffle) -> tuple[np.ndarray, np.ndarray]:
     answers, queries = model.on(bench.test.facts), bench.test.queries
     graph, odds, true = answers.graph, [], []
     for head, relation, _ in list(queries)[::4]:
-        question = question_of(answers, relation, head=head)
+        question = question_of(graph, answers.relations, relation, head=head)
         known = question.known(graph)
-        odds.append(log_odds(answers.scored(question).total, known)[~known])
+        asked = (np.array([question.anchor]), np.array([question.relation]))
+        odds.append(log_odds(answers._on_graph.scores(*asked, side="tail").summed()[0], known)[~known])
         tails = {tail for h, r, tail in queries if (h, r) == (head, relation)}
         true.append(np.array([name in tails for name in graph.entities])[~known])
     return np.concatenate(odds), np.concatenate(true)

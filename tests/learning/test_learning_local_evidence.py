@@ -15,9 +15,10 @@ from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import objective
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
-from reshuffle.learning.training.loss import margin_ranking, softmax
+from reshuffle.learning.training.objective import margin_ranking, softmax
 from reshuffle.learning.training.trainer import Trainer
-from reshuffle.model.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.scoring import all_tail_scores
 
 FACTS = KnowledgeGraph(
@@ -50,7 +51,7 @@ def facts_of(one: Trainer, hidden: list[int]) -> EvidenceGraph:
 
 
 def told(one: Trainer, graph: EvidenceGraph, anchor: int, relation: int, answer: int) -> torch.Tensor:
-    parts = one.model.evidence.local_parts(torch.tensor([anchor]), torch.tensor([relation]), graph=graph)
+    parts = one.model.evidence.scores(Asked(torch.tensor([anchor]), torch.tensor([relation]), graph))
     return sum(part[0, answer] for part in parts.values())
 
 
@@ -137,7 +138,7 @@ def test_a_look_sees_the_evidence() -> None:
         matrices = one.model.matrices()
         (states,) = one.objective.states(matrices)
         bare = all_tail_scores(one.model.bodies(matrices, states, heads, relations), states)
-        parts = one.model.evidence.local_parts(heads, relations, graph=facts_of(one, []))
+        parts = one.model.evidence.scores(Asked(heads, relations, facts_of(one, [])))
         torch.testing.assert_close(found, bare + sum(parts.values()))
     assert not torch.equal(found, bare)
 

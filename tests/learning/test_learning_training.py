@@ -36,6 +36,7 @@ from reshuffle.learning.training.loop import (
     run_training,
 )
 from reshuffle.learning.training.trainer import DivergedError, Trainer
+from reshuffle.model.channels.interface import ModelGraph
 from reshuffle.rules import parse_rules
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def test_hidden_targets_send_no_message_in_their_step() -> None:
     facts = KnowledgeGraph([("a", "r", "b"), *((f"x{n}", "r", f"y{n}") for n in range(3))])
     shown, hidden = trainer(facts, redraw="once"), trainer(facts, redraw="once", hide_targets=True)
     everything = torch.arange(len(shown.examples))
-    graph = hidden.model.graph_of(hidden.data.triples, num_entities=hidden.data.num_entities)
+    graph = ModelGraph(hidden.model, hidden.data.triples, hidden.data.num_entities).messages
     assert graph.hiding(everything % len(facts)).unique().max() == graph.num_messages
     assert shown.loss(everything).item() != hidden.loss(everything).item()
 

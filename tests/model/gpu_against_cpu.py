@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from reshuffle.model.kernels import cpu
-from reshuffle.model.messages import MessageGraph
+from reshuffle.model.propagation import MessageGraph
 
 # Gradients are made of short numbers on a GPU; the interpreter has only long ones.
 ROUGH = 5e-3 if torch.cuda.is_available() else 1e-4

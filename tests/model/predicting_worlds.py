@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.architecture import Architecture
-from reshuffle.model.evidence import EVIDENCE, LOCAL
+from reshuffle.model.evidence.registry import EVIDENCE, LOCAL
 from reshuffle.model.reshuffle import ReshuffleModel
 
 RELATIONS = ("r", "s")

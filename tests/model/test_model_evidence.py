@@ -16,12 +16,15 @@ from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.model.architecture import Architecture, DirectFacts
-from reshuffle.model.evidence import EVIDENCE, Evidence, hops
-from reshuffle.model.evidence_graph import EvidenceGraph
-from reshuffle.model.messages import MessageGraph
-from reshuffle.model.reaching import lit_heads, weighted_scores
+from reshuffle.model.channels.interface import ModelGraph
+from reshuffle.model.channels.query import HeadChannels, lit_heads, weighted_scores
+from reshuffle.model.evidence.evidence_graph import EvidenceGraph
+from reshuffle.model.evidence.interface import Asked
+from reshuffle.model.evidence.proximity import hops
+from reshuffle.model.evidence.registry import EVIDENCE, Evidence
+from reshuffle.model.evidence.walk_counts import STEPS
+from reshuffle.model.propagation import MessageGraph
 from reshuffle.model.reshuffle import ReshuffleModel
-from reshuffle.model.ways import STEPS
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
 from reshuffle.rules.entailment import closure
@@ -137,8 +140,8 @@ def test_every_kind_of_evidence_is_what_its_definition_says_with_facts_hidden_to
     edges = both(without(triples, hidden))
     heads, relations = torch.tensor([0, 3, 3]), torch.tensor([0, 3, 1])
     states = torch.rand(ENTITIES, 2, 3, generator=torch.Generator().manual_seed(seed))
-    shown = {"graph": graph, "messages": messages, "states": states}
-    parts = evidence.parts(heads, relations, **shown, hidden=torch.tensor(hidden) if hiding else None)
+    gone = torch.tensor(hidden) if hiding else None
+    parts = evidence.scores(Asked(heads, relations, graph, gone, messages, states))
     assert set(parts) == set(EVIDENCE)
     against = -torch.nn.functional.softplus(evidence.of_fact - 3.0)
     speaks_for, against = (
@@ -180,15 +183,11 @@ def test_evidence_of_some_candidates_is_that_of_everyone_gradients_too(
         torch.cat([relations[:2], torch.tensor([3])]),
     )
     candidates = torch.randint(ENTITIES, (3, 12), generator=chance)  # the head, and some of them twice
-    some = evidence.parts_of(candidates, heads, relations, graph=graph, without=gone if hiding else None)
+    asked = Asked(heads, relations, graph)
+    some = evidence.scores(asked, candidates, without=gone if hiding else None)
     everyone = [
-        evidence.local_parts(
-            heads[row : row + 1],
-            relations[row : row + 1],
-            graph=graph,
-            hidden=gone[row : row + 1] if hiding else None,
-        )
-        for row in range(3)
+        evidence.scores(Asked(heads[one], relations[one], graph, gone[one] if hiding else None))
+        for one in (slice(row, row + 1) for row in range(3))
     ]
     wanted = {kind: torch.cat([one[kind] for one in everyone]).gather(1, candidates) for kind in everyone[0]}
     assert list(some) == list(wanted)
@@ -233,13 +232,10 @@ def test_negative_evidence_never_speaks_for_a_triple_and_paths_and_ways_never_ag
 ) -> None:
     triples = random_triples(1)
     graph, messages = graphs(triples)
-    parts = random_evidence(triples, 5, direct).parts(
-        torch.arange(ENTITIES),
-        torch.zeros(ENTITIES, dtype=torch.long),
-        graph=graph,
-        messages=messages,
-        states=torch.rand(ENTITIES, 2, ENTITIES),
-    )
+    heads, relations = torch.arange(ENTITIES), torch.zeros(ENTITIES, dtype=torch.long)
+    states = torch.rand(ENTITIES, 2, ENTITIES)
+    asked = Asked(heads, relations, graph, messages=messages, states=states)
+    parts = random_evidence(triples, 5, direct).scores(asked)
     assert (parts["negative"] <= 0).all()
     assert (parts["negative"] < 0).any()
     for kind in ("paths", "ways"):
@@ -251,13 +247,9 @@ def test_weights_of_both_signs_can_leave_0() -> None:
     triples = random_triples(1)
     graph, messages = graphs(triples)
     evidence = Evidence(RELATIONS, ("negative",), num_hops=3, num_slots=2, direct_facts="both")
-    parts = evidence.parts(
-        torch.arange(ENTITIES),
-        torch.zeros(ENTITIES, dtype=torch.long),
-        graph=graph,
-        messages=messages,
-        states=torch.rand(ENTITIES, 2, ENTITIES),
-    )
+    heads, relations = torch.arange(ENTITIES), torch.zeros(ENTITIES, dtype=torch.long)
+    states = torch.rand(ENTITIES, 2, ENTITIES)
+    parts = evidence.scores(Asked(heads, relations, graph, messages=messages, states=states))
     (parts["proximity"] + parts["negative"]).sum().backward()
     assert (evidence.of_fact.grad != 0).any()
 
@@ -277,11 +269,12 @@ def test_constraint_scores_are_those_of_the_definition(seed: int, weighted: bool
     model = model_of(seed, slot_weights=weighted, bias=bias)
     for parameter in model.parameters():
         parameter.data += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed))
-    channels = model.head_channels(triples, num_entities=ENTITIES)
+    graph = ModelGraph(model, triples, ENTITIES)
+    channels = HeadChannels(graph, graph.messages)
     heads, relations = torch.tensor([1, 4]), torch.tensor([0, 3])
     with torch.no_grad():
         matrices = model.matrices()
-        found = channels.parts(matrices, heads, relations)
+        found = channels.scores(matrices, heads, relations)
         for row, (head, relation) in enumerate(zip(heads.tolist(), relations.tolist(), strict=True)):
             states = torch.zeros(ENTITIES, 3)
             states[head] = 1
@@ -327,7 +320,7 @@ def test_a_fact_scores_0_to_the_last_bit_however_many_are_asked_at_once(slots: i
 
 def test_training_makes_no_product_of_every_query_with_every_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their number would grow with the square of the batch."""
-    monkeypatch.setattr("reshuffle.model.reaching.products", lambda *_, **__: pytest.fail("made"))
+    monkeypatch.setattr("reshuffle.model.channels.query.products", lambda *_, **__: pytest.fail("made"))
     facts = KnowledgeGraph([("a", "r", "b"), ("b", "r", "c")])
     Reshuffle(num_slots=3, epoch_steps=1, max_epochs=1, device="cpu").fit(facts, valid=[])
 

@@ -65,7 +65,7 @@ def test_states_of_given_heads(tmp_path: Path) -> None:
     assert {head for head, _, _ in found} == {"x", "y"}
     assert {entity for head, entity, _ in found if head == "x"} == {"x", "y"}  # nobody else is reached
     assert all(found["x", "x", slot] == 1 for slot in range(3))
-    matrix = answers._placed.matrices.numpy()
+    matrix = answers._on_graph.matrices.numpy()
     reached = np.maximum(matrix[0].sum(1), matrix[1].sum(1))
     assert [found["x", "y", slot] for slot in range(3)] == pytest.approx(reached, rel=1e-5)
 

@@ -18,8 +18,8 @@ from reshuffle.errors import InputError
 from reshuffle.extraction import extract_rules
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.evidence import EVIDENCE
+from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.evidence.registry import EVIDENCE
 from reshuffle.model.hardening import harden, hardened, identity_names
 from reshuffle.reasoning.reference import captured, propagate
 from reshuffle.rules import parse_rules
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.extraction.result import ExtractedRule, ExtractedRules
-    from reshuffle.model.questions import Scored
     from reshuffle.model.reshuffle import ReshuffleModel
+    from reshuffle.model.scoring import Scores
 
 SEEDS = st.integers(0, 10**6)
 SMALL = {"num_slots": 3, "num_layers": 2, "epoch_steps": 3, "max_epochs": 1, "device": "cpu"}
@@ -47,14 +47,14 @@ def answers_of(model: ReshuffleModel, seed: int, **options: Any) -> ModelAnswers
     return ModelAnswers(model, RELATIONS, random_graph(seed), seed=seed, **options)
 
 
-def all_parts(answers: ModelAnswers) -> list[Scored]:
+def all_parts(answers: ModelAnswers) -> list[Scores]:
     """Every question of both directions."""
     entities, relations = answers.graph.num_entities, len(RELATIONS)
     anchors, numbers = np.divmod(np.arange(entities * relations), relations)
-    return [answers.scored_all(anchors, numbers, side=side) for side in ("tail", "head")]
+    return [answers._on_graph.scores(anchors, numbers, side=side) for side in ("tail", "head")]
 
 
-def same(one: list[Scored], other: list[Scored], *kinds: str) -> bool:
+def same(one: list[Scores], other: list[Scores], *kinds: str) -> bool:
     """In these kinds of evidence, or "constraint"."""
     pairs = zip(one, other, strict=True)
     return all(

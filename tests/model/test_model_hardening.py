@@ -13,6 +13,9 @@ from hypothesis import assume, given, settings
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.model.channels.interface import ModelGraph
+from reshuffle.model.channels.private import states_of
+from reshuffle.model.propagation import propagate as layers
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.reference import captured, propagate
 from reshuffle.rulegraphs import constraints_for
@@ -61,10 +64,10 @@ def test_layers_of_hard_matrices_are_the_gnn_equation_on_sets(base, facts):
     owners = torch.cartesian_prod(torch.arange(graph.num_entities), slots).view(-1, 2)
     numbers = [model.relations.index(r) if r in model.relations else -1 for r in graph.relations]
     triples = np.stack([graph.heads, np.array(numbers)[graph.relation_ids], graph.tails], axis=1)
-    messages = model.model.graph_of(
-        triples[triples[:, 1] >= 0].astype(np.int64), num_entities=graph.num_entities
-    )
-    states = model.model.states(messages, model.model.matrices(), torch.Generator(), owners=owners)
+    learned = triples[triples[:, 1] >= 0].astype(np.int64)
+    messages = ModelGraph(model.model, learned, graph.num_entities).messages
+    begun = states_of(owners, (graph.num_entities, constraints.num_slots, len(owners)))
+    states = layers(begun, model.model.matrices(), messages, num_layers=3)
     expected = propagate(constraints, facts, layers=3)
     for (entity, slot), values in expected.items():
         arrived = owners[states[graph.entities.id(entity), slot] == 1].tolist()

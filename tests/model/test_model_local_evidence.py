@@ -15,8 +15,8 @@ from predicting_worlds import RELATIONS, random_graph, random_model
 from reshuffle.extraction import extract_rules
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.evidence import EVIDENCE, LOCAL
+from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.evidence.registry import EVIDENCE, LOCAL
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
 from reshuffle.rules.entailment import closure
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.model.questions import Scored
+    from reshuffle.model.scoring import Scores
 
 KINDS = ["bits", "official", "continuous", "shared", "private"]
 
@@ -49,9 +49,9 @@ def worlds(
     )
 
 
-def all_scored(answers: ModelAnswers, side: Side) -> Scored:
+def all_scored(answers: ModelAnswers, side: Side) -> Scores:
     anchors, relations = everything(answers)
-    return answers.scored_all(anchors, relations, side=side)
+    return answers._on_graph.scores(anchors, relations, side=side)
 
 
 def everything(answers: ModelAnswers) -> tuple[np.ndarray, np.ndarray]:

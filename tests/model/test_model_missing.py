@@ -15,9 +15,9 @@ from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model import missing
-from reshuffle.model.answering import ModelAnswers
-from reshuffle.model.reaching import HeadChannels
+from reshuffle.model.answers import missing_links as missing
+from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.channels.query import HeadChannels
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
 
@@ -150,13 +150,13 @@ def test_the_questions_of_a_head_share_its_channel(monkeypatch: pytest.MonkeyPat
 def test_no_more_scores_are_held_than_allowed(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = random_answers(2)
     asked: list[int] = []
-    whole = answers.scored_all
+    whole = answers._on_graph.scores
 
     def counted(anchors, relations, *, side):
         asked.append(len(anchors) * answers.graph.num_entities)
         return whole(anchors, relations, side=side)
 
-    monkeypatch.setattr(answers, "scored_all", counted)
+    monkeypatch.setattr(answers._on_graph, "scores", counted)
     monkeypatch.setattr(missing, "_MOST_SCORES", most)
     answers.missing(top=3)
     assert len(asked) > 1 and max(asked) <= max(most, answers.graph.num_entities)

@@ -8,7 +8,9 @@ import torch
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.model.architecture import Architecture
-from reshuffle.model.initial import initial_states
+from reshuffle.model.channels.interface import ModelGraph
+from reshuffle.model.channels.private import states_of
+from reshuffle.model.channels.registry import initial_states
 from reshuffle.model.matrices import RelationMatrices
 from reshuffle.model.reshuffle import ReshuffleModel
 
@@ -48,7 +50,7 @@ def test_private_channels_have_one_owner_each() -> None:
     states = drawn("private", (30, 4, 50))
     assert (states.sum(dim=(0, 1)) == 1).all()
     assert (states.sum(dim=2) <= 1).all()  # no two share an owner
-    chosen = drawn("private", (3, 2, 2), owners=torch.tensor([[2, 0], [1, 1]]))
+    chosen = states_of(torch.tensor([[2, 0], [1, 1]]), (3, 2, 2))
     assert chosen.nonzero().tolist() == [[1, 1, 1], [2, 0, 0]]
     assert drawn("private", (2, 2, 9)).sum() == 4  # more channels than owners
 
@@ -95,7 +97,7 @@ def biased_model() -> ReshuffleModel:
 
 def test_the_bias_enters_the_score_only_and_an_inverse_has_its_own() -> None:
     model = biased_model()
-    graph = model.graph_of(np.array([[0, 0, 1], [1, 1, 2]]), num_entities=3)
+    graph = ModelGraph(model, np.array([[0, 0, 1], [1, 1, 2]]), 3).messages
     matrices = model.matrices()
 
     def states() -> torch.Tensor:

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from reshuffle.model.messages import MessageGraph
-from reshuffle.model.products import products
-from reshuffle.model.propagation import propagate
+from reshuffle.model.propagation import MessageGraph, products, propagate
 
 ENTITIES, RELATIONS, SLOTS, CHANNELS = 9, 3, 5, 6  # 5 slots: one beyond a whole block of four
 

@@ -17,9 +17,8 @@ from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.hardening import harden, hardened
-from reshuffle.model.questions import question_of
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.proofs import check_proof
 from reshuffle.rulegraphs import constraints_for
@@ -27,7 +26,14 @@ from reshuffle.rules import RuleBase, parse_rules
 from reshuffle.rules.entailment import closure
 
 if TYPE_CHECKING:
-    from reshuffle.model.reasons import Reason
+    from reshuffle.model.answers.explanations import Reason
+    from reshuffle.model.scoring import Scores
+
+
+def scores_of(answers: ModelAnswers, relation: str, *, head: str) -> Scores[np.ndarray]:
+    graph = answers.graph
+    asked = (np.array([graph.entities.id(head)]), np.array([graph.relations.id(relation)]))
+    return answers._on_graph.scores(*asked, side="tail")
 
 
 def triples_of(answers: ModelAnswers) -> list[Triple]:
@@ -73,7 +79,7 @@ def walks(edges: list[tuple[int, int, int]], head: int, tail: int, most: int) ->
 def test_the_first_reason_is_the_best_walk_of_all(seed: int) -> None:
     answers = random_answers(seed)
     model, graph = answers._model, answers.graph
-    matrices, weights = answers._placed.matrices.numpy(), model.slot_weights().detach().numpy()[0]
+    matrices, weights = answers._on_graph.matrices.numpy(), model.slot_weights().detach().numpy()[0]
     bodies = matrices[0].sum(1)
     for triple in triples_of(answers)[::3]:
         facts = [fact for fact in graph if fact != triple]
@@ -172,7 +178,7 @@ def test_a_walk_that_leads_to_many_supports_nobody() -> None:
     answers = chain()
     best, other = answers.explain("a", "t", "c"), answers.explain("a", "t", "b")
     assert other.reasons and other.judgement.constraint_score < best.judgement.constraint_score
-    scores = answers.scored(question_of(answers, "t", head="a")).constraint
+    scores = scores_of(answers, "t", head="a").constraint[0]
     for explanation in (best, other):
         left_out = [answers.graph.entities.id(name) for name in ("a", explanation.judgement.triple[2])]
         lower = float((np.delete(scores, left_out) < explanation.judgement.constraint_score).mean())
@@ -225,7 +231,7 @@ def test_evidence_in_words() -> None:
     words = {remark.kind: remark.words for remark in answers.explain("x", "r", other).remarks}
     assert words["proximity"] == f"{other} is more than 3 steps away from x"
     assert words["negative"] == "no other fact holds between the two"
-    scored = answers.scored(question_of(answers, "r", head="x"))
+    scored = scores_of(answers, "r", head="x")
     assert said["unary"].average == pytest.approx(float(scored.evidence["unary"].mean()), abs=1e-6)
     value, average = said["unary"].value, said["unary"].average
     expected = "little" if abs(value - average) < 0.1 else "for" if value > average else "against"
@@ -254,7 +260,7 @@ def hard_answers(seed: int, **changes: Any) -> ModelAnswers:
 
 def arrived(answers: ModelAnswers, head: str, slot: int, steps: int) -> set[tuple[str, int]]:
     """Where a value gets that starts in a slot of the head: the slow and obvious way."""
-    matrices = answers._placed.matrices.numpy()
+    matrices = answers._on_graph.matrices.numpy()
     edges = [(h, RELATIONS.index(r), t) for h, r, t in answers.graph]
     edges += [(t, r + len(RELATIONS), h) for h, r, t in edges]
     here = {(head, slot)}
@@ -271,7 +277,7 @@ def arrived(answers: ModelAnswers, head: str, slot: int, steps: int) -> set[tupl
 
 def entailed(answers: ModelAnswers, relation: str, *, steps: int) -> set[Triple]:
     """All triples of a relation that follow in so many steps, and its facts."""
-    asked = np.argwhere(answers._placed.matrices.numpy()[RELATIONS.index(relation)] == 1)
+    asked = np.argwhere(answers._on_graph.matrices.numpy()[RELATIONS.index(relation)] == 1)
     found = {fact for fact in answers.graph if fact.relation == relation}
     for head in answers.graph.entities if len(asked) else ():
         ends = [{e for e, at in arrived(answers, head, int(start), steps) if at == to} for to, start in asked]
@@ -386,7 +392,7 @@ def returns(reason: Reason) -> bool:
 
 def worth_by_slot(answers: ModelAnswers, triple: Triple) -> dict[bool, np.ndarray]:
     """The most that walks bring to the slots which the relation asks for, without and with returns."""
-    matrices = answers._placed.matrices.numpy()
+    matrices = answers._on_graph.matrices.numpy()
     bodies, size = matrices[RELATIONS.index(triple.relation)].sum(1), matrices.shape[1]
     facts = [fact for fact in answers.graph if fact != triple]
     edges = [(f.head, RELATIONS.index(f.relation), f.tail, f) for f in facts]
@@ -413,7 +419,7 @@ def worth_by_slot(answers: ModelAnswers, triple: Triple) -> dict[bool, np.ndarra
 
 def brought_by(answers: ModelAnswers, reason: Reason) -> np.ndarray:
     """What a reason brings to every slot."""
-    matrices = answers._placed.matrices.numpy()
+    matrices = answers._on_graph.matrices.numpy()
     names = [*RELATIONS, *(inverse_name(relation) for relation in RELATIONS)]
     brought = np.ones(matrices.shape[1])
     for relation in reason.rule.body:

@@ -14,12 +14,12 @@ from predicting_worlds import RELATIONS, random_graph, random_model
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import evaluate, with_isolated
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.answers.confidence import Calibration
+from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.architecture import Architecture
-from reshuffle.model.confidence import Calibration
-from reshuffle.model.evidence import EVIDENCE, LOCAL
-from reshuffle.model.initial import KINDS
-from reshuffle.model.updating import Draw
+from reshuffle.model.channels.entity_states import Draw
+from reshuffle.model.channels.registry import KINDS, channel_kind
+from reshuffle.model.evidence.registry import EVIDENCE, LOCAL
 
 
 def all_scores(answers: ModelAnswers) -> np.ndarray:
@@ -195,13 +195,13 @@ def test_only_what_changes_is_computed_again() -> None:
     answers = ModelAnswers(model, RELATIONS, line, seed=3)
     _ = answers.states
     answers.add([("e50", "s", "e51")])  # computes all states again, and keeps every layer
-    layers = answers._placed._layers
+    layers = answers._on_graph.channels.layers
     assert layers is None
     _ = answers.states
-    layers = answers._placed._layers
+    layers = answers._on_graph.channels.layers
     assert layers is not None and layers.recomputed == [202 + 1] * 3
     answers.add([("e100", "s", "e101")])
-    assert answers._placed._layers is layers
+    assert answers._on_graph.channels.layers is layers
     assert layers.recomputed[0] == 2 and max(layers.recomputed) <= 6
     assert torch.equal(answers.states, answers.on(answers.graph).states)
 
@@ -209,10 +209,10 @@ def test_only_what_changes_is_computed_again() -> None:
 @pytest.mark.parametrize("kind", ["bits", "official", "continuous", "shared"])
 def test_the_draw_of_an_entity_does_not_depend_on_who_comes_later(kind: str) -> None:
     architecture = Architecture(num_slots=3, num_channels=5)
-    whole = Draw(kind, architecture, 7).next(20)
-    pieces = Draw(kind, architecture, 7)
+    whole = Draw(channel_kind(kind), architecture, 7).next(20)
+    pieces = Draw(channel_kind(kind), architecture, 7)
     assert torch.equal(torch.cat([pieces.next(count) for count in (1, 13, 0, 6)]), whole)
-    assert not torch.equal(Draw(kind, architecture, 8).next(20), whole)
+    assert not torch.equal(Draw(channel_kind(kind), architecture, 8).next(20), whole)
 
 
 def test_predictions_and_reasons_see_the_new_facts() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
-    from reshuffle.model.predicting import Predictions
+    from reshuffle.model.answers.predictions import Predictions
 
 HELP = "ranked new links, with reasons"
 _OF_KNOWN = (
@@ -93,7 +93,7 @@ def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-    from reshuffle.model.predicting import ENDINGS  # noqa: PLC0415
+    from reshuffle.model.answers.predictions import ENDINGS  # noqa: PLC0415
 
     if arguments.output:
         check_writable(arguments.output, endings=ENDINGS)

@@ -2,8 +2,8 @@
 
 Each validation triple asks two questions, (h, r, ?) and (?, r, t), to the model on the training facts. Every candidate
 that is no training fact is an example: its feature is the log-odds of its share of the question (see
-`model/confidence.py`), and it is true if it is a validation triple. So a confidence says how likely a candidate is true
-*if the question has an answer that is not known yet*; for a question that has none it says too much.
+`model/answers/confidence.py`), and it is true if it is a validation triple. So a confidence says how likely a candidate
+is true *if the question has an answer that is not known yet*; for a question that has none it says too much.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.model.confidence import Calibration, log_odds
-from reshuffle.model.questions import Question
+from reshuffle.model.answers.confidence import Calibration, log_odds
+from reshuffle.model.answers.predictions import Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.model.answering import ModelAnswers
+    from reshuffle.model.answers.model_answers import ModelAnswers
 
     Features = NDArray[np.float64]
     Labels = NDArray[np.bool_]

@@ -24,7 +24,7 @@ from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer
-from reshuffle.model.answering import ModelAnswers
+from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.settings import Recipe
     from reshuffle.learning.training.trainer import Epoch, History
-    from reshuffle.model.confidence import Calibration
-    from reshuffle.model.initial import Kind
+    from reshuffle.model.answers.confidence import Calibration
+    from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules.parsing import Rules
 
@@ -374,8 +374,9 @@ def _worth_of_slots(
     weights = np.zeros(values.shape[:2])
     learned = model.slot_weights().double().cpu().numpy()
     weights[: len(learned)] = learned * values.sum(axis=2)[: len(learned)]
-    evidence = model.evidence
-    # A hardened model's "paths" goes by other matrices than these.
-    if evidence is not None and "paths" in evidence.kinds and model.path_matrices is None:
-        weights[: len(learned)] += evidence.worth_of_slots().double().cpu().numpy()
+    # The evidence of a hardened model goes by other matrices than these.
+    evidence = model.evidence if model.path_matrices is None else None
+    worth = None if evidence is None else evidence.worth_of_slots()
+    if worth is not None:
+        weights[: len(learned)] += worth.double().cpu().numpy()
     return weights

@@ -34,7 +34,7 @@ from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.injection import MODES, ChosenRules, Injection
 from reshuffle.learning.settings import Settings, read_toml
 from reshuffle.learning.training.examples import numbers_of
-from reshuffle.model.confidence import Calibration
+from reshuffle.model.answers.confidence import Calibration
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.rules import RuleBase, write_rules
 

@@ -368,24 +368,26 @@ def _refused(name: str, value: Any, wanted: str) -> ReshuffleError:
 
 def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
     """Refuse what no training can do, before anything is computed."""
-    from reshuffle.model.evidence import LOCAL  # noqa: PLC0415 - torch
+    from reshuffle.model.channels.registry import channel_kind  # noqa: PLC0415 - torch
+    from reshuffle.model.evidence.registry import LOCAL  # noqa: PLC0415
 
-    if architecture.initial == "private":
+    channels = channel_kind(architecture.initial)
+    if not channels.trainable:
         raise ReshuffleError(
             "private initial states cannot be trained with: in one step only few entities would have a channel",
             hint="train with 'bits', and answer with model.on(graph, initial='private')",
         )
-    if architecture.initial != "head" and architecture.slot_weights:
+    if not channels.per_query and architecture.slot_weights:
         raise ReshuffleError(
             "slot_weights need a channel per query",
             hint="train with initial = 'head', or with slot_weights = false",
         )
-    if architecture.initial != "head" and settings.drop_facts:
+    if not channels.per_query and settings.drop_facts:
         raise ReshuffleError(
             "drop_facts needs a channel per query", hint="train with initial = 'head', or with drop_facts = 0"
         )
     distant = [kind for kind in architecture.evidence if kind not in LOCAL]
-    if architecture.initial != "head" and distant:
+    if not channels.per_query and distant:
         raise ReshuffleError(
             f"evidence from {' and '.join(distant)} needs a channel per query",
             hint=f"train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone",

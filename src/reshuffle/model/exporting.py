@@ -18,6 +18,7 @@ import pyarrow as pa
 import torch
 
 from reshuffle.kg.io.files import written_whole
+from reshuffle.model.channels.query import HeadChannels
 from reshuffle.model.hardening import all_names
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reshuffle.model.placed import PlacedModel
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.reshuffle import ReshuffleModel
 
 _MOST_ROWS = 1 << 20  # made at once
@@ -54,25 +55,27 @@ def export_matrices(
 
 
 @torch.no_grad()
-def export_states(placed: PlacedModel, folder: Path) -> Path:
+def export_states(model: ModelOnGraph, folder: Path) -> Path:
     """Write `states.parquet`."""
-    states = placed.states.cpu().numpy()
+    states = model.channels.states.cpu().numpy()
     step = max(1, _MOST_ROWS // max(1, states[0].size if len(states) else 1))
     blocks = [(start, states[start : start + step]) for start in range(0, len(states), step)]
     columns = ("entity", "slot", "channel", "value")
-    return _write(folder / "states.parquet", columns, list(placed.graph.entities), blocks)
+    return _write(folder / "states.parquet", columns, list(model.graph.entities), blocks)
 
 
 @torch.no_grad()
-def export_head_states(placed: PlacedModel, heads: Sequence[str], folder: Path) -> Path:
+def export_head_states(model: ModelOnGraph, heads: Sequence[str], folder: Path) -> Path:
     """Write `head_states.parquet`."""
-    ids = placed.graph.entities.ids(heads)
-    names = pa.array(list(placed.graph.entities), pa.large_string())
+    ids = model.graph.entities.ids(heads)
+    names = pa.array(list(model.graph.entities), pa.large_string())
+
+    channels = HeadChannels(model.tensors, model.tensors.messages)
 
     def tables() -> Iterator[pa.Table]:
         for number in ids:
-            head = placed.on_device(np.array([number]))
-            states = placed.channels.states(placed.matrices, head)[:, :, 0].cpu().numpy()
+            head = model.on_device(np.array([number]))
+            states = channels.states(model.matrices, head)[:, :, 0].cpu().numpy()
             entities, slots = np.nonzero(states)
             columns = [
                 names.take(pa.array(np.full(len(entities), number))),

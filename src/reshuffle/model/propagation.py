@@ -1,21 +1,121 @@
-"""One layer: Z_f <- max(Z_f, max over the messages that f receives).
+"""The layers: Z_f <- max(Z_f, max over the messages that f receives), and the products B_r Z_e they are made of.
 
-Each message is computed once per distinct (head, relation) and thrown away; the backward pass keeps only which message
-won in each coordinate (ties go to the state itself, then to the first edge), so nothing of size edges x slots x
-channels outlives the layer.
+`MessageGraph` is a graph as the layers need it: each distinct message once, and who receives it. A message is computed
+once per distinct (head, relation) and thrown away; the backward pass keeps only which message won in each coordinate
+(ties go to the state itself, then to the first edge), so nothing of size edges x slots x channels outlives the layer.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from reshuffle.kg.rows import Rows
+from reshuffle.kg.vocabulary import with_inverses
 from reshuffle.model.kernels import kernels_for
 
 if TYPE_CHECKING:
-    from reshuffle.model.messages import MessageGraph
+    from numpy.typing import NDArray
+
+_LONGEST_RUN = 8  # shorter ones add up less, longer ones leave a GPU's programs too few
+
+
+@dataclass(frozen=True)
+class MessageGraph:
+    """Message m is B_r Z_e for a distinct (relation, head); entity f receives `edge_messages[starts[f]:starts[f+1]]`.
+
+    Messages are sorted by relation. An edge whose message is `num_messages` carries nothing: it is hidden.
+    """
+
+    num_entities: int
+    num_relations: int  # inverses and identities included
+    heads: Tensor  # message
+    relations: Tensor  # message
+    starts: Tensor  # entity + 1
+    edge_messages: Tensor  # edge
+    edge_tails: Tensor  # edge
+    edge_of_triple: Tensor  # 2 triple: the edge of each triple and of its inverse
+
+    @property
+    def num_messages(self) -> int:
+        """How many distinct (relation, head) there are."""
+        return len(self.heads)
+
+    @cached_property
+    def messages_by_head(self) -> tuple[Tensor, Tensor]:
+        """Where each entity starts in the messages ordered by head, and those."""
+        heads, order = torch.sort(self.heads, stable=True)
+        everyone = torch.arange(self.num_entities + 1, device=heads.device)
+        return torch.searchsorted(heads, everyone), order
+
+    @cached_property
+    def relation_runs(self) -> Tensor:
+        """Where runs of messages of one relation start, none longer than `_LONGEST_RUN`, and the end."""
+        places = torch.arange(self.num_messages, device=self.relations.device)
+        since = places - torch.searchsorted(self.relations, self.relations)  # the first of the relation
+        ends = torch.full((1,), self.num_messages, device=places.device)
+        return torch.cat([places[since % _LONGEST_RUN == 0], ends])
+
+    @cached_property
+    def receivers(self) -> tuple[Tensor, Tensor]:
+        """Where each message starts in the tails ordered by message, and those; hiding is left to the winners."""
+        messages, order = torch.sort(self.edge_messages, stable=True)
+        every = torch.arange(self.num_messages + 1, device=messages.device)
+        return torch.searchsorted(messages, every), self.edge_tails[order]
+
+    @classmethod
+    def build(
+        cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, num_identities: int
+    ) -> MessageGraph:
+        """From triples of ids [triple, (head relation tail)], with inverses and a self-loop for each identity."""
+        triples = triples.reshape(-1, 3)
+        head, relation, tail = with_inverses(triples, num_relations).T
+        everyone = np.tile(np.arange(num_entities), num_identities)
+        identities = np.repeat(np.arange(num_identities), num_entities)
+        heads = np.concatenate([head, everyone])
+        tails = np.concatenate([tail, everyone])
+        relations = np.concatenate([relation, identities + 2 * num_relations])
+        keys, message = np.unique(relations * np.int64(num_entities) + heads, return_inverse=True)
+        by_tail = Rows.positions(tails, num_rows=num_entities)
+        order = by_tail.values
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        columns = (
+            keys % max(num_entities, 1),
+            keys // max(num_entities, 1),
+            by_tail.starts,
+            message[order],
+            tails[order],
+            place[: 2 * len(triples)].reshape(2, -1),
+        )
+        return cls(
+            num_entities,
+            2 * num_relations + num_identities,
+            *(torch.from_numpy(np.ascontiguousarray(column, dtype=np.int64)) for column in columns),
+        )
+
+    def to(self, device: torch.device) -> MessageGraph:
+        """The same graph on another device."""
+        tensors = (
+            self.heads,
+            self.relations,
+            self.starts,
+            self.edge_messages,
+            self.edge_tails,
+            self.edge_of_triple,
+        )
+        return MessageGraph(self.num_entities, self.num_relations, *(tensor.to(device) for tensor in tensors))
+
+    def hiding(self, triples: Tensor) -> Tensor:
+        """`edge_messages` in which the given triples (by position) and their inverses carry nothing."""
+        hidden = self.edge_messages.clone()
+        hidden[self.edge_of_triple[:, triples].flatten()] = self.num_messages
+        return hidden
 
 
 def propagate(
@@ -59,3 +159,28 @@ class _MaxLayer(torch.autograd.Function):
             wants_states=ctx.needs_input_grad[0],
         )
         return to_states, to_matrices, None, None, None
+
+
+def products(
+    matrices: Tensor, states: Tensor, *, relations: Tensor, rows: Tensor
+) -> Tensor:  # product slot channel
+    """Product p is `matrices[relations[p]] @ states[rows[p]]`; fast where pairs of one relation are neighbours."""
+    result: Tensor = _Products.apply(matrices, states, relations, rows)
+    return result
+
+
+class _Products(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrices: Tensor, states: Tensor, relations: Tensor, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(matrices, states, relations, rows)
+        result: Tensor = kernels_for(states.device).products(matrices, relations, states, rows)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
+        matrices, states, relations, rows = ctx.saved_tensors
+        to_states = torch.zeros_like(states) if ctx.needs_input_grad[1] else None
+        to_matrices = kernels_for(states.device).products_back(
+            gradient.contiguous(), matrices, relations, states, rows, to_states=to_states
+        )
+        return to_matrices, to_states, None, None

@@ -10,24 +10,16 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.evidence import Evidence
-from reshuffle.model.evidence_graph import EvidenceGraph
-from reshuffle.model.initial import initial_states
+from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.evidence.registry import Evidence
 from reshuffle.model.matrices import RelationMatrices
-from reshuffle.model.messages import MessageGraph
-from reshuffle.model.products import products
-from reshuffle.model.propagation import propagate
-from reshuffle.model.reaching import HeadChannels
+from reshuffle.model.propagation import MessageGraph, products, propagate
 from reshuffle.model.scoring import head_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from reshuffle.model.architecture import Architecture
-    from reshuffle.model.initial import Kind
     from reshuffle.model.injected import InjectedBlock
 
 _LIGHT = -2.0  # softplus(-2) = 0.13: where slot weights start
@@ -88,8 +80,8 @@ class ReshuffleModel(nn.Module):
         )
 
     def keep_path_matrices(self) -> None:
-        """Whatever becomes of the matrices, "paths" evidence goes on to see them as they are now."""
-        if self.evidence is not None and "paths" in self.evidence.kinds:
+        """Whatever becomes of the matrices, evidence that reads states goes on to see them as they are now."""
+        if self.evidence is not None and self.evidence.reads_states:
             self.path_matrices = copy.deepcopy(self.matrices)
 
     def slot_weights(self) -> Tensor:  # relation slot
@@ -98,32 +90,6 @@ class ReshuffleModel(nn.Module):
             raise ReshuffleError("this model has no slot weights", hint="train with slot_weights = true")
         return softplus(self.slot_logits) + _LIGHTEST
 
-    @property
-    def device(self) -> torch.device:
-        """Where the parameters are."""
-        return self.matrices.logits.device
-
-    def graph_of(self, triples: NDArray[np.int64], *, num_entities: int) -> MessageGraph:
-        """A graph as the layers need it, from triples of ids."""
-        return MessageGraph.build(
-            triples,
-            num_entities=num_entities,
-            num_relations=self.num_relations,
-            num_identities=self.num_identities,
-        ).to(self.device)
-
-    def head_channels(self, triples: NDArray[np.int64], *, num_entities: int) -> HeadChannels:
-        """A graph as questions about given heads need it, from triples of ids."""
-        graph = EvidenceGraph.build(
-            triples, num_entities=num_entities, num_relations=self.num_relations, device=self.device
-        )
-        injected = (
-            None
-            if self.injected is None
-            else self.injected.graph_of(triples, num_entities=num_entities, device=self.device)
-        )
-        return HeadChannels(self, self.graph_of(triples, num_entities=num_entities), graph, injected)
-
     def states(
         self,
         graph: MessageGraph,
@@ -131,25 +97,16 @@ class ReshuffleModel(nn.Module):
         generator: torch.Generator,
         *,
         edge_messages: Tensor | None = None,
-        initial: Kind | None = None,
-        owners: Tensor | None = None,
         draws: int = 1,
     ) -> Tensor:  # entity slot channel
-        """Z^(m) of every entity of a graph, from a draw of Z^(0), of the model's own kind or another.
+        """Z^(m) of every entity of a graph, from a draw of Z^(0).
 
-        With `owners` (see `initial_states`) the channels are private. Channels do not see each other, so that several
-        draws side by side take one pass.
+        Channels do not see each other, so that several draws side by side take one pass.
         """
-        architecture = self.architecture
-        channels = architecture.num_channels if owners is None else len(owners)
+        architecture, kind = self.architecture, channel_kind(self.architecture.initial)
+        shape = (graph.num_entities, architecture.num_slots, architecture.num_channels)
         drawn = [
-            initial_states(
-                (initial or architecture.initial) if owners is None else "private",
-                (graph.num_entities, architecture.num_slots, channels),
-                probability=architecture.probability,
-                generator=generator,
-                owners=owners,
-            )
+            kind.initial_states(shape, probability=architecture.probability, generator=generator)
             for _ in range(draws)
         ]
         side_by_side = drawn[0] if draws == 1 else torch.cat(drawn, dim=2)

@@ -7,15 +7,52 @@ times the size of the states; they are never stored, but made again for the back
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from reshuffle.model.kernels import fit_a_gpu, kernels_for
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array = TypeVar("Array", Tensor, "NDArray[np.float32]")
+
 _NUMBERS = 1 << 23  # of the bodies of corrupted heads at a time
 _KEPT_NUMBERS = 1 << 27  # of theirs that wait for the backward pass: half a gigabyte
+
+
+@dataclass(frozen=True)
+class Scores(Generic[Array]):
+    """What scores are made of, each part [query, candidate]: tensors while they are computed, arrays in answers."""
+
+    constraint: Array
+    evidence: dict[str, Array]  # by the part's name
+    injected: Array | None = None  # what the injected rules add; 0 throughout where none derives the relation
+
+    @property
+    def total(self) -> Array:
+        """The sum, by which candidates are ranked: the constraints, all evidence, and the injected rules."""
+        learned = self.constraint + sum(self.evidence.values())
+        return learned if self.injected is None else learned + self.injected
+
+    def summed(self: Scores[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """The same sum, part after part: it rounds otherwise, and confidences were always made of these numbers."""
+        parts = [self.constraint, *self.evidence.values()]
+        if self.injected is not None:
+            parts.append(self.injected)
+        total: NDArray[np.float32] = np.sum(parts, axis=0)
+        return total
+
+    def of(self: Scores[Tensor], candidates: Tensor) -> Scores[Tensor]:
+        """The scores of some entities [query, candidate] only."""
+        return Scores(
+            self.constraint.gather(1, candidates),
+            {part: values.gather(1, candidates) for part, values in self.evidence.items()},
+            None if self.injected is None else self.injected.gather(1, candidates),
+        )
 
 
 def pair_scores(bodies: Tensor, targets: Tensor) -> Tensor:

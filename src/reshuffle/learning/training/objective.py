@@ -1,20 +1,27 @@
-"""What a training step minimises and what a look at the validation triples ranks by.
+"""What a training step minimises, and what the validation triples are ranked by.
 
 There are two ways to score: the paper's, where all entities have states from one draw and a batch is compared with
-sampled corruptions; and with a channel per query, where each true tail is compared with all other entities.
+sampled corruptions; and with a channel per query, where each true tail is compared with all other entities. Corruptions
+follow the partial completeness assumption: a random entity in place of the head or the tail.
+
+There are two losses of the scores of true triples and those of their corruptions [triple, negative]. The paper's is
+L(e, r, f) = sum over negatives of max(0, s(negative) - s(e, r, f) + margin). The other one asks for the true triple to
+be told from all its corruptions at once: -log softmax. A corruption of score -infinity does not count.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 
-from reshuffle.learning.training.corruption import KnownTails, random_others
-from reshuffle.learning.training.loss import margin_ranking, softmax
-from reshuffle.model.evidence_graph import EvidenceGraph
-from reshuffle.model.kernels import MOST_SLOTS
+from reshuffle.model.channels.interface import ModelGraph
+from reshuffle.model.channels.query import HeadChannels
+from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.evidence.interface import Asked
+from reshuffle.model.kernels import MOST_SLOTS, runs
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 
 if TYPE_CHECKING:
@@ -43,7 +50,8 @@ class Objective(Protocol):
 
 def objective_of(trainer: Trainer) -> Objective:
     """The one that the model's initial states ask for."""
-    return AllTails(trainer) if trainer.model.architecture.initial == "head" else SampledCorruptions(trainer)
+    kind = channel_kind(trainer.model.architecture.initial)
+    return AllTails(trainer) if kind.per_query else SampledCorruptions(trainer)
 
 
 def compared(trainer: Trainer, positives: Tensor, negatives: Tensor) -> Tensor:
@@ -74,15 +82,11 @@ class SampledCorruptions:
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
-        self._graph = trainer.model.graph_of(trainer.data.triples, num_entities=trainer.data.num_entities)
+        graph = ModelGraph(trainer.model, trainer.data.triples, trainer.data.num_entities)
+        self._graph = graph.messages
         self.at_once = _MOST_SCORES // max(1, trainer.data.num_entities)
         if trainer.model.evidence is not None:
-            self._facts = EvidenceGraph.build(
-                trainer.data.triples,
-                num_entities=trainer.data.num_entities,
-                num_relations=trainer.data.num_relations,
-                device=trainer.device,
-            )
+            self._facts = graph.facts
             self._examples = examples_of(trainer)
             trainer.model.evidence.fit_types(self._facts)
             self.at_once = min(self.at_once, _MOST_SCORES // max(1, len(self._facts.entities)))
@@ -161,7 +165,7 @@ class SampledCorruptions:
         count = self._trainer.data.num_relations
         anchors = torch.cat([tails[:half], heads[half:]])
         asked = torch.cat([(relations[:half] + count) % (2 * count), relations[half:]])
-        parts = evidence.parts_of(candidates, anchors, asked, graph=self._facts, without=without)
+        parts = evidence.scores(Asked(anchors, asked, self._facts), candidates, without=without)
         return torch.stack(list(parts.values())).sum(0)
 
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:
@@ -172,7 +176,7 @@ class SampledCorruptions:
         def scores_of(heads: Tensor, relations: Tensor) -> Tensor:
             scores = all_tail_scores(model.bodies(matrices, states, heads, relations), states)
             if model.evidence is not None:
-                scores += sum(model.evidence.local_parts(heads, relations, graph=self._facts).values())
+                scores += sum(model.evidence.scores(Asked(heads, relations, self._facts)).values())
             return scores
 
         return scores_of
@@ -184,14 +188,15 @@ class AllTails:
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
         data = trainer.data
-        self._channels = trainer.model.head_channels(data.triples, num_entities=data.num_entities)
+        graph = ModelGraph(trainer.model, data.triples, data.num_entities)
+        self._channels = HeadChannels(graph, graph.messages)
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
         self._examples = examples_of(trainer)
         self.replayable = False  # how many relations and known tails a batch has differs
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
         if trainer.model.evidence is not None:
-            trainer.model.evidence.fit_types(self._channels.graph)
+            trainer.model.evidence.fit_types(graph.facts)
 
     def loss(self, batch: Tensor) -> Tensor:
         """The examples of a batch are all hidden from it, where the settings say so."""
@@ -199,7 +204,7 @@ class AllTails:
         heads, relations, tails = trainer.examples[batch].T.contiguous()
         hidden = self._hidden(batch % len(trainer.data.triples))
         matrices = trainer.model.matrices()
-        scores = self._channels.parts(matrices, heads, relations, hidden=hidden).total
+        scores = self._channels.scores(matrices, heads, relations, hidden=hidden).total
         positives = scores.gather(1, tails[:, None])
         loss = compared(trainer, positives, self._known.cleared(scores, heads, relations))
         return loss + held_back(trainer, self._examples)
@@ -219,4 +224,50 @@ class AllTails:
     def look(self) -> Callable[[Tensor, Tensor], Tensor]:
         """With all facts in sight."""
         matrices = self._trainer.model.matrices()
-        return lambda heads, relations: self._channels.parts(matrices, heads, relations).total
+        return lambda heads, relations: self._channels.scores(matrices, heads, relations).total
+
+
+def random_others(
+    entities: Tensor, num_negatives: int, *, num_entities: int, generator: torch.Generator
+) -> Tensor:  # triple negative
+    """Uniform over all entities but the true one: draw from one fewer and step over it."""
+    drawn = torch.randint(
+        max(num_entities - 1, 1), (len(entities), num_negatives), generator=generator, device=entities.device
+    )
+    return (drawn + (drawn >= entities[:, None])).clamp(max=num_entities - 1)
+
+
+@dataclass(frozen=True)
+class KnownTails:
+    """The true tails of every (head, relation) of some triples, so that none of them counts as a corruption."""
+
+    keys: Tensor  # triple: relation x entities + head, sorted
+    tails: Tensor  # triple
+    num_entities: int
+
+    @classmethod
+    def of(cls, triples: Tensor, *, num_entities: int) -> KnownTails:
+        """From triples of ids [triple, (head relation tail)]."""
+        keys, order = torch.sort(triples[:, 1] * num_entities + triples[:, 0], stable=True)
+        return cls(keys, triples[order, 2].contiguous(), num_entities)
+
+    def cleared(self, scores: Tensor, heads: Tensor, relations: Tensor) -> Tensor:
+        """Scores [query, entity] with -infinity for every known tail of the query."""
+        wanted = relations * self.num_entities + heads
+        first = torch.searchsorted(self.keys, wanted)
+        number = torch.searchsorted(self.keys, wanted, right=True) - first
+        queries, places = runs(first, number)
+        known = torch.zeros_like(scores, dtype=torch.bool)
+        known[queries, self.tails[places]] = True
+        return scores.masked_fill(known, -torch.inf)
+
+
+def margin_ranking(positives: Tensor, negatives: Tensor, *, margin: float) -> Tensor:
+    """The paper's loss, as the mean over all pairs: Adam does not care for the factor, and a step size does."""
+    return torch.relu(negatives - positives + margin).mean()
+
+
+def softmax(positives: Tensor, negatives: Tensor) -> Tensor:
+    """-log of the share that the true triple has among it and its corruptions, as the mean over triples."""
+    everything = torch.cat([positives.reshape(-1, 1), negatives], dim=1)
+    return (torch.logsumexp(everything, dim=1) - positives.flatten()).mean()

@@ -15,7 +15,8 @@ from reshuffle.learning.settings import check_settings
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.objective import objective_of
 from reshuffle.learning.training.validation import ValidationQueries, ranks_within_memory
-from reshuffle.model.kernels.threads import all_threads_for
+from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.kernels import all_threads_for
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import UNHEARD
 
@@ -213,7 +214,7 @@ class Trainer:
         """How many numbers a step compares, which decides how many threads are worth their start."""
         examples = min(self.settings.batch_size, len(self.examples))
         architecture = self.model.architecture
-        if architecture.initial == "head":
+        if channel_kind(architecture.initial).per_query:
             return examples * self.data.num_entities * architecture.num_slots
         return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
 

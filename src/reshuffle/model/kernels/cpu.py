@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from reshuffle.compiled import compiled
-from reshuffle.model.kernels.threads import threads_for
+from reshuffle.model.kernels import threads_for
 
 if TYPE_CHECKING:
-    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.propagation import MessageGraph
 
 _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order; NaN and infinity stay what they are
 _TINY = np.finfo(np.float32).tiny
@@ -176,7 +176,11 @@ def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
 
 @compiled(fastmath=_FAST)
 def _add_product(matrix, state, result):  # noqa: C901 - one loop for the blocks, three for what is left over
-    """result += matrix x state; 4 x 4 entries of the matrix at a time, so that rows are loaded and stored less."""
+    """result += matrix x state; 4 x 4 entries of the matrix at a time, so that rows are loaded and stored less.
+
+    Invariant: every entry adds its products in the same order, whatever the number of channels.
+    Cost: slots^2 x channels; memory is read once per 4 x 4 block.
+    """
     rows, slots = matrix.shape
     for i in range(0, rows - 3, 4):
         first, second, third, fourth = result[i], result[i + 1], result[i + 2], result[i + 3]
@@ -213,7 +217,11 @@ def _add_product(matrix, state, result):  # noqa: C901 - one loop for the blocks
 
 @compiled(fastmath=_FAST)
 def _add_outer(gradient, state, matrix):
-    """matrix += gradient x state^T; rows without gradient are passed over: most messages win nowhere in most slots."""
+    """matrix += gradient x state^T; rows without gradient are passed over: most messages win nowhere in most slots.
+
+    Invariant: a row of the matrix changes only where its row of the gradient is not 0.
+    Cost: slots x channels for each row that is not passed over, and channels for each that is.
+    """
     slots, channels = state.shape
     whole = slots // 4 * 4
     for i in range(gradient.shape[0]):
@@ -240,7 +248,10 @@ def _add_outer(gradient, state, matrix):
 
 @compiled(parallel=True)
 def _find_speaking(states, result):
-    """Which rows are not all 0; NaN is not 0."""
+    """Which rows are not all 0; NaN is not 0.
+
+    Invariant: rows are independent, so threads share them out. Cost: each row up to its first entry that is not 0.
+    """
     for row in numba.prange(states.shape[0]):
         result[row] = False
         for column in range(states.shape[1]):
@@ -253,8 +264,9 @@ def _find_speaking(states, result):
 def _products(matrices, relations, states, rows, wanted, result):
     """Products of the wanted rows; the others are left as they are.
 
-    One function for messages and for what is asked for, compiled once: sums come in the same order, and a score is 0
-    where a message says just what is asked for.
+    Invariant: one function, compiled once, makes messages and what is asked for, so that sums come in the same order
+    and a score is 0 where a message says just what is asked for.
+    Cost: slots^2 x channels for each wanted row.
     """
     for product in numba.prange(rows.shape[0]):
         if wanted[rows[product]]:
@@ -264,6 +276,7 @@ def _products(matrices, relations, states, rows, wanted, result):
 
 @compiled(fastmath=_FAST)
 def _is_zero(values):
+    """Are all values 0? Their absolute values are added up, which a CPU does many at a time. Cost: all values."""
     total = np.float32(0)
     for place in range(values.shape[0]):
         total += abs(values[place])
@@ -272,6 +285,11 @@ def _is_zero(values):
 
 @compiled(parallel=True, fastmath=_FAST)
 def _to_matrices(gradient, relations, states, rows, partial):
+    """partial[block, r] += gradient x state^T of the products of each block.
+
+    Invariant: a block is one thread's alone, and the number of blocks is fixed: sums do not depend on the machine.
+    Cost: slots^2 x channels for each product with a gradient.
+    """
     count = gradient.shape[0]
     width = (count + _BLOCKS - 1) // _BLOCKS
     for block in numba.prange(_BLOCKS):
@@ -281,6 +299,11 @@ def _to_matrices(gradient, relations, states, rows, partial):
 
 @compiled(parallel=True, fastmath=_FAST)
 def _to_states(gradient, transposed, relations, order, starts, to_states):
+    """to_states[row] += B_r^T x gradient of the products of that row, which `order` lists one row after the other.
+
+    Invariant: a row is one thread's alone, and its products come in the order of `order`.
+    Cost: slots^2 x channels for each product with a gradient.
+    """
     for row in numba.prange(to_states.shape[0]):
         for place in range(starts[row], starts[row + 1]):
             product = order[place]
@@ -290,6 +313,11 @@ def _to_states(gradient, transposed, relations, order, starts, to_states):
 
 @compiled(parallel=True)
 def _segment_max(messages, states, starts, edges, received, winner):
+    """The maximum of each state and its messages, and which message won.
+
+    Invariant: ties go to the state itself, then to the first edge; a message with the number `count` is hidden.
+    Cost: slots x channels for each edge that is not hidden.
+    """
     count = messages.shape[0]
     for entity in numba.prange(states.shape[0]):
         best, won = received[entity], winner[entity]
@@ -319,6 +347,11 @@ def _segment_max_back(
     partial,
     to_states,
 ):
+    """The gradient of a layer, head by head: the gradient of each of its messages is gathered, used and forgotten.
+
+    Invariant: a block of heads is one thread's alone, so nothing is added by two; a head with no state won nothing.
+    Cost: slots x channels for each edge, and slots^2 x channels for each message that won somewhere.
+    """
     count, width = len(relations), (len(gradient) + _BLOCKS - 1) // _BLOCKS
     for block in numba.prange(_BLOCKS):
         own = np.empty(states.shape[1:], dtype=np.float32)
@@ -342,19 +375,25 @@ def _segment_max_back(
 
 @compiled(fastmath=_FAST)
 def _won_by(message, gradient, winner, result):
+    """The gradient where the message won, else 0. Cost: slots x channels, without a branch."""
     for column in range(len(result)):
         result[column] = gradient[column] if winner[column] == message else np.float32(0)
 
 
 @compiled(fastmath=_FAST)
 def _add_won_by(message, gradient, winner, result):
+    """The same, added to what is there. Cost: slots x channels, without a branch."""
     for column in range(len(result)):
         result[column] += gradient[column] if winner[column] == message else np.float32(0)
 
 
 @compiled(fastmath=_FAST)
 def _norm(body, state):
-    """||ReLU(body - state)||_2; where the squares underflow the largest difference, so that 0 means captured."""
+    """||ReLU(body - state)||_2.
+
+    Invariant: it is 0 iff no difference is positive: where squares underflow, it is the largest difference.
+    Cost: slots x channels, twice where the squares underflow.
+    """
     total = np.float32(0)
     for column in range(body.shape[0]):
         difference = body[column] - state[column]
@@ -372,6 +411,10 @@ def _norm(body, state):
 
 @compiled(parallel=True, fastmath=_FAST)
 def _norms(bodies, states, candidates, result):
+    """The norm of each query against its candidates.
+
+    Invariant: queries are independent, so threads share them out. Cost: slots x channels for each candidate.
+    """
     for query in numba.prange(candidates.shape[0]):
         body = bodies[query]
         for place in range(candidates.shape[1]):
@@ -380,6 +423,11 @@ def _norms(bodies, states, candidates, result):
 
 @compiled(parallel=True, fastmath=_FAST)
 def _pulls(bodies, states, candidates, weights, order, starts, of_bodies, of_states):
+    """Sums of weight x ReLU(body - state), query by query and then row by row.
+
+    Invariant: a query, and then a row, is one thread's alone, so that sums come in one order.
+    Cost: 2 x slots x channels for each candidate whose weight is not 0.
+    """
     width = candidates.shape[1]
     for query in numba.prange(candidates.shape[0]):
         of_bodies[query] = 0
@@ -412,6 +460,11 @@ def _product_pulls(
     to_matrices,
     to_states,
 ):
+    """`_pulls` for products, and at once what their matrices and heads get.
+
+    Invariant: a block of products is one thread's alone, and ends where a head does, so nothing is added by two.
+    Cost: slots x channels for each candidate, and 2 x slots^2 x channels for each product that is pulled.
+    """
     width = weights.shape[1]
     for block in numba.prange(_BLOCKS):
         own = np.empty(heads.shape[1:], dtype=np.float32)
@@ -433,6 +486,7 @@ def _product_pulls(
 
 @compiled(fastmath=_FAST)
 def _add_pulls(weight, body, state, result, other):
+    """Add weight x ReLU(body - state) to both results. Cost: slots x channels."""
     for column in range(len(result)):
         pull = weight * max(body[column] - state[column], np.float32(0))
         result[column] += pull
@@ -441,12 +495,18 @@ def _add_pulls(weight, body, state, result, other):
 
 @compiled(fastmath=_FAST)
 def _add_pull(weight, body, state, result):
+    """Add weight x ReLU(body - state) to the result. Cost: slots x channels."""
     for column in range(len(result)):
         result[column] += weight * max(body[column] - state[column], np.float32(0))
 
 
 @compiled(parallel=True, fastmath=_FAST)
 def _all_norms(bodies, states, result):
+    """The norm of each query against every row.
+
+    Invariant: a row is one thread's alone, and stays in its cache for all queries.
+    Cost: slots x channels for each pair.
+    """
     for row in numba.prange(states.shape[0]):
         state = states[row]
         for query in range(bodies.shape[0]):

@@ -12,7 +12,7 @@ from torch import Tensor
 from reshuffle.model.kernels.gpu_products import grouped, products, products_back
 
 if TYPE_CHECKING:
-    from reshuffle.model.messages import MessageGraph
+    from reshuffle.model.propagation import MessageGraph
 
 _COLUMNS, _WARP_COLUMNS = 512, 128  # of a row, per program
 _EDGES = 16  # messages that a program reads at once

@@ -1,4 +1,4 @@
-"""Why a model believes a triple: data trees with text, JSON and Mermaid renderings."""
+"""Why a model believes a triple: how reasons are found, and data trees with text, JSON and Mermaid renderings."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reshuffle.kg import Triple, inverse_name
+from reshuffle.model.answers.predictions import Judgement, parts_of, question_about
 from reshuffle.reasoning.proofs import Proof, atom_triple, spelled
 from reshuffle.rules import PathRule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reshuffle.model.judgement import Judgement
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.model.answers.confidence import Calibration
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
+    from reshuffle.model.answers.predictions import Question
+    from reshuffle.model.answers.walks import Walks
+    from reshuffle.model.scoring import Scores
 
 _LITTLE = 0.1  # points of the score
 _MOST = 0.9  # of the other candidates
@@ -37,7 +47,7 @@ class Reason:
     def rule(self) -> PathRule:
         """`body -> relation`."""
         rule = self.proof.rule
-        assert isinstance(rule, PathRule)  # made so in `reason_of`
+        assert isinstance(rule, PathRule)  # made so in `_reasons_of`
         return rule
 
     @property
@@ -222,20 +232,96 @@ def _escaped(text: str) -> str:
     return text.replace('"', "#quot;")
 
 
-def reason_of(
-    triple: Triple,
-    relations: Sequence[str],
-    entities: Sequence[str],
+# --- how they are found -----------------------------------------------------------------------------------------
+
+
+def reasons(model: ModelOnGraph, triple: Triple, *, most: int, side: Side) -> tuple[Reason, ...]:
+    """The facts that support a triple and the rule that they follow, best first."""
+    question, answer = question_about(model.graph, model.relations, triple, side)
+    return _reasons_of(model, triple, model.walks(question, answer, most=most), side)
+
+
+def explain(
+    model: ModelOnGraph, triple: Triple, *, most: int, side: Side, calibration: Calibration | None
+) -> Explanation:
+    """All that is to be said about one triple."""
+    question, answer = question_about(model.graph, model.relations, triple, side)
+    scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=side)
+    facts, constraint = question.known(model.graph), scores.constraint[0]
+    known, sure = bool(facts[answer]), None
+    if calibration is not None and not known:
+        sure = float(calibration.confidences(scores.summed()[0], facts)[answer])
+    walks = model.walks(question, answer, most=most)
+    judged = Judgement(triple, **parts_of(scores, 0, answer, derived=model.derived[question.relation]))
+    learned = not known and model.follows(question, answer)
+    return Explanation(
+        judged,
+        known=known,
+        follows=known or learned or judged.injected == 0,
+        hard=model.walk_graph.hard,
+        confidence=sure,
+        met=1.0 if learned else walks.share_met,  # the search for walks may have missed some
+        better_than=_better_than(model, question, answer, constraint, others=~facts),
+        reasons=_reasons_of(model, triple, walks, side),
+        remarks=_remarks(model, scores, question, answer),
+        proofs=rule_proofs(model, triple, most=most) if judged.injected == 0 else (),
+    )
+
+
+def rule_proofs(model: ModelOnGraph, triple: Triple, *, most: int) -> tuple[Proof, ...]:
+    """How injected rules derive a triple that they capture; that it is a fact is no derivation."""
+    answers = model.rule_answers
+    found = () if answers is None else answers.proofs(*triple, most=most + 1)
+    return tuple(proof for proof in found if proof.rule is not None)[:most]
+
+
+def _reasons_of(model: ModelOnGraph, triple: Triple, walks: Walks, side: Side) -> tuple[Reason, ...]:
+    """Walks by name, as rules and facts; those that lead from the tail to the head are turned around."""
+    names, count = model.relations, len(model.relations)
+    backwards, found = side == "head" and model.through_inverse, []
+    for walk in walks.found:
+        body = [
+            names[number % count] if (number < count) != backwards else inverse_name(names[number % count])
+            for number in walk.relations
+        ]
+        entities = list(model.graph.entities[np.array(walk.entities)])
+        if backwards:
+            body, entities = body[::-1], entities[::-1]
+        ends = zip(body, entities, entities[1:], strict=False)
+        leaves = tuple(Proof(atom_triple(relation, start, end)) for relation, start, end in ends)
+        proof = Proof(triple, PathRule(tuple(body), triple.relation), leaves)
+        found.append(Reason(proof, walk.support, walk.support / walks.met if walks.met else 0.0))
+    return tuple(found)
+
+
+def _better_than(
+    model: ModelOnGraph,
+    question: Question,
+    answer: int,
+    scores: NDArray[np.float32],
     *,
-    support: float,
-    met: float,
-    backwards: bool,
-) -> Reason:
-    """From a walk by name; `backwards` walks lead from the tail to the head and are turned around."""
-    if backwards:
-        relations = [inverse_name(relation) for relation in reversed(relations)]
-        entities = list(reversed(entities))
-    ends = zip(relations, entities, entities[1:], strict=False)
-    leaves = tuple(Proof(atom_triple(relation, start, end)) for relation, start, end in ends)
-    proof = Proof(triple, PathRule(tuple(relations), triple.relation), leaves)
-    return Reason(proof, support, support / met if met else 0.0)
+    others: NDArray[np.bool_],
+) -> float | None:
+    """The share of the others that score less; the channel of a query says nothing about its head."""
+    if answer == question.anchor and model.kind.per_query:
+        return None
+    others[[answer, question.anchor]] = False
+    return float((scores[others] < scores[answer]).mean()) if others.any() else 0.0
+
+
+def _remarks(
+    model: ModelOnGraph, scores: Scores[NDArray[np.float32]], question: Question, answer: int
+) -> tuple[Remark, ...]:
+    """What each part of the evidence says about the answer, and about the average candidate."""
+    evidence = model.model.evidence
+    if evidence is None:
+        return ()
+    return tuple(
+        Remark(
+            part,
+            float(values[0, answer]),
+            float(values[0].mean()),
+            evidence.words(part, question, answer, graph=model.graph, messages=model.tensors.messages),
+        )
+        for part, values in scores.evidence.items()
+    )

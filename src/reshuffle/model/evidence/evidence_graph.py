@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.kg.roles import Roles
 from reshuffle.kg.rows import Rows
 from reshuffle.kg.vocabulary import with_inverses
 
@@ -28,6 +27,7 @@ class EvidenceGraph:
     num_entities: int
     entities: Tensor  # entry: whose role it is; an entry is a distinct (entity, role), sorted
     roles: Tensor  # entry
+    role_starts: Tensor  # entity + 1: where the entries of each entity begin
     counts: Tensor  # entry: how many edges give the role
     entry_of_edge: Tensor  # edge
     starts: Tensor  # entity + 1: where the edges that leave it begin
@@ -50,6 +50,7 @@ class EvidenceGraph:
         columns = (
             owners,
             roles,
+            np.searchsorted(owners, np.arange(num_entities + 1)),
             counts,
             entry.reshape(-1),
             by_head.starts,
@@ -66,12 +67,6 @@ class EvidenceGraph:
         )
 
     @cached_property
-    def role_starts(self) -> Tensor:  # entity + 1
-        """Where the entries of each entity begin."""
-        everyone = torch.arange(self.num_entities + 1, device=self.entities.device)
-        return torch.searchsorted(self.entities, everyone)
-
-    @cached_property
     def pairs(self) -> tuple[Tensor, Tensor]:
         """For each edge head x entities + tail, sorted, and its place in `edges`."""
         keys, places = torch.sort(self.heads * self.num_entities + self.tails, stable=True)
@@ -82,24 +77,3 @@ class EvidenceGraph:
         """Where each edge leaves."""
         everyone = torch.arange(self.num_entities, device=self.starts.device)
         return torch.repeat_interleave(everyone, self.starts.diff())
-
-    def shares_without(self, hidden: Tensor | None) -> Tensor:  # place
-        """1 / the number of edges that leave the same entity, and 0 for the edges of triples that are not there."""
-        there = torch.ones(len(self.edges) // 2, device=self.edges.device)
-        if hidden is not None:
-            there[hidden] = 0.0
-        edges = there[self.edges % max(1, len(there))]
-        leaving = torch.zeros(self.num_entities, device=edges.device).index_add(0, self.heads, edges)
-        return edges / leaving.clamp(min=1)[self.heads]
-
-    def counts_without(self, hidden: Tensor | None) -> Tensor:
-        """How many edges give each role when some triples (by position, each at most once) are not there."""
-        if hidden is None:
-            return self.counts
-        lost = self.entry_of_edge.view(2, -1)[:, hidden].flatten()
-        return self.counts.index_add(0, lost, torch.full_like(lost, -1))
-
-    def role_pair_counts(self, num_roles: int) -> NDArray[np.int64]:  # role role
-        """How many entities have both of two roles."""
-        rows = Rows(self.role_starts.cpu().numpy(), self.roles.cpu().numpy())
-        return Roles(rows, num_roles).pair_counts()

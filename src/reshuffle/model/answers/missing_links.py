@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.evaluation.ranks import refuse_nan
-from reshuffle.model.predicting import Prediction, Predictions, check_top
-from reshuffle.model.questions import Question, learned_relation
+from reshuffle.model.answers.predictions import Prediction, Predictions, Question, check_top, learned_relation
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -34,8 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answering import ModelAnswers
-    from reshuffle.model.questions import Scored
+    from reshuffle.model.answers.confidence import Calibration
+    from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
+    from reshuffle.model.scoring import Scores
     from reshuffle.progress import Progress
 
 _MOST_SCORES = 1 << 21  # held at a time
@@ -66,12 +67,13 @@ class _Questions:
     graph: KnowledgeGraph
     asked: NDArray[np.int64]  # question (head relation)
     likely: NDArray[np.float32]  # question
+    derived: NDArray[np.bool_]  # question: does an injected rule derive the relation?
 
     def __len__(self) -> int:
         return len(self.asked)
 
     def __getitem__(self, piece: slice) -> _Questions:
-        return _Questions(self.graph, self.asked[piece], self.likely[piece])
+        return _Questions(self.graph, self.asked[piece], self.likely[piece], self.derived[piece])
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:  # question entity
@@ -91,47 +93,54 @@ class _Questions:
         """Which tails are not to be proposed."""
         return self.known | self.no_tails
 
-    def plausible(self, scored: Scored) -> NDArray[np.float64]:  # question entity
+    def plausible(
+        self, totals: NDArray[np.float32], rules: NDArray[np.float32] | None
+    ) -> NDArray[np.float64]:  # question entity
         """What links are compared by; -inf for what is not to be proposed."""
-        scores = np.where(self.no_tails, -np.inf, scored.total.astype(np.float64))
-        likely = np.where(self._entailed(scored), 1, self.likely)
+        scores = np.where(self.no_tails, -np.inf, totals.astype(np.float64))
+        # What learned rules capture by chance is no sign of an answer; what injected ones capture is.
+        entailed = False if rules is None else ((rules == 0) & ~self.closed).any(axis=1) & self.derived
+        likely = np.where(entailed, 1, self.likely)
         # The log of 0 is meant, and a question without tails has nothing to propose.
         with np.errstate(divide="ignore", invalid="ignore"):
             plausible = 2 * scores - _log_sums(scores) + np.log(likely)[:, None]
         return np.where(self.closed, -np.inf, plausible)
 
-    def _entailed(self, scored: Scored) -> NDArray[np.bool_]:  # question
-        """Do injected rules capture a new tail? What learned ones capture by chance is no sign of an answer."""
-        if scored.injected is None:
-            return np.zeros(len(self), dtype=np.bool_)
-        return np.asarray(((scored.injected == 0) & ~self.closed).any(axis=1))
-
 
 def missing_links(
-    answers: ModelAnswers, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
+    answers: ModelAnswers,
+    model: ModelOnGraph,
+    *,
+    relation: str | None = None,
+    top: int = 100,
+    progress: Progress = SILENT,
 ) -> Predictions:
-    """The best links of a graph that are no facts, of one relation or of all."""
+    """The best links of a graph that are no facts, of one relation or of all.
+
+    `answers` is kept for those who ask a prediction for its reasons.
+    """
     check_top(top)
-    wanted = None if relation is None else learned_relation(answers, relation)
-    questions = _questions(answers, wanted)
+    wanted = None if relation is None else learned_relation(model.graph, model.relations, relation)
+    questions = _questions(answers, model, wanted)
     kept: _Links | None = None
     kinds: tuple[str, ...] = ()
-    step = max(1, _MOST_SCORES // max(1, answers.graph.num_entities))
+    step = max(1, _MOST_SCORES // max(1, model.graph.num_entities))
     with progress("missing links", total=len(questions), unit=" questions") as report:
         for start in range(0, len(questions), step):
             some = questions[slice(start, start + step)]
-            found, kinds = _best_of(answers, some, top)
+            scores = model.scores(some.asked[:, 0], some.asked[:, 1], side="tail")
+            found, kinds = _best_of(scores, some, top, answers.calibration), tuple(scores.evidence)
             kept = found if kept is None else kept.and_also(found).best(top)
             report(len(some))
     rows = () if kept is None else tuple(_predictions(answers, kept, kinds))
     return Predictions(rows, kinds, whole_graph=True)
 
 
-def _questions(answers: ModelAnswers, wanted: int | None) -> _Questions:
+def _questions(answers: ModelAnswers, model: ModelOnGraph, wanted: int | None) -> _Questions:
     """Whom to ask about what, head after head, so that the questions of a head share its channel."""
-    relations = np.flatnonzero(answers.learned_relations) if wanted is None else np.array([wanted])
+    relations = np.flatnonzero(model.numbers >= 0) if wanted is None else np.array([wanted])
     # Rules that were given need not have held in training, so who is captured by them is only known when asked.
-    everyone = answers.derived_relations
+    everyone = model.derived
     heads, numbers, likely = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
     for relation, told in zip(relations, _likely(answers, relations), strict=True):
         found = np.flatnonzero((told > 0) | everyone[relation])
@@ -139,8 +148,8 @@ def _questions(answers: ModelAnswers, wanted: int | None) -> _Questions:
         numbers.append(np.full(len(found), relation))
         likely.append(told[found])
     asked = np.column_stack([np.concatenate(heads), np.concatenate(numbers)])
-    order = np.argsort(asked[:, 0], kind="stable")
-    return _Questions(answers.graph, asked[order], np.concatenate(likely)[order])
+    asked, chances = asked[order := np.argsort(asked[:, 0], kind="stable")], np.concatenate(likely)
+    return _Questions(model.graph, asked, chances[order], everyone[asked[:, 1]])
 
 
 def _likely(
@@ -157,22 +166,24 @@ def _likely(
             yield scorer.scores(asked, asked, side="head", candidates=None)[0]
 
 
-def _best_of(answers: ModelAnswers, some: _Questions, top: int) -> tuple[_Links, tuple[str, ...]]:
-    scored = answers.scored_all(some.asked[:, 0], some.asked[:, 1], side="tail")
-    refuse_nan(scored.total)
-    plausible = some.plausible(scored)
+def _best_of(
+    scores: Scores[NDArray[np.float32]], some: _Questions, top: int, calibration: Calibration | None
+) -> _Links:
+    """The most plausible links of some questions."""
+    totals, nothing = scores.summed(), np.full(scores.constraint.shape, np.nan)
+    refuse_nan(totals)
+    plausible = some.plausible(totals, scores.injected)
     places = _highest(plausible.ravel(), top)
     places = places[np.isfinite(plausible.ravel()[places])]
     rows, tails = np.divmod(places, plausible.shape[1])
-    sure = rules = np.full(plausible.shape, np.nan)
-    if answers.calibration is not None:
-        sure = answers.calibration.confidences(scored.total, some.known)
-    if scored.injected is not None:
-        rules = scored.injected
-    columns = [plausible, sure, scored.constraint, rules, *scored.evidence.values()]
+    sure = nothing if calibration is None else calibration.confidences(totals, some.known)
+    rules = nothing
+    if scores.injected is not None:
+        rules = np.where(some.derived[:, None], scores.injected, np.nan)
+    columns = [plausible, sure, scores.constraint, rules, *scores.evidence.values()]
     ids = np.column_stack([some.asked[rows], tails])
     numbers = np.stack([column[rows, tails] for column in columns], axis=1).astype(np.float64)
-    return _Links(ids, numbers).best(top), tuple(scored.evidence)
+    return _Links(ids, numbers).best(top)
 
 
 def _log_sums(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # question 1

@@ -1,0 +1,1 @@
+"""A trained model on a graph: scores, predictions, missing links and explanations."""

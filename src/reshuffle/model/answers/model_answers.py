@@ -1,0 +1,265 @@
+"""A trained model on a graph, by name: what users ask for scores, predictions and reasons."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import UnknownNameError, near_names
+from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.evaluation.queries import passed_over
+from reshuffle.kg import KnowledgeGraph, Triple
+from reshuffle.kg.coerce import Triples, as_graph
+from reshuffle.kg.io.files import made_directory
+from reshuffle.model.answers import explanations
+from reshuffle.model.answers.missing_links import missing_links
+from reshuffle.model.answers.model_on_graph import ModelOnGraph
+from reshuffle.model.answers.predictions import Judgement, parts_of, predict, question_of
+from reshuffle.model.exporting import export_head_states, export_states
+from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.proofs import spelled
+from reshuffle.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.model.answers.confidence import Calibration
+    from reshuffle.model.answers.explanations import Explanation, Reason
+    from reshuffle.model.answers.predictions import Known, Predictions
+    from reshuffle.model.channels.registry import Kind
+    from reshuffle.model.reshuffle import ReshuffleModel
+    from reshuffle.progress import Notes, Progress
+    from reshuffle.reasoning.proofs import Proof
+
+_FEW = 3  # triples, and relations with a similar name, that a note names
+
+
+class ModelAnswers:
+    """Scores triples of one graph; the states of its entities are computed once, from the draw that `seed` names.
+
+    Relations that the model has not seen send no messages, and `learned_relations` says which they are. Head queries
+    (?, r, f) go through the inverse relation, that is through B_{r^-1} Z_f, as in the official code, unless
+    `heads_through_inverse` is False: then the candidates are scored as heads. `initial` may be another kind of
+    initial states than the model was trained with; private ones need no draw, and a propagation per head.
+    """
+
+    name = "reshuffle"
+
+    def __init__(  # noqa: PLR0913 - all that a trained model brings along; `Reshuffle.on` fills it in
+        self,
+        model: ReshuffleModel,
+        relations: Sequence[str],
+        graph: KnowledgeGraph,
+        *,
+        seed: int = 0,
+        training_types: TypeBaseline | None = None,
+        initial: Kind | None = None,
+        heads_through_inverse: bool = True,
+        calibration: Calibration | None = None,
+        notes: Notes = UNHEARD,
+    ) -> None:
+        if notes is not UNHEARD and (told := _unlearned_facts(graph, relations)) is not None:
+            notes(told)
+        self._model, self._seed = model, seed
+        self.relations, self.calibration = tuple(relations), calibration
+        self.training_types = training_types
+        """Which roles went together in training, where that is known."""
+        self._on_graph = ModelOnGraph(
+            model,
+            self.relations,
+            graph,
+            initial=initial or model.architecture.initial,
+            seed=seed,
+            through_inverse=heads_through_inverse,
+        )
+        self.graph = self._on_graph.graph
+        """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
+        self._gone: set[str] = set()
+
+    def __repr__(self) -> str:
+        shape = self._model.architecture
+        size = f"{counted(shape.num_slots, 'slot')}, {counted(shape.num_layers, 'layer')}"
+        known = f"{counted(len(self.relations), 'relation')}, channels '{self._on_graph.initial}'"
+        facts, entities = len(self.graph), self.graph.num_entities
+        graph = f"{counted(facts, 'fact')} of {counted(entities, 'entity', 'entities')}"
+        strange = facts - len(self._on_graph.tensors.triples)
+        left_out = f", {strange:,} of them passed over" if strange else ""
+        return f"<ModelAnswers: {size}, {known}; on {graph}{left_out}>"
+
+    @property
+    def passed_over(self) -> str | None:
+        """Names and counts the facts of relations that the model does not know; None where there are none."""
+        return _unlearned_facts(self.graph, self.relations)
+
+    def on(self, graph: Triples, *, notes: Notes = UNHEARD) -> ModelAnswers:
+        """The same model on another graph; `notes` hears of facts that are passed over."""
+        return ModelAnswers(
+            self._model,
+            self.relations,
+            as_graph(graph),
+            seed=self._seed,
+            training_types=self.training_types,
+            initial=self._on_graph.initial,
+            heads_through_inverse=self._on_graph.through_inverse,
+            calibration=self.calibration,
+            notes=notes,
+        )
+
+    @property
+    def type_baseline(self) -> TypeBaseline:
+        """Fitted on the training facts where those are known, else on this graph."""
+        return self.training_types or TypeBaseline.fit(self.graph)
+
+    @property
+    def learned_relations(self) -> NDArray[np.bool_]:
+        """For each relation of the graph: was it there in training?"""
+        return self._on_graph.numbers >= 0
+
+    @property
+    def states(self) -> Tensor:  # entity slot channel
+        """Z^(m) of every entity."""
+        return self._on_graph.channels.states
+
+    def scores(
+        self,
+        anchors: NDArray[np.int32],
+        relations: NDArray[np.int32],
+        *,
+        side: Side,
+        candidates: NDArray[np.int32] | None,
+    ) -> NDArray[np.float32]:  # query candidate
+        """The constraint score of every candidate, 0 iff captured, and the evidence of a model that has it added.
+
+        Evidence that needs a channel per query is left out, all of it, where there is none.
+        """
+        if not len(anchors):
+            width = self.graph.num_entities if candidates is None else candidates.shape[1]
+            return np.empty((0, width), dtype=np.float32)
+        return self._on_graph.totals(anchors, relations, candidates, side=side)
+
+    def judge(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> Judgement:
+        """What a triple's score is made of, as an answer to (head, relation, ?), or to (?, relation, tail).
+
+        The two questions have their own matrices, r and r^-1, and so their own scores.
+        """
+        graph = self.graph
+        ends = np.array([graph.entities.id(name) for name in (head, tail)])
+        if relation not in self.relations:
+            raise UnknownNameError("relation", relation, self.relations)
+        anchor, answer = ends if side == "tail" else ends[::-1]
+        number = graph.relations.id(relation)
+        found = self._on_graph.scores(np.array([anchor]), np.array([number]), np.array([[answer]]), side=side)
+        parts = parts_of(found, 0, 0, derived=self._on_graph.derived[number])
+        return Judgement((head, relation, tail), **parts)
+
+    def export(self, directory: str | Path, *, heads: Sequence[str] | None = None) -> list[Path]:
+        """Write the states of the entities, or those in the channels of given heads, as Parquet (see `exporting`)."""
+        folder = made_directory(directory)
+        if heads is None:
+            return [export_states(self._on_graph, folder)]
+        return [export_head_states(self._on_graph, heads, folder)]
+
+    # --- updates (details in `channels/entity_states.py`) ------------------------------------------------------
+
+    def add(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
+        """New facts, new entities included; of the states only what changes is computed again.
+
+        Facts of relations that the model does not know are passed over, and `notes` hears of them.
+        """
+        new = as_graph(triples)
+        self._on_graph = self._on_graph.moved(self.graph | new)
+        self.graph = self._on_graph.graph
+        if (told := _unlearned_facts(new, self.relations)) is not None:
+            notes(told)
+
+    def remove(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
+        """Take facts back, and with its last fact whoever came by `add`; given entities stay.
+
+        Triples that are no facts, or not any more, are passed over, as the answers of rules do, and `notes` hears of
+        them; a name that was never known is refused before anything is taken back.
+        """
+        before, taken = self.graph, as_graph(triples)
+        for head, relation, tail in taken:
+            before.entities.ids(name for name in (head, tail) if name not in self._gone)
+            before.relations.id(relation)
+        self._on_graph = self._on_graph.moved(before - taken)
+        self.graph = self._on_graph.graph
+        self._gone.update(self._on_graph.gone)
+        if (told := _no_facts(taken, before)) is not None:
+            notes(told)
+
+    # --- predictions and reasons (details in the modules beside) ----------------------------------------------------
+
+    def predict(
+        self,
+        *,
+        relation: str,
+        head: str | None = None,
+        tail: str | None = None,
+        top: int = 10,
+        known: Known = "exclude",
+    ) -> Predictions:
+        """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
+
+        A fact is scored with itself in the graph, so that its score does not compare with those of new links.
+        """
+        question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
+        return predict(self, self._on_graph, question, top=top, known=known)
+
+    def missing(
+        self, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
+    ) -> Predictions:
+        """The most plausible links of the whole graph that are no facts, of one relation or of all.
+
+        They come in the order of their `plausibility`, which compares links of several questions.
+        """
+        return missing_links(self, self._on_graph, relation=relation, top=top, progress=progress)
+
+    def reasons(
+        self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
+    ) -> tuple[Reason, ...]:
+        """The facts that support a triple and the rule that they follow, best first."""
+        return explanations.reasons(self._on_graph, Triple(head, relation, tail), most=most, side=side)
+
+    def explain(
+        self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
+    ) -> Explanation:
+        """What a triple's score is made of, the reasons for it, and what the evidence looked at."""
+        triple, calibration = Triple(head, relation, tail), self.calibration
+        return explanations.explain(self._on_graph, triple, most=most, side=side, calibration=calibration)
+
+    def rule_proofs(self, triple: Triple, *, most: int) -> tuple[Proof, ...]:
+        """How injected rules derive a triple that they capture; that it is a fact is no derivation."""
+        return explanations.rule_proofs(self._on_graph, triple, most=most)
+
+
+def _unlearned_facts(graph: KnowledgeGraph, relations: Sequence[str]) -> str | None:
+    """A note that counts the facts of relations that the model does not know, with similar names that it does."""
+    learned = frozenset(relations)
+    told = passed_over(graph, learned)
+    if told is None:
+        return None
+    counts = np.bincount(graph.relation_ids)
+    names = (graph.relations[int(number)] for number in np.argsort(-counts, kind="stable") if counts[number])
+    strange = islice((name for name in names if name not in learned), _FEW)  # to look for near names is slow
+    near = [(name, near_names(name, relations, most=1)) for name in strange]
+    meant = [f"'{found[0]}' for '{name}'" for name, found in near if found]
+    return f"{told}; did you mean {', '.join(meant)}?" if meant else told
+
+
+def _no_facts(triples: KnowledgeGraph, facts: KnowledgeGraph) -> str | None:
+    """A note that counts and names the triples that are no facts, or None where all are."""
+    others = triples - facts
+    if not others:
+        return None
+    shown = [spelled(triple) for triple in islice(others, _FEW)]
+    more = [f"{len(others) - _FEW} more"] if len(others) > _FEW else []
+    told = "is no fact" if len(others) == 1 else "are no facts"
+    return f"{len(others):,} of {counted(len(triples), 'triple')} {told}, and passed over: {', '.join([*shown, *more])}"

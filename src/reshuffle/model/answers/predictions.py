@@ -1,0 +1,411 @@
+"""Questions and their ranked answers: new links, what their scores are made of, as a list and as a table."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from reshuffle.errors import InputError, Place, UnknownNameError, did_you_mean
+from reshuffle.evaluation.ranks import refuse_nan
+from reshuffle.kg import Triple
+from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.io.files import written_whole
+from reshuffle.text import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.answers.explanations import Explanation, Reason
+    from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
+    from reshuffle.model.scoring import Scores
+    from reshuffle.reasoning.proofs import Proof
+
+Known = Literal["exclude", "mark"]
+
+ENDINGS = (".parquet", ".csv", ".tsv")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Who is asked about, by id; `side` is the end that is asked for."""
+
+    anchor: int
+    relation: int
+    side: Side
+
+    def known(self, graph: KnowledgeGraph) -> NDArray[np.bool_]:  # entity
+        """Which answers are facts."""
+        edges = graph.by_head if self.side == "tail" else graph.by_tail
+        mask = np.zeros(graph.num_entities, dtype=np.bool_)
+        mask[edges.of(self.anchor, self.relation)] = True
+        return mask
+
+    def ends(self, answer: int) -> tuple[int, int]:
+        """Head and tail of the triple that an answer makes."""
+        return (self.anchor, answer) if self.side == "tail" else (answer, self.anchor)
+
+    def triple(self, graph: KnowledgeGraph, answer: int) -> Triple:
+        """The triple that an answer makes, by name."""
+        head, tail = self.ends(answer)
+        return Triple(graph.entities[head], graph.relations[self.relation], graph.entities[tail])
+
+
+def question_of(
+    graph: KnowledgeGraph,
+    relations: Sequence[str],
+    relation: str,
+    *,
+    head: str | None = None,
+    tail: str | None = None,
+) -> Question:
+    """A question by name, about a relation that the model knows; exactly one end must be given."""
+    if (head is None) == (tail is None):
+        raise InputError(
+            "found both ends of the question" if head is not None else "found no end of the question",
+            hint="give head=... to ask for tails, or tail=... to ask for heads",
+        )
+    number = learned_relation(graph, relations, relation)
+    if head is not None:
+        return Question(graph.entities.id(head), number, "tail")
+    return Question(graph.entities.id(str(tail)), number, "head")
+
+
+def question_about(
+    graph: KnowledgeGraph, relations: Sequence[str], triple: Triple, side: Side
+) -> tuple[Question, int]:
+    """The question that a triple answers, and the answer."""
+    head, relation, tail = triple
+    if side == "tail":
+        return question_of(graph, relations, relation, head=head), graph.entities.id(tail)
+    return question_of(graph, relations, relation, tail=tail), graph.entities.id(head)
+
+
+def learned_relation(graph: KnowledgeGraph, relations: Sequence[str], relation: str) -> int:
+    """The id of a relation that the model knows; the graph need not have a fact of it."""
+    if relation in relations:
+        return graph.relations.id(relation)
+    if relation not in graph.relations:
+        raise UnknownNameError("relation", relation, relations)
+    raise InputError(
+        f"the model has not learned the relation '{relation}'{did_you_mean(relation, relations)}",
+        hint="ask for a relation of the training facts, or train again with facts of this one",
+    )
+
+
+@dataclass(frozen=True)
+class JudgedTriple:
+    """A triple and what its score is made of.
+
+    The guarantees speak of `constraint_score` and `injected` alone: each is 0 iff its constraints, the learned ones or
+    those of injected rules, capture the triple, and negative otherwise. Evidence only decides the order. `injected` is
+    None where no injected rule derives the relation.
+    """
+
+    triple: tuple[str, str, str]
+    constraint_score: float
+    evidence: dict[str, float]
+    injected: float | None = field(default=None, kw_only=True)
+
+    @property
+    def score(self) -> float:
+        """The sum of the parts, by which triples are ranked."""
+        return self.constraint_score + sum(self.evidence.values()) + (self.injected or 0.0)
+
+    @property
+    def captured(self) -> bool:
+        """Do the constraints hold for it, the learned or the injected ones?"""
+        return bool(self.captured_by)
+
+    @property
+    def captured_by(self) -> tuple[str, ...]:
+        """Which constraints hold for it: "learned", "injected", both or none."""
+        scores = {"learned": self.constraint_score, "injected": self.injected}
+        return tuple(block for block, score in scores.items() if score == 0)
+
+
+@dataclass(frozen=True)
+class Judgement(JudgedTriple):
+    """What a model says about one triple."""
+
+    @property
+    def verdict(self) -> str:
+        """What the constraints say, in words."""
+        if self.injected is None:
+            return "captured" if self.captured else f"constraint score {self.constraint_score:.4f}"
+        if self.captured:
+            return f"captured by the {' and the '.join(self.captured_by)} constraints"
+        return f"constraint score {self.constraint_score:.4f}, injected {self.injected:.4f}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data."""
+        data: dict[str, object] = {
+            "triple": list(self.triple),
+            "score": self.score,
+            "constraint_score": self.constraint_score,
+            "captured": self.captured,
+            "evidence": dict(self.evidence),
+        }
+        if self.injected is not None:
+            data |= {"injected": self.injected, "captured_by": list(self.captured_by)}
+        return data
+
+    def __str__(self) -> str:
+        told = ", ".join(f"{part} {value:+.3f}" for part, value in self.evidence.items())
+        return f"{' '.join(self.triple)}: {self.verdict}{'; evidence: ' + told if told else ''}"
+
+
+@dataclass(frozen=True)
+class Prediction(JudgedTriple):
+    """A judged triple, how sure the model is, and whether it is known already.
+
+    `confidence` is None for known triples and for models that were not calibrated.
+    """
+
+    triple: Triple
+    confidence: float | None = None
+    known: bool = False
+    side: Side = "tail"
+    """Which end was asked for: the two questions have scores of their own."""
+    answers: ModelAnswers | None = field(default=None, repr=False, compare=False)
+    plausibility: float | None = None
+    """What links of a whole graph are ranked by; None where one question was asked."""
+
+    @property
+    def head(self) -> str:
+        """The head of the triple."""
+        return self.triple.head
+
+    @property
+    def relation(self) -> str:
+        """The relation of the triple."""
+        return self.triple.relation
+
+    @property
+    def tail(self) -> str:
+        """The tail of the triple."""
+        return self.triple.tail
+
+    @property
+    def judgement(self) -> Judgement:
+        """The triple with its score alone."""
+        return Judgement(self.triple, self.constraint_score, self.evidence, injected=self.injected)
+
+    def reasons(self, most: int = 3) -> tuple[Reason, ...]:
+        """The facts and the rules that support it, best first; found now."""
+        return self._asked().reasons(*self.triple, most=most, side=self.side)
+
+    def proofs(self, most: int = 1) -> tuple[Proof, ...]:
+        """How injected rules derive it, where they capture it."""
+        return self._asked().rule_proofs(self.triple, most=most) if self.injected == 0 else ()
+
+    def explain(self, most: int = 3) -> Explanation:
+        """The reasons, and what the evidence looked at."""
+        return self._asked().explain(*self.triple, most=most, side=self.side)
+
+    def _asked(self) -> ModelAnswers:
+        if self.answers is None:
+            raise InputError(
+                "this prediction stands alone: it does not know the answers it came from",
+                hint="ask answers.reasons(head, relation, tail)",
+            )
+        return self.answers
+
+    def row(self) -> dict[str, Any]:
+        """The values of one row of the table, by column."""
+        return {
+            **self.triple._asdict(),
+            **({} if self.plausibility is None else {"plausibility": self.plausibility}),
+            "score": self.score,
+            "constraint_score": self.constraint_score,
+            "captured": self.captured,
+            **self.evidence,
+            **({} if self.injected is None else {"injected": self.injected}),
+            "confidence": self.confidence,
+            "known": self.known,
+        }
+
+
+@dataclass(frozen=True)
+class Predictions(ArrowFrames):
+    """Predictions, best first. Prints as a table."""
+
+    rows: tuple[Prediction, ...]
+    kinds: tuple[str, ...] = ()
+    """The names of the evidence, one column each."""
+    whole_graph: bool = False
+    """Are they links of different questions, each with its plausibility?"""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> Prediction:
+        return self.rows[place]
+
+    def to_dict(self, *, reasons: int = 0) -> dict[str, Any]:
+        """Plain data; with so many reasons for each."""
+        return {"predictions": [_data(row, reasons) for row in self.rows]}
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table: head, relation, tail, the scores, a column per kind of evidence, confidence, known.
+
+        Links of a whole graph have their plausibility before the scores.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - only for who asks
+
+        numbers = (*self._of_graph, "score", "constraint_score")
+        schema = pa.schema(
+            [
+                *((name, pa.large_string()) for name in Triple._fields),
+                *((name, pa.float64()) for name in numbers),
+                ("captured", pa.bool_()),
+                *((name, pa.float64()) for name in (*self.kinds, *self._of_rules, "confidence")),
+                ("known", pa.bool_()),
+            ]
+        )
+        return pa.Table.from_pylist([row.row() for row in self.rows], schema=schema)
+
+    @property
+    def _of_graph(self) -> tuple[str, ...]:
+        return ("plausibility",) if self.whole_graph else ()
+
+    @property
+    def _of_rules(self) -> tuple[str, ...]:
+        return ("injected",) if any(row.injected is not None for row in self.rows) else ()
+
+    def write(self, path: str) -> None:
+        """The table as a file: .parquet, .csv or .tsv, with a header."""
+        from pyarrow import parquet  # noqa: PLC0415 - slow to load, and only needed here
+
+        ending = Path(path).suffix
+        if ending not in ENDINGS:
+            raise InputError(
+                f"found the ending '{ending}'",
+                place=Place(path),
+                hint=f"predictions go to {', '.join(ENDINGS)}",
+            )
+        rows = self.to_arrow()
+        with written_whole(path) as aside:
+            if ending == ".parquet":
+                parquet.write_table(rows, aside)
+                return
+            with aside.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
+                writer.writerow(rows.column_names)
+                writer.writerows(row.values() for row in rows.to_pylist())
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return "no predictions"
+        sure = any(row.confidence is not None for row in self.rows)
+        header = [
+            "rank",
+            *self._of_graph,
+            "score",
+            *(["confidence"] if sure else []),
+            "constraint",
+            *self._of_rules,
+            *self.kinds,
+        ]
+        cells = [
+            [
+                *self._cells(place, sure=sure),
+                row.head,
+                row.relation,
+                row.tail + ("  known" if row.known else ""),
+            ]
+            for place, row in enumerate(self.rows)
+        ]
+        align = "r" * len(header) + "lll"
+        return table([*header, *Triple._fields], cells, align=align)
+
+    def _cells(self, place: int, *, sure: bool) -> list[str]:
+        row = self.rows[place]
+        confidence = "-" if row.confidence is None else f"{row.confidence:.3f}"
+        scores = (row.constraint_score, *((row.injected,) if self._of_rules else ()))
+        plausible = () if row.plausibility is None else (f"{row.plausibility:.3f}",)
+        evidence = [f"{row.evidence[kind]:+.3f}" for kind in self.kinds]
+        return [
+            str(place + 1),
+            *plausible,
+            f"{row.score:.3f}",
+            *([confidence] if sure else []),
+            *(_told(score) for score in scores),
+            *evidence,
+        ]
+
+
+def _told(score: float | None) -> str:
+    return "-" if score is None else "captured" if score == 0 else f"{score:.3f}"
+
+
+def _data(row: Prediction, reasons: int) -> dict[str, Any]:
+    data = row.row()
+    evidence = {kind: data.pop(kind) for kind in row.evidence}
+    data["evidence"] = evidence
+    if not reasons:
+        return data
+    if proofs := row.proofs(reasons):
+        data["proofs"] = [proof.to_dict() for proof in proofs]
+    data["reasons"] = [reason.to_dict() for reason in row.reasons(reasons)]
+    return data
+
+
+def predict(
+    answers: ModelAnswers, model: ModelOnGraph, question: Question, *, top: int, known: Known
+) -> Predictions:
+    """The best answers to one question; `answers` is kept for those who ask a prediction for its reasons."""
+    check_top(top)
+    if known not in ("exclude", "mark"):
+        raise InputError(f"known = {known!r}", hint="'exclude' leaves known triples out, 'mark' marks them")
+    facts = question.known(model.graph)
+    scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=question.side)
+    totals = scores.summed()[0]
+    refuse_nan(totals)  # it would be sorted, too
+    sure = None if answers.calibration is None else answers.calibration.confidences(totals, facts)
+    order = np.argsort(-totals, kind="stable")  # equal ones by id
+    best = order if known == "mark" else order[~facts[order]]
+    rows = tuple(
+        Prediction(
+            question.triple(model.graph, place),
+            **parts_of(scores, 0, place, derived=model.derived[question.relation]),
+            confidence=None if sure is None or facts[place] else float(sure[place]),
+            known=bool(facts[place]),
+            side=question.side,
+            answers=answers,
+        )
+        for place in best[:top].tolist()
+    )
+    return Predictions(rows, tuple(scores.evidence))
+
+
+def parts_of(
+    scores: Scores[NDArray[np.float32]], query: int, answer: int, *, derived: bool
+) -> dict[str, Any]:
+    """What the score of one answer is made of; `derived` says whether some injected rule derives the relation."""
+    rules = scores.injected if derived else None
+    return {
+        "constraint_score": float(scores.constraint[query, answer]),
+        "evidence": {part: float(values[query, answer]) for part, values in scores.evidence.items()},
+        "injected": None if rules is None else float(rules[query, answer]),
+    }
+
+
+def check_top(top: int) -> None:
+    """Refuse what is no whole number, or less than one."""
+    if not isinstance(top, int | np.integer):
+        raise InputError(f"found top = {top!r}, expected a whole number", hint="give 1 or more")
+    if top < 1:
+        raise InputError(f"top = {top} asks for no prediction", hint="give 1 or more")
