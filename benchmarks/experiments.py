@@ -21,9 +21,8 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.training.examples import TrainingData
 from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
-from reshuffle.learning.training.trainer import Trainer
+from reshuffle.learning.training.trainer import Trainer, TrainingData
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.hardening import hardened
 from reshuffle.progress import SILENT

@@ -13,8 +13,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import trainer as training
-from reshuffle.learning.training.examples import examples_of
-from reshuffle.learning.training.trainer import Trainer
+from reshuffle.learning.training.trainer import Trainer, examples_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,10 +9,9 @@ import pytest
 
 from reshuffle import load_benchmark
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.learning.calibration import fit_calibration, logistic
-from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.answers.confidence import Calibration, log_odds
+from reshuffle.learning.estimator import Reshuffle, fit_calibration, logistic
 from reshuffle.model.answers.predictions import question_of
+from reshuffle.model.scoring import Calibration, log_odds
 
 if TYPE_CHECKING:
     from pathlib import Path

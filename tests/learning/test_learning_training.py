@@ -27,7 +27,6 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle, chosen_device
 from reshuffle.learning.settings import RECIPES, Settings, check_settings
-from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import (
     CHECKPOINT,
     TrainingLog,
@@ -35,8 +34,8 @@ from reshuffle.learning.training.loop import (
     progress_note,
     run_training,
 )
-from reshuffle.learning.training.trainer import DivergedError, Trainer
-from reshuffle.model.channels.interface import ModelGraph
+from reshuffle.learning.training.trainer import DivergedError, Trainer, examples_of
+from reshuffle.model.propagation import ModelGraph
 from reshuffle.rules import parse_rules
 
 if TYPE_CHECKING:

@@ -16,14 +16,12 @@ from reshuffle.errors import ReshuffleError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.model.architecture import Architecture, DirectFacts
-from reshuffle.model.channels.interface import ModelGraph
 from reshuffle.model.channels.query import HeadChannels, lit_heads, weighted_scores
-from reshuffle.model.evidence.evidence_graph import EvidenceGraph
 from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.evidence.proximity import hops
 from reshuffle.model.evidence.registry import EVIDENCE, Evidence
 from reshuffle.model.evidence.walk_counts import STEPS
-from reshuffle.model.propagation import MessageGraph
+from reshuffle.model.propagation import EvidenceGraph, MessageGraph, ModelGraph
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules

@@ -20,7 +20,8 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.evidence.registry import EVIDENCE
-from reshuffle.model.hardening import harden, hardened, identity_names
+from reshuffle.model.hardening import harden, hardened
+from reshuffle.model.reshuffle import identity_names
 from reshuffle.reasoning.reference import captured, propagate
 from reshuffle.rules import parse_rules
 

@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.model.channels.interface import ModelGraph
 from reshuffle.model.channels.private import states_of
+from reshuffle.model.propagation import ModelGraph
 from reshuffle.model.propagation import propagate as layers
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.reference import captured, propagate

@@ -8,11 +8,10 @@ import torch
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.model.architecture import Architecture
-from reshuffle.model.channels.interface import ModelGraph
 from reshuffle.model.channels.private import states_of
 from reshuffle.model.channels.registry import initial_states
-from reshuffle.model.matrices import RelationMatrices
-from reshuffle.model.reshuffle import ReshuffleModel
+from reshuffle.model.propagation import ModelGraph
+from reshuffle.model.reshuffle import RelationMatrices, ReshuffleModel
 
 
 def drawn(

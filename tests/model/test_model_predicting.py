@@ -13,9 +13,9 @@ from predicting_worlds import random_answers
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import TypeBaseline, evaluate
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary
-from reshuffle.model.answers.confidence import Calibration, log_odds
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.answers.predictions import Prediction, Predictions
+from reshuffle.model.scoring import Calibration, log_odds
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["head", "bits", "private"]), st.sampled_from(["tail", "head"]))

@@ -14,12 +14,12 @@ from predicting_worlds import RELATIONS, random_graph, random_model
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import evaluate, with_isolated
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.model.answers.confidence import Calibration
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.architecture import Architecture
 from reshuffle.model.channels.entity_states import Draw
 from reshuffle.model.channels.registry import KINDS, channel_kind
 from reshuffle.model.evidence.registry import EVIDENCE, LOCAL
+from reshuffle.model.scoring import Calibration
 
 
 def all_scores(answers: ModelAnswers) -> np.ndarray:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from reshuffle.learning.training.examples import TrainingData
-    from reshuffle.learning.training.trainer import Trainer
+    from reshuffle.learning.training.trainer import Trainer, TrainingData
 
 VERSION = "1"
 

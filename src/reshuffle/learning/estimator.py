@@ -17,17 +17,17 @@ from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.learning.calibration import fit_calibration
 from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
-from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
-from reshuffle.learning.training.trainer import Trainer
+from reshuffle.learning.training.trainer import Trainer, examples_of
 from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.answers.predictions import Question
 from reshuffle.model.exporting import export_matrices
-from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
-from reshuffle.model.reshuffle import ReshuffleModel
+from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
+from reshuffle.model.reshuffle import ReshuffleModel, identity_names
+from reshuffle.model.scoring import Calibration, log_odds
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -37,15 +37,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
+    from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.settings import Recipe
     from reshuffle.learning.training.trainer import Epoch, History
-    from reshuffle.model.answers.confidence import Calibration
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules.parsing import Rules
+
+    Features = NDArray[np.float64]
+    Labels = NDArray[np.bool_]
 
 _TO_TRAIN_ON = {InductiveBenchmark: "train", TransductiveBenchmark: "graph"}
 _TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", TransductiveBenchmark: "valid"}
@@ -380,3 +383,54 @@ def _worth_of_slots(
     if worth is not None:
         weights[: len(learned)] += worth.double().cpu().numpy()
     return weights
+
+
+_MOST_SCORES = 4_000_000  # of all questions together
+_PULL = 1.0  # towards the shares themselves, as strong as a few examples: little data should not bend much
+_STEPS = 50
+
+
+def fit_calibration(answers: ModelAnswers, valid: NDArray[np.int64], *, seed: int = 0) -> Calibration | None:
+    """A calibration from validation triples, as ids of the answers' graph; None where there are none."""
+    most = max(1, _MOST_SCORES // max(1, 2 * answers.graph.num_entities))
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(valid))[:most])
+    if not len(chosen):
+        return None
+    examples = [_examples(answers, valid, valid[chosen], side) for side in ("tail", "head")]
+    features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
+    return logistic(features, labels)
+
+
+def _examples(
+    answers: ModelAnswers, valid: NDArray[np.int64], chosen: NDArray[np.int64], side: Side
+) -> tuple[Features, Labels]:
+    """Feature and label of every candidate of each question that is no fact."""
+    anchor, answer = (0, 2) if side == "tail" else (2, 0)
+    asked = np.unique(chosen[:, [anchor, 1]], axis=0)
+    scores = answers.scores(
+        asked[:, 0].astype(np.int32), asked[:, 1].astype(np.int32), side=side, candidates=None
+    )
+    known = np.stack([Question(int(a), int(r), side).known(answers.graph) for a, r in asked])
+    true = np.zeros_like(known)
+    place = {(int(a), int(r)): number for number, (a, r) in enumerate(asked)}
+    for triple in valid.tolist():
+        if (row := place.get((triple[anchor], triple[1]))) is not None:
+            true[row, triple[answer]] = True
+    return log_odds(scores, known)[~known], true[~known]
+
+
+def logistic(features: Features, labels: Labels) -> Calibration:
+    """Slope and intercept of greatest likelihood, by Newton's method, pulled a little towards 1 and 0."""
+    columns = np.stack([features, np.ones_like(features)], axis=1)
+    found = start = np.array([1.0, 0.0])
+    for _ in range(_STEPS):
+        chances = 1 / (1 + np.exp(-np.clip(columns @ found, -60, 60)))
+        gradient = columns.T @ (labels - chances) - _PULL * (found - start)
+        curvature = (columns * (chances * (1 - chances))[:, None]).T @ columns + _PULL * np.eye(2)
+        step = np.linalg.solve(curvature, gradient)
+        found = found + step / max(
+            1.0, float(np.abs(step).max())
+        )  # far from the top Newton's steps are too long
+        if np.abs(step).max() < 1e-9:
+            break
+    return Calibration(float(found[0]), float(found[1]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import math
-from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ import torch
 
 from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import ReshuffleError
-from reshuffle.kg import identity_name, inverse_name, refuse_inverse_names
+from reshuffle.kg import inverse_name, refuse_inverse_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from reshuffle.model.reshuffle import ReshuffleModel
-
-
-def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
-    """eq, eq1, ...: the first ones that are not names of relations."""
-    free = (name for index in count() if (name := identity_name(index)) not in relations)
-    return tuple(next(free) for _ in range(number))
 
 
 def all_names(relations: Sequence[str], identities: Sequence[str]) -> tuple[str, ...]:

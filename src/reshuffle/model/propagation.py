@@ -1,8 +1,13 @@
-"""The layers: Z_f <- max(Z_f, max over the messages that f receives), and the products B_r Z_e they are made of.
+"""A graph as tensors, and the layers over it.
+
+A layer is Z_f <- max(Z_f, max over the messages that f receives), and messages are products B_r Z_e.
 
 `MessageGraph` is a graph as the layers need it: each distinct message once, and who receives it. A message is computed
 once per distinct (head, relation) and thrown away; the backward pass keeps only which message won in each coordinate
 (ties go to the state itself, then to the first edge), so nothing of size edges x slots x channels outlives the layer.
+
+`EvidenceGraph` is a graph as evidence needs it: who has which roles, numbered as in `kg/roles.py`, and the edges by
+where they leave. `ModelGraph` builds either when it is first needed.
 """
 
 from __future__ import annotations
@@ -21,6 +26,9 @@ from reshuffle.model.kernels import kernels_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from reshuffle.model.injected import InjectedGraph
+    from reshuffle.model.reshuffle import ReshuffleModel
 
 _LONGEST_RUN = 8  # shorter ones add up less, longer ones leave a GPU's programs too few
 
@@ -184,3 +192,99 @@ class _Products(torch.autograd.Function):
             gradient.contiguous(), matrices, relations, states, rows, to_states=to_states
         )
         return to_matrices, to_states, None, None
+
+
+@dataclass(frozen=True)
+class EvidenceGraph:
+    """Roles and edges; edge numbers are those of the triples, then those of their inverses."""
+
+    num_entities: int
+    entities: Tensor  # entry: whose role it is; an entry is a distinct (entity, role), sorted
+    roles: Tensor  # entry
+    role_starts: Tensor  # entity + 1: where the entries of each entity begin
+    counts: Tensor  # entry: how many edges give the role
+    entry_of_edge: Tensor  # edge
+    starts: Tensor  # entity + 1: where the edges that leave it begin
+    edges: Tensor  # place: the edges, by head
+    relations: Tensor  # place
+    tails: Tensor  # place
+
+    @classmethod
+    def build(
+        cls, triples: NDArray[np.int64], *, num_entities: int, num_relations: int, device: torch.device
+    ) -> EvidenceGraph:
+        """From triples of ids [triple, (head relation tail)]."""
+        heads, relations, tails = with_inverses(triples.reshape(-1, 3), num_relations).T
+        keys, entry, counts = np.unique(
+            tails * np.int64(2 * num_relations) + relations, return_inverse=True, return_counts=True
+        )
+        owners, roles = np.divmod(keys, max(1, 2 * num_relations))
+        by_head = Rows.positions(heads, num_rows=num_entities)
+        order = by_head.values
+        columns = (
+            owners,
+            roles,
+            np.searchsorted(owners, np.arange(num_entities + 1)),
+            counts,
+            entry.reshape(-1),
+            by_head.starts,
+            order,
+            relations[order],
+            tails[order],
+        )
+        return cls(
+            num_entities,
+            *(
+                torch.from_numpy(np.ascontiguousarray(column, dtype=np.int64)).to(device)
+                for column in columns
+            ),
+        )
+
+    @cached_property
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """For each edge head x entities + tail, sorted, and its place in `edges`."""
+        keys, places = torch.sort(self.heads * self.num_entities + self.tails, stable=True)
+        return keys, places
+
+    @cached_property
+    def heads(self) -> Tensor:  # place
+        """Where each edge leaves."""
+        everyone = torch.arange(self.num_entities, device=self.starts.device)
+        return torch.repeat_interleave(everyone, self.starts.diff())
+
+
+@dataclass(frozen=True)
+class ModelGraph:
+    """A graph as a model computes with it, on the model's device; each form is built when it is first needed."""
+
+    model: ReshuffleModel
+    triples: NDArray[np.int64]  # triple (head relation tail): ids, relations as the model numbers them
+    num_entities: int
+
+    @cached_property
+    def messages(self) -> MessageGraph:
+        """The graph as the layers need it."""
+        return MessageGraph.build(
+            self.triples,
+            num_entities=self.num_entities,
+            num_relations=self.model.num_relations,
+            num_identities=self.model.num_identities,
+        ).to(self.model.matrices.logits.device)
+
+    @cached_property
+    def facts(self) -> EvidenceGraph:
+        """The graph as evidence and the search for walks need it."""
+        return EvidenceGraph.build(
+            self.triples,
+            num_entities=self.num_entities,
+            num_relations=self.model.num_relations,
+            device=self.model.matrices.logits.device,
+        )
+
+    @cached_property
+    def injected(self) -> InjectedGraph | None:
+        """The graph as injected rules need it; None for a model without."""
+        block, device = self.model.injected, self.model.matrices.logits.device
+        if block is None:
+            return None
+        return block.graph_of(self.triples, num_entities=self.num_entities, device=device)

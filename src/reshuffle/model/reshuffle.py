@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import count
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,17 +11,62 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.kg import identity_name
 from reshuffle.model.channels.registry import channel_kind
 from reshuffle.model.evidence.registry import Evidence
-from reshuffle.model.matrices import RelationMatrices
 from reshuffle.model.propagation import MessageGraph, products, propagate
 from reshuffle.model.scoring import head_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reshuffle.model.architecture import Architecture
+    from reshuffle.model.architecture import Architecture, RowFunction
     from reshuffle.model.injected import InjectedBlock
+
+
+class RelationMatrices(nn.Module):
+    """B_r for every relation, its inverse, and the identities: R, then R inverses, then eq.
+
+    Row i of B_r is the first l entries of softmax(b_i1, ..., b_i,l+1); the squared variant (RESHUFFLE²) squares the
+    logits instead, which allows arbitrary non-negative entries. Relations in `symmetric` share one matrix with their
+    inverse.
+    """
+
+    owner: Tensor  # relation -> the one whose matrix it uses
+
+    def __init__(
+        self,
+        num_relations: int,
+        num_slots: int,
+        *,
+        num_identities: int = 1,
+        row_function: RowFunction = "softmax",
+        symmetric: Sequence[int] = (),
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.num_relations, self.num_slots = num_relations, num_slots
+        self.row_function = row_function
+        count = 2 * num_relations + num_identities
+        # The paper does not say how the logits start; the official code draws them from a standard normal.
+        self.logits = nn.Parameter(torch.randn(count, num_slots, num_slots + 1, generator=generator))
+        owner = torch.arange(count)
+        owner[[num_relations + relation for relation in symmetric]] = torch.tensor(
+            list(symmetric), dtype=torch.long
+        )
+        self.register_buffer("owner", owner, persistent=False)
+        self.tied = bool(symmetric)
+
+    def forward(self) -> Tensor:  # relation slot slot
+        """All matrices."""
+        logits = self.shared_logits()
+        rows = torch.softmax(logits, dim=-1) if self.row_function == "softmax" else logits.square()
+        return rows[..., :-1].contiguous()
+
+    def shared_logits(self) -> Tensor:  # relation slot slot+1
+        """The logits of every relation, those of its twin where two share one matrix."""
+        return self.logits.index_select(0, self.owner) if self.tied else self.logits
+
 
 _LIGHT = -2.0  # softplus(-2) = 0.13: where slot weights start
 _LIGHTEST = 1e-4
@@ -132,3 +178,9 @@ class ReshuffleModel(nn.Module):
         """B_r Z_e + c_r for one state [slot, channel]."""
         body = matrices[relation] @ state
         return body if self.bias is None else body + self.bias[relation][:, None]
+
+
+def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
+    """eq, eq1, ...: the first ones that are not names of relations."""
+    free = (name for index in count() if (name := identity_name(index)) not in relations)
+    return tuple(next(free) for _ in range(number))

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.model.answers.confidence import Calibration
-    from reshuffle.model.answers.model_on_graph import ModelOnGraph
+    from reshuffle.model.answers.model_answers import ModelOnGraph
     from reshuffle.model.answers.predictions import Question
     from reshuffle.model.answers.walks import Walks
-    from reshuffle.model.scoring import Scores
+    from reshuffle.model.scoring import Calibration, Scores
 
 _LITTLE = 0.1  # points of the score
 _MOST = 0.9  # of the other candidates

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.confidence import Calibration
-    from reshuffle.model.answers.model_answers import ModelAnswers
-    from reshuffle.model.answers.model_on_graph import ModelOnGraph
-    from reshuffle.model.scoring import Scores
+    from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
+    from reshuffle.model.scoring import Calibration, Scores
     from reshuffle.progress import Progress
 
 _MOST_SCORES = 1 << 21  # held at a time

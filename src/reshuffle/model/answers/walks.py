@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reshuffle.model.channels.interface import ModelGraph
+    from reshuffle.model.propagation import ModelGraph
     from reshuffle.model.reshuffle import ReshuffleModel
 
     Numbers = NDArray[np.int64]

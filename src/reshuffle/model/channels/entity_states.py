@@ -23,9 +23,9 @@ from reshuffle.model.scoring import Scores
 
 if TYPE_CHECKING:
     from reshuffle.model.architecture import Architecture
-    from reshuffle.model.channels.interface import ChannelKind, ModelGraph
+    from reshuffle.model.channels.interface import ChannelKind
     from reshuffle.model.evidence.registry import Evidence
-    from reshuffle.model.propagation import MessageGraph
+    from reshuffle.model.propagation import MessageGraph, ModelGraph
 
 _MOST_NUMBERS = 1 << 26  # of bodies held at a time
 

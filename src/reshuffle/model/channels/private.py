@@ -18,7 +18,7 @@ from reshuffle.model.scoring import pair_scores
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.model.channels.interface import ModelGraph
+    from reshuffle.model.propagation import ModelGraph
 
 _MOST_NUMBERS = 1 << 26  # of the states of one block of heads
 

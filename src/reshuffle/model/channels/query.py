@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.model.channels.interface import ChannelKind, ChannelsOnGraph, ModelGraph, Plan
+from reshuffle.model.channels.interface import ChannelKind, ChannelsOnGraph, Plan
 from reshuffle.model.evidence.interface import Asked
-from reshuffle.model.propagation import products, propagate
+from reshuffle.model.propagation import ModelGraph, products, propagate
 from reshuffle.model.scoring import Scores, pair_scores
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from reshuffle.model.channels.interface import ChannelKind
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 
 if TYPE_CHECKING:
-    from reshuffle.model.channels.interface import ModelGraph
+    from reshuffle.model.propagation import ModelGraph
 
 _OFFICIAL_PROBABILITY = 0.5 * math.erfc(0.5 / math.sqrt(2))  # P(normal > 1/2) = 0.3085
 

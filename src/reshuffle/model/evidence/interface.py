@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.predictions import Question
     from reshuffle.model.architecture import DirectFacts
-    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.propagation import MessageGraph
+    from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
 WEAK = -3.0  # softplus(-3) = 0.05: evidence of one sign starts near 0
 

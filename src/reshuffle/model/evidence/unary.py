@@ -20,8 +20,7 @@ from reshuffle.text import counted
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.predictions import Question
-    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.propagation import MessageGraph
+    from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
 _SMOOTHING = 2.0  # added to the number of entities that a confidence is a share of: rare roles prove little
 _FLOOR = 1e-3  # the confidence of having no role that is known to go with the one asked for

@@ -19,8 +19,7 @@ from reshuffle.model.evidence.interface import WEAK, Asked, EvidenceKind, Weight
 if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.predictions import Question
-    from reshuffle.model.evidence.evidence_graph import EvidenceGraph
-    from reshuffle.model.propagation import MessageGraph
+    from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
 STEPS = 4
 _RARE = 1e-3  # what ends at a candidate counts by its logarithm; shares far below this count as nothing
