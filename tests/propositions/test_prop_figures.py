@@ -12,6 +12,7 @@ from paper_gnn import Network
 
 from reshuffle.rulegraphs import Edge, RuleGraph, build, compiled
 from reshuffle.rulegraphs.automata import edge_language, word_outside
+from reshuffle.rulegraphs.build import labels_of
 from reshuffle.rulegraphs.checks import check_graph
 from reshuffle.rules import RuleBase
 from reshuffle.rules.entailment import closure
@@ -63,7 +64,7 @@ def _renamings(
 def root_languages(graph: RuleGraph) -> dict[str, set[tuple[str, ...]]]:
     """Per relation the words of the r-edge that has the fewest: by (R3) and (R4) that is L_r."""
     languages = {}
-    for relation in graph.labels:
+    for relation in labels_of(graph):
         if relation not in graph.identities:
             words = [set(graph.words(s, t, max_length=LENGTH)) for s, _, t in graph.by_label[relation]]
             languages[relation] = min(words, key=len)

@@ -21,6 +21,7 @@ from pyformlang.finite_automaton import (
 from reshuffle.errors import NotExpressibleError
 from reshuffle.rulegraphs import build
 from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
+from reshuffle.rulegraphs.build import labels_of
 from reshuffle.rulegraphs.checks import check_graph
 from reshuffle.rules.classes import PathGrammar, classify
 from reshuffle.rules.entailment import entailed_words, entails_within
@@ -95,7 +96,7 @@ def test_no_word_of_the_papers_grammar_is_outside_the_graph(base: RuleBase) -> N
 def outside(graph: RuleGraph, relation: str) -> DeterministicFiniteAutomaton:
     """All words over the graph's labels that its root edge does not have."""
     automaton = referee(edge_language(graph, *graph.roots[relation][0]))
-    for label in set(graph.labels) - graph.identities:
+    for label in set(labels_of(graph)) - graph.identities:
         automaton.add_symbol(symbol(label))  # the complement must know them all
     return automaton.get_complement()
 

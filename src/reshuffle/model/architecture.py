@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -10,7 +11,20 @@ if TYPE_CHECKING:
 
 RowFunction = Literal["softmax", "square"]
 InitialKind = Literal["bits", "official", "continuous", "shared", "private", "head"]
-EvidenceKind = Literal["unary", "proximity", "paths", "ways", "negative"]
+EVIDENCE: Mapping[str, str] = MappingProxyType(
+    {
+        "unary": "unary.Unary",
+        "proximity": "proximity.Proximity",
+        "paths": "paths.Paths",
+        "ways": "walk_counts.WalkCounts",
+        "negative": "negative.Negative",
+    }
+)
+"""The kinds of evidence, in the order in which they are added up; each with its class in `model/evidence`."""
+if TYPE_CHECKING:
+    EvidenceKind = str
+else:
+    EvidenceKind = Literal[tuple(EVIDENCE)]
 DirectFacts = Literal["against", "both"]
 
 

@@ -22,9 +22,10 @@ from torch import Tensor
 
 from reshuffle.kg.rows import Rows
 from reshuffle.kg.vocabulary import with_inverses
-from reshuffle.model.kernels import kernels_for
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from numpy.typing import NDArray
 
     from reshuffle.model.injected import InjectedGraph
@@ -288,3 +289,14 @@ class ModelGraph:
         if block is None:
             return None
         return block.graph_of(self.triples, num_entities=self.num_entities, device=device)
+
+
+def kernels_for(device: torch.device) -> ModuleType:
+    """The module for a device; imported when first needed, since Triton exists only beside GPUs."""
+    if device.type == "cuda":
+        from reshuffle.model.kernels import gpu  # noqa: PLC0415
+
+        return gpu
+    from reshuffle.model.kernels import cpu  # noqa: PLC0415
+
+    return cpu

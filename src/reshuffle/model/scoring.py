@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.model.kernels import fit_a_gpu, kernels_for
+from reshuffle.model.kernels import fit_a_gpu
+from reshuffle.model.propagation import kernels_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -59,17 +59,22 @@ def constraints_for(
     return compiled(build(base, bound=bound, node_budget=node_budget))
 
 
+def labels_of(graph: RuleGraph) -> tuple[str, ...]:
+    """All labels of edges, identities last: the relations of the constraints."""
+    used = dict.fromkeys(edge.label for edge in graph.edges)
+    return (*(label for label in used if label not in graph.identities), *sorted(graph.identities))
+
+
 def compiled(graph: RuleGraph) -> OrderingConstraints:
     """The ordering constraints of a rule graph. Condition (R2) makes `sources` a function."""
-    used = dict.fromkeys(edge.label for edge in graph.edges)
-    labels = (*(label for label in used if label not in graph.identities), *sorted(graph.identities))
+    labels = labels_of(graph)
     position = {label: index for index, label in enumerate(labels)}
     sources = np.full((len(labels), graph.num_nodes), UNCONSTRAINED, dtype=np.int32)
     for source, label, target in graph.edges:
         if sources[position[label], target] != UNCONSTRAINED:
             raise ValueError(f"node {target} has two incoming {label}-edges, against (R2)")
         sources[position[label], target] = source
-    hidden = frozenset[str]() if graph.rules is None else graph.rules.fresh & used.keys()
+    hidden = frozenset[str]() if graph.rules is None else graph.rules.fresh & set(labels)
     return OrderingConstraints(
         labels, sources, graph.identities, hidden, graph.roots, graph.bound, graph.rules
     )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.errors import InputError
+from reshuffle.evaluation.baselines.kernels import add_evidence
 from reshuffle.kg import CompletedGraph, inverse_name
 from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
@@ -187,8 +188,6 @@ class RuleScorer:
     def _evidence(
         self, anchors: NDArray[np.int32], directed: NDArray[np.int64]
     ) -> NDArray[np.float32]:  # query entity
-        from reshuffle.evaluation.baselines.kernels import add_evidence  # noqa: PLC0415 - compiles
-
         keys = directed * self.graph.num_entities + anchors
         distinct, rows = np.unique(keys, return_inverse=True)
         relations, starts = np.divmod(distinct, self.graph.num_entities)

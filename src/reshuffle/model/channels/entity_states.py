@@ -17,8 +17,8 @@ from torch import Tensor
 
 from reshuffle.model.channels.interface import ChannelsOnGraph, Plan
 from reshuffle.model.evidence.interface import Asked
-from reshuffle.model.kernels import all_threads_for, kernels_for, runs
-from reshuffle.model.propagation import propagate
+from reshuffle.model.kernels import all_threads_for, runs
+from reshuffle.model.propagation import kernels_for, propagate
 from reshuffle.model.scoring import Scores
 
 if TYPE_CHECKING:

@@ -17,6 +17,6 @@ and can be computed for some candidates without the others.
 Each part is a number per query and candidate, added to the constraint score for ranking and reported beside it; none
 enters the messages or the constraints, so what the rules guarantee is untouched.
 
-To add a kind, write one file with a class that has the methods of `interface.EvidenceKind`, and add one line to `KINDS`
-in `registry.py`.
+To add a kind, write one file with a class that has the methods of `interface.EvidenceKind`, and add one line to
+`EVIDENCE` in `model/architecture.py`.
 """

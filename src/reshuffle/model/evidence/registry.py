@@ -1,18 +1,15 @@
-"""The kinds of evidence that there are, and the sum of those that a model has."""
+"""The kinds of evidence that `architecture.EVIDENCE` lists, and the sum of those that a model has."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from reshuffle.model import architecture
 from reshuffle.model.evidence.interface import Asked, EvidenceKind, LocalEvidence, Shape
-from reshuffle.model.evidence.negative import Negative
-from reshuffle.model.evidence.paths import Paths
-from reshuffle.model.evidence.proximity import Proximity
-from reshuffle.model.evidence.unary import Unary
-from reshuffle.model.evidence.walk_counts import WalkCounts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,16 +19,17 @@ if TYPE_CHECKING:
     from reshuffle.model.architecture import DirectFacts
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
-KINDS: tuple[type[EvidenceKind], ...] = (
-    Unary,
-    Proximity,
-    Paths,
-    WalkCounts,
-    Negative,
-)
-"""Every kind, in the order in which they are computed, added up and reported."""
 
-EVIDENCE = tuple(kind.name for kind in KINDS)
+def _kind(name: str, place: str) -> type[EvidenceKind]:
+    """The class of a kind, from its file and its name there."""
+    file, _, class_name = place.partition(".")
+    kind: type[EvidenceKind] = getattr(import_module(f"reshuffle.model.evidence.{file}"), class_name)
+    assert kind.name == name, (kind.name, name)
+    return kind
+
+
+KINDS = tuple(_kind(name, place) for name, place in architecture.EVIDENCE.items())
+EVIDENCE = tuple(architecture.EVIDENCE)
 LOCAL = tuple(kind.name for kind in KINDS if issubclass(kind, LocalEvidence))
 
 # The sum of squares depends on the order in its last bit, and the losses of a training should stay the same.

@@ -20,8 +20,8 @@ The others see row-major tensors [row, column], column = slot x channel:
 
 The GPU compares corrupted heads in a way of its own (`gpu_heads.py`).
 
-Here are besides: which of the two modules serves a device, how many threads a piece of work on the CPU is worth, and
-`runs`, rows of a compressed table as torch indexes them.
+`propagation.kernels_for` says which of the two modules serves a device. Here are besides: how many threads a piece of
+work on the CPU is worth, and `runs`, rows of a compressed table as torch indexes them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
 MOST_SLOTS = 64  # of a tile on a GPU; larger matrices would not fit where a program keeps its own
 _MUCH = 1 << 23  # numbers to go through; below, threads would wait for each other longer than they work
@@ -44,17 +43,6 @@ _MUCH = 1 << 23  # numbers to go through; below, threads would wait for each oth
 def fit_a_gpu(states: Tensor) -> bool:
     """Are the states [row, slot, channel] on a GPU, with few enough slots for its own way to compare heads?"""
     return states.device.type == "cuda" and states.shape[1] <= MOST_SLOTS
-
-
-def kernels_for(device: torch.device) -> ModuleType:
-    """The module for a device; imported when first needed, since Triton exists only beside GPUs."""
-    if device.type == "cuda":
-        from reshuffle.model.kernels import gpu  # noqa: PLC0415
-
-        return gpu
-    from reshuffle.model.kernels import cpu  # noqa: PLC0415
-
-    return cpu
 
 
 @contextmanager

@@ -1,0 +1,126 @@
+"""What ARCHITECTURE.md says of the layout, as far as a program can see it."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import reshuffle
+
+SOURCE = Path(reshuffle.__file__).parent
+MOST_MODULES = 15
+TELL_NOTHING = {
+    "given",
+    "placed",
+    "live",
+    "running",
+    "restoring",
+    "runs",
+    "ways",
+    "exact",
+    "wording",
+    "utils",
+}
+HEAVY = {
+    "numba",
+    "numpy",
+    "pyarrow",
+    "torch",
+    "pandas",
+    "polars",
+    "pyoxigraph",
+    "optuna",
+    "tensorboard",
+    "triton",
+}
+
+
+def module_name(path: Path) -> str:
+    return ".".join(("reshuffle", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def imports_of(module: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The modules that a module imports when it is loaded, and those that its functions import."""
+    at_load: set[str] = set()
+    in_functions: set[str] = set()
+
+    def visit(node: ast.AST, found: set[str]) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+                continue
+            if isinstance(child, ast.Import):
+                found.update(alias.name for alias in child.names)
+            elif isinstance(child, ast.ImportFrom) and child.module:
+                inner = {f"{child.module}.{alias.name}" for alias in child.names} & MODULES.keys()
+                found.update(inner or {child.module})
+            visit(child, in_functions if isinstance(child, ast.FunctionDef) else found)
+
+    visit(ast.parse(MODULES[module].read_text(encoding="utf-8")), at_load)
+    return frozenset(at_load), frozenset(in_functions)
+
+
+@cache
+def loaded_with(module: str) -> frozenset[str]:
+    """All that is imported, directly or not, when a module is loaded."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        for name in imports_of(waiting.pop())[0] - seen:
+            seen.add(name)
+            if name in MODULES:
+                waiting.append(name)
+    return frozenset(seen)
+
+
+LATE = [
+    (module, late)
+    for module in MODULES
+    if not module.startswith("reshuffle.cli") and module != "reshuffle"
+    for late in sorted(imports_of(module)[1])
+    if late in MODULES
+]
+
+
+@pytest.mark.parametrize(("module", "late"), LATE)
+def test_an_import_inside_a_function_hides_no_cycle(module: str, late: str) -> None:
+    assert module not in loaded_with(late)
+
+
+@pytest.mark.parametrize(("module", "late"), LATE)
+def test_an_import_inside_a_function_is_of_something_heavy(module: str, late: str) -> None:
+    """Heavy is what is not loaded already and brings an external package along."""
+    brought = {name.partition(".")[0] for name in loaded_with(late)} & HEAVY
+    assert brought - {name.partition(".")[0] for name in loaded_with(module)}
+
+
+def test_folders_can_be_overlooked() -> None:
+    modules = defaultdict(list)
+    for path in MODULES.values():
+        if path.name != "__init__.py":
+            modules[path.parent].append(path.stem)
+    large = {folder.name: len(names) for folder, names in modules.items() if len(names) > MOST_MODULES}
+    large.pop("cli", None)  # one verb a file
+    assert not large
+
+
+def test_module_names_tell_something() -> None:
+    assert not {path.stem for path in MODULES.values()} & TELL_NOTHING
+
+
+def test_a_file_name_occurs_once_unless_siblings_play_the_same_role() -> None:
+    places = defaultdict(list)
+    for path in MODULES.values():
+        if not path.stem.startswith("__"):
+            places[path.stem].append(path.parent.relative_to(SOURCE).as_posix())
+    assert {name: folders for name, folders in places.items() if len(folders) > 1} == SAME_ROLE
+
+
+SAME_ROLE: dict[str, list[str]] = {}
