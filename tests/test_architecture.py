@@ -123,4 +123,25 @@ def test_a_file_name_occurs_once_unless_siblings_play_the_same_role() -> None:
     assert {name: folders for name, folders in places.items() if len(folders) > 1} == SAME_ROLE
 
 
-SAME_ROLE: dict[str, list[str]] = {}
+SAME_ROLE = {
+    "answers": [
+        "reasoning",
+        "reasoning/chase",
+        "reasoning/geometry",
+        "reasoning/sketch",
+    ],  # interface, engines
+    "draw": ["cli", "rulegraphs"],  # a verb and what it calls, as are the two below
+    "rules": ["cli", "evaluation/baselines"],
+    "search": ["cli", "learning"],
+    "graph": ["kg", "rulegraphs"],  # the graph of facts, the graph of rules
+    "interface": ["model/channels", "model/evidence"],
+    "registry": ["model/channels", "model/evidence"],
+    "kernels": [
+        "evaluation/baselines",
+        "extraction",
+        "reasoning/sketch",
+    ],  # of a folder with one module of them
+    "proof_search": ["reasoning/chase", "reasoning/geometry"],
+    "propagation": ["model", "reasoning/sketch"],  # the layers, soft and hard
+    "writing": ["kg/io", "rules"],
+}

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.io.files import files_inside, find_source
-from reshuffle.rules.formats import amie, anyburl, nemo, owl, text
+from reshuffle.rules.formats import amie, anyburl, nemo, owl
+from reshuffle.rules.formats import native as text
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine, meaning
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule, RuleBase, Unread
 

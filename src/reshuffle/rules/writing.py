@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.io.files import written_whole
-from reshuffle.rules.formats import amie, anyburl, nemo, owl, prolog, souffle, text
+from reshuffle.rules.formats import amie, anyburl, nemo, owl, prolog, souffle
+from reshuffle.rules.formats import native as text
 from reshuffle.rules.rule import Disjointness, IntersectionRule
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import numpy as np
 from reshuffle.errors import BudgetError
 from reshuffle.progress import SILENT
 from reshuffle.reasoning import keysets
-from reshuffle.reasoning.chase.kernels import joins, retraction, rows
+from reshuffle.reasoning.chase.kernels import dense_joins as rows
+from reshuffle.reasoning.chase.kernels import joins, retraction
 from reshuffle.reasoning.chase.kernels.pairs import (
     FILLED,
     POOLED,

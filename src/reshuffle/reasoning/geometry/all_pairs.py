@@ -24,8 +24,8 @@ from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels import product as kernel
-from reshuffle.reasoning.geometry.kernels import search
-from reshuffle.reasoning.geometry.kernels.search import Ticks, Workspace
+from reshuffle.reasoning.geometry.kernels import product_search as search
+from reshuffle.reasoning.geometry.kernels.product_search import Ticks, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

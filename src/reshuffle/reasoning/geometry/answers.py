@@ -18,7 +18,7 @@ from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.all_pairs import AllPairs
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-from reshuffle.reasoning.geometry.kernels import search as kernel
+from reshuffle.reasoning.geometry.kernels import product_search as kernel
 from reshuffle.reasoning.geometry.proof_search import ProofSearch
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs

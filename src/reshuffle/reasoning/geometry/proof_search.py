@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.reasoning.geometry.kernels import search as kernel
+from reshuffle.reasoning.geometry.kernels import product_search as kernel
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
 from reshuffle.rulegraphs import constraints_for
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import Triple
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-    from reshuffle.reasoning.geometry.kernels.search import Workspace
+    from reshuffle.reasoning.geometry.kernels.product_search import Workspace
     from reshuffle.reasoning.geometry.relation_automata import Automaton, Machine
 
 _MOST_NODES = 200_000  # of the product that looking for further paths may visit

@@ -24,7 +24,7 @@ from reshuffle.constraints import UNCONSTRAINED
 from reshuffle.errors import BudgetError
 from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.geometry.kernels.search import STATE_MASK, Arcs, Clauses
+from reshuffle.reasoning.geometry.kernels.product_search import STATE_MASK, Arcs, Clauses
 from reshuffle.rules.classes import reachable
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-    from reshuffle.reasoning.geometry.kernels.search import Arcs, Scratch, Workspace
+    from reshuffle.reasoning.geometry.kernels.product_search import Arcs, Scratch, Workspace
     from reshuffle.reasoning.geometry.relation_automata import Machine
 
 _SMALLEST = 1024

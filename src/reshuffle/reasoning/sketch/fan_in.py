@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.reasoning.geometry.kernels import search as kernel
-from reshuffle.reasoning.geometry.kernels.search import Workspace
+from reshuffle.reasoning.geometry.kernels import product_search as kernel
+from reshuffle.reasoning.geometry.kernels.product_search import Workspace
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, machine_of
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import numpy as np
 
 from reshuffle.compiled import compiled
 from reshuffle.reasoning.chase.kernels.cheapest import FOUND, NONE, Weights
+from reshuffle.reasoning.chase.kernels.dense_joins import sets_off
 from reshuffle.reasoning.chase.kernels.joins import DONE, NO_ROOM, Triggers
 from reshuffle.reasoning.chase.kernels.pairs import lowest
-from reshuffle.reasoning.chase.kernels.rows import sets_off
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
+from reshuffle.reasoning.chase.kernels.dense_joins import gather, taken
 from reshuffle.reasoning.chase.kernels.pairs import lowest
-from reshuffle.reasoning.chase.kernels.rows import gather, taken
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

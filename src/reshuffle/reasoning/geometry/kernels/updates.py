@@ -15,7 +15,7 @@ import numpy as np
 from reshuffle.compiled import compiled
 from reshuffle.reasoning import keysets
 from reshuffle.reasoning.geometry.changing_graph import Edges, discard_fact, insert_fact
-from reshuffle.reasoning.geometry.kernels.search import (
+from reshuffle.reasoning.geometry.kernels.product_search import (
     STATE_BITS,
     STATE_MASK,
     Arcs,
