@@ -26,7 +26,7 @@ from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle, chosen_device
-from reshuffle.learning.settings import RECIPES, Settings, check_settings
+from reshuffle.learning.settings import RECIPES, Settings
 from reshuffle.learning.training.loop import (
     CHECKPOINT,
     TrainingLog,
@@ -34,7 +34,7 @@ from reshuffle.learning.training.loop import (
     progress_note,
     run_training,
 )
-from reshuffle.learning.training.trainer import DivergedError, Trainer, examples_of
+from reshuffle.learning.training.trainer import DivergedError, Trainer, check_settings, examples_of
 from reshuffle.model.propagation import ModelGraph
 from reshuffle.rules import parse_rules
 

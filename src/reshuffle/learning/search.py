@@ -18,9 +18,8 @@ from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.settings import check_settings
 from reshuffle.learning.training.loop import CHECKPOINT
-from reshuffle.learning.training.trainer import DivergedError, examples_of
+from reshuffle.learning.training.trainer import DivergedError, check_settings, examples_of
 from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ ingredient brings). Single settings can be changed on either.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from dataclasses import dataclass, field, fields, replace
@@ -331,11 +330,11 @@ def _checked(name: str, value: Any) -> Any:
         value = float(value)
     if choices and all(isinstance(choice, str) for choice in choices):
         if value not in choices:
-            raise _refused(name, value, f"one of {', '.join(choices)}")
+            raise refused(name, value, f"one of {', '.join(choices)}")
     elif choices:
         _check_names(name, value, get_args(choices[0]))
     elif type(value) is not expected:
-        raise _refused(name, value, f"of type {expected.__name__}")
+        raise refused(name, value, f"of type {expected.__name__}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         _check_range(name, value, SETTINGS[name].info)
     return value
@@ -344,7 +343,7 @@ def _checked(name: str, value: Any) -> Any:
 def _check_names(name: str, value: Any, known: Sequence[str]) -> None:
     """Refuse what is no list of names; `known` are the names there are, where not every name will do."""
     if type(value) is not tuple or not all(isinstance(one, str) for one in value):
-        raise _refused(name, list(value) if isinstance(value, tuple) else value, "a list of names")
+        raise refused(name, list(value) if isinstance(value, tuple) else value, "a list of names")
     for one in value:
         if known and one not in known:
             raise ReshuffleError(f"setting '{name}' names {one!r}; it must be of {', '.join(known)}")
@@ -353,50 +352,18 @@ def _check_names(name: str, value: Any, known: Sequence[str]) -> None:
 def _check_range(name: str, value: float, info: SettingInfo) -> None:
     """Refuse a number that makes no sense; NaN, which compares with nothing, is one."""
     if not math.isfinite(value):
-        raise _refused(name, value, "a finite number")
+        raise refused(name, value, "a finite number")
     if info.positive and value <= 0:
-        raise _refused(name, value, "more than 0")
+        raise refused(name, value, "more than 0")
     if info.least is not None and value < info.least:
-        raise _refused(name, value, f"at least {info.least}")
+        raise refused(name, value, f"at least {info.least}")
     if info.most is not None and value > info.most:
-        raise _refused(name, value, f"at most {info.most}")
+        raise refused(name, value, f"at most {info.most}")
 
 
-def _refused(name: str, value: Any, wanted: str) -> ReshuffleError:
+def refused(name: str, value: Any, wanted: str) -> ReshuffleError:
+    """The error for a setting whose value will not do."""
     return ReshuffleError(f"setting '{name}' is {value!r}; it must be {wanted}")
-
-
-def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
-    """Refuse what no training can do, before anything is computed."""
-    from reshuffle.model.channels.registry import channel_kind  # noqa: PLC0415 - torch
-    from reshuffle.model.evidence.registry import LOCAL  # noqa: PLC0415
-
-    channels = channel_kind(architecture.initial)
-    if not channels.trainable:
-        raise ReshuffleError(
-            "private initial states cannot be trained with: in one step only few entities would have a channel",
-            hint="train with 'bits', and answer with model.on(graph, initial='private')",
-        )
-    if not channels.per_query and architecture.slot_weights:
-        raise ReshuffleError(
-            "slot_weights need a channel per query",
-            hint="train with initial = 'head', or with slot_weights = false",
-        )
-    if not channels.per_query and settings.drop_facts:
-        raise ReshuffleError(
-            "drop_facts needs a channel per query", hint="train with initial = 'head', or with drop_facts = 0"
-        )
-    distant = [kind for kind in architecture.evidence if kind not in LOCAL]
-    if not channels.per_query and distant:
-        raise ReshuffleError(
-            f"evidence from {' and '.join(distant)} needs a channel per query",
-            hint=f"train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone",
-        )
-    for name in ("batch_size", "num_negatives", "look_every"):
-        if getattr(settings, name) < 1:
-            raise ReshuffleError(f"setting '{name}' is {getattr(settings, name)}; it must be at least 1")
-    if architecture.num_slots < 1:
-        raise _refused("num_slots", architecture.num_slots, "at least 1 to train")
 
 
 # --- files --------------------------------------------------------------------------------------------------------

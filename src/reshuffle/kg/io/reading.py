@@ -89,11 +89,11 @@ def read_triples(
             raise
         notes(f"{source.name}: no triples")
         return numbered([])
+    distinct = triples.distinct()
     if form is Format.TSV and tuple(name.casefold() for name in triples.first()) in _HEADERS:
         notes(
             f"{source.name}: the first line looks like a header and was read as a triple; delete it if it is one"
         )
-    distinct = triples.distinct()
     if len(triples) > len(distinct):
         notes(f"{source.name}: {counted(len(triples) - len(distinct), 'duplicate triple')} collapsed")
     return distinct

@@ -195,13 +195,13 @@ class AllTails:
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
         data = trainer.data
-        graph = ModelGraph(trainer.model, data.triples, data.num_entities)
-        self._channels = HeadChannels(graph, graph.messages)
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
         self._examples = examples_of(trainer)
         self.replayable = False  # how many relations and known tails a batch has differs
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
+        graph = ModelGraph(trainer.model, data.triples, data.num_entities)
+        self._channels = HeadChannels(graph, graph.messages)
         if trainer.model.evidence is not None:
             trainer.model.evidence.fit_types(graph.facts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -14,10 +15,11 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
 from reshuffle.kg.splits import GraphSplit
 from reshuffle.kg.vocabulary import with_inverses
-from reshuffle.learning.settings import check_settings, numbers_of
+from reshuffle.learning.settings import numbers_of, refused
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.objective import ValidationQueries, objective_of, ranks_within_memory
 from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.evidence.registry import LOCAL
 from reshuffle.model.kernels import all_threads_for
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import UNHEARD
@@ -415,3 +417,33 @@ def run_in_pieces(
         pieces *= 2
         torch.cuda.empty_cache()
         notes(f"out of GPU memory: going on with batches in {pieces} pieces ({reason})")
+
+
+def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
+    """Refuse what no training can do, before anything is computed."""
+    channels = channel_kind(architecture.initial)
+    if not channels.trainable:
+        raise ReshuffleError(
+            "private initial states cannot be trained with: in one step only few entities would have a channel",
+            hint="train with 'bits', and answer with model.on(graph, initial='private')",
+        )
+    if not channels.per_query and architecture.slot_weights:
+        raise ReshuffleError(
+            "slot_weights need a channel per query",
+            hint="train with initial = 'head', or with slot_weights = false",
+        )
+    if not channels.per_query and settings.drop_facts:
+        raise ReshuffleError(
+            "drop_facts needs a channel per query", hint="train with initial = 'head', or with drop_facts = 0"
+        )
+    distant = [kind for kind in architecture.evidence if kind not in LOCAL]
+    if not channels.per_query and distant:
+        raise ReshuffleError(
+            f"evidence from {' and '.join(distant)} needs a channel per query",
+            hint=f"train with initial = 'head', or with evidence = {json.dumps(LOCAL)} alone",
+        )
+    for name in ("batch_size", "num_negatives", "look_every"):
+        if getattr(settings, name) < 1:
+            raise ReshuffleError(f"setting '{name}' is {getattr(settings, name)}; it must be at least 1")
+    if architecture.num_slots < 1:
+        raise refused("num_slots", architecture.num_slots, "at least 1 to train")
