@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.evaluation.baselines.kernels import first_at_least
+from reshuffle.kg.row_kernels import lower_bound
 
 
 @compiled
@@ -122,7 +122,7 @@ def _joined(pair, body, hidden, edges, buffers, stamp):
         for place in range(size):
             entity = frontiers[step % 2, place]
             last = starts[entity + 1]
-            edge = first_at_least(relations, starts[entity], last, body[step])
+            edge = lower_bound(relations, starts[entity], last, body[step])
             while edge < last and relations[edge] == body[step]:
                 other = neighbours[edge]
                 edge += 1

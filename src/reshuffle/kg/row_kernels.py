@@ -1,4 +1,4 @@
-"""Sorting triples of ids, and grouping them by row."""
+"""Sorting triples of ids, grouping them by row, and searching in a row."""
 
 from __future__ import annotations
 
@@ -108,3 +108,18 @@ def group_by_row(rows, relations, neighbours, starts, row_relations, row_neighbo
         place = places[rows[edge]]
         row_relations[place], row_neighbours[place] = relations[edge], neighbours[edge]
         places[rows[edge]] = place + 1
+
+
+@compiled
+def lower_bound(values, low, high, wanted):
+    """The first place in `values[low:high]`, which are sorted, whose value is at least `wanted`; else `high`.
+
+    Invariant: all before `low` are below `wanted`, all from `high` on are not. Cost: log(high - low).
+    """
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low

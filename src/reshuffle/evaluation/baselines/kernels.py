@@ -7,21 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from reshuffle.compiled import compiled
-
-
-@compiled
-def first_at_least(values, start, end, wanted):
-    """The first place in `values[start:end]`, which are in order, whose value is at least `wanted`; else `end`.
-
-    Invariant: all before `start` are below `wanted`, all from `end` on are not. Cost: log(end - start).
-    """
-    while start < end:
-        middle = (start + end) >> 1
-        if values[middle] < wanted:
-            start = middle + 1
-        else:
-            end = middle
-    return start
+from reshuffle.kg.row_kernels import lower_bound
 
 
 @compiled
@@ -37,7 +23,7 @@ def _step(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
     for place in range(size):
         entity = frontier[place]
         end = starts[entity + 1]
-        edge = first_at_least(relations, starts[entity], end, relation)
+        edge = lower_bound(relations, starts[entity], end, relation)
         while edge < end and relations[edge] == relation:
             other = neighbours[edge]
             if stamps[other] != stamp:

@@ -268,8 +268,6 @@ class ModelAnswers:
         calibration: Calibration | None = None,
         notes: Notes = UNHEARD,
     ) -> None:
-        if notes is not UNHEARD and (told := _unlearned_facts(graph, relations)) is not None:
-            notes(told)
         self._model, self._seed = model, seed
         self.relations, self.calibration = tuple(relations), calibration
         self.training_types = training_types
@@ -285,6 +283,8 @@ class ModelAnswers:
         self.graph = self._on_graph.graph
         """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
         self._gone: set[str] = set()
+        if notes is not UNHEARD and (told := _unlearned_facts(graph, relations)) is not None:
+            notes(told)
 
     def __repr__(self) -> str:
         shape = self._model.architecture

@@ -13,6 +13,7 @@ import numpy as np
 
 from reshuffle.compiled import compiled
 from reshuffle.kg import KnowledgeGraph, inverse_name, refuse_inverse_names
+from reshuffle.kg.row_kernels import lower_bound
 from reshuffle.kg.vocabulary import GrowingVocabulary, label_of
 
 if TYPE_CHECKING:
@@ -83,21 +84,6 @@ def _place(
 
 
 @compiled
-def lower_bound(labels: NDArray[np.int32], low: int, high: int, label: int) -> int:
-    """The first place in `labels[low:high]`, which is sorted, that is at least `label`.
-
-    Invariant: what lies before `low` is smaller, what lies from `high` on is not. Cost: logarithmic.
-    """
-    while low < high:
-        middle = (low + high) >> 1
-        if labels[middle] < label:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled
 def _in_row(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     """The place of an edge in its compressed row, removed or not, or NONE.
 
@@ -107,7 +93,7 @@ def _in_row(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     if entity + 1 >= len(edges.starts):
         return NONE
     start, end = edges.starts[entity], edges.starts[entity + 1]
-    low = lower_bound(edges.labels, start, end, label)
+    low: int = lower_bound(edges.labels, start, end, label)
     high = lower_bound(edges.labels, low, end, label + 1)
     end = high
     while low < high:

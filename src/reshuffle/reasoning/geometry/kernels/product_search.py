@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.reasoning.geometry.changing_graph import NONE, Edges, lower_bound
+from reshuffle.kg.row_kernels import lower_bound
+from reshuffle.reasoning.geometry.changing_graph import NONE, Edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
