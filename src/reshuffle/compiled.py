@@ -46,9 +46,8 @@ def compiled(
 
     def of(kernel: Kernel) -> Kernel:
         dispatcher = njit(**options)(kernel)
-        with suppress(
-            RuntimeError
-        ):  # neither the package nor the home can be written: compile in every process
+        # Where neither the package nor the home can be written, every process compiles anew.
+        with suppress(RuntimeError):
             dispatcher._cache = _Cache(kernel)  # type: ignore[no-untyped-call]
         return dispatcher  # type: ignore[no-any-return]
 
@@ -68,6 +67,6 @@ class _Cache(FunctionCache):
             return None
 
     def save_overload(self, *arguments: Any) -> None:
-        """Keep the machine code of a signature, unless the disk is full or the folder is no longer to be written."""
-        with suppress(OSError):
+        """Keep the machine code of a signature, where the disk has room and what lies there can be read."""
+        with suppress(Exception):  # it only costs the next process a compilation
             super().save_overload(*arguments)  # type: ignore[no-untyped-call]

@@ -391,7 +391,13 @@ _STEPS = 50
 
 
 def fit_calibration(answers: ModelAnswers, valid: NDArray[np.int64], *, seed: int = 0) -> Calibration | None:
-    """A calibration from validation triples, as ids of the answers' graph; None where there are none."""
+    """A logistic regression on validation triples, as ids of the answers' graph; None where there are none.
+
+    Each triple asks two questions, (h, r, ?) and (?, r, t), to the model on the training facts. Every candidate that is
+    no training fact is an example: its feature is the log-odds of its share of the question, and it is true if it is a
+    validation triple. So a confidence says how likely a candidate is true *if the question has an answer that is not
+    known yet*; for a question that has none it says too much.
+    """
     most = max(1, _MOST_SCORES // max(1, 2 * answers.graph.num_entities))
     chosen = np.sort(np.random.default_rng(seed).permutation(len(valid))[:most])
     if not len(chosen):

@@ -2,6 +2,9 @@
 
 What is compared is the body x = B_r Z_e with the target z = Z_f. With N negatives per triple the differences are N
 times the size of the states; they are never stored, but made again for the backward pass.
+
+`Scores` says what the scores of queries are made of, and `Calibration` makes confidences of them: how likely a
+candidate is the answer, if the question has one that is not known yet.
 """
 
 from __future__ import annotations

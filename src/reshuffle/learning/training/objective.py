@@ -1,4 +1,6 @@
-"""What a training step minimises, and what the validation triples are ranked by.
+"""What a training step minimises, and how the validation triples are ranked for early stopping.
+
+The ranks are full, filtered and computed on the device; the numbers that are reported come from `evaluation`.
 
 There are two ways to score: the paper's, where all entities have states from one draw and a batch is compared with
 sampled corruptions; and with a channel per query, where each true tail is compared with all other entities. Corruptions
@@ -79,7 +81,7 @@ def held_back(trainer: Trainer, examples: Tensor) -> Tensor | float:
     return settings.evidence_decay / settings.batch_size * total
 
 
-def examples_of(trainer: Trainer) -> Tensor:  # relation
+def examples_per_relation(trainer: Trainer) -> Tensor:  # relation
     """How many examples each relation has, inverses included."""
     return torch.bincount(trainer.examples[:, 1], minlength=2 * trainer.data.num_relations)
 
@@ -94,7 +96,7 @@ class SampledCorruptions:
         self.at_once = _MOST_SCORES // max(1, trainer.data.num_entities)
         if trainer.model.evidence is not None:
             self._facts = graph.facts
-            self._examples = examples_of(trainer)
+            self._examples = examples_per_relation(trainer)
             trainer.model.evidence.fit_types(self._facts)
             self.at_once = min(self.at_once, _MOST_SCORES // max(1, len(self._facts.entities)))
         # "once" sets a generator's state in every step; how many roles the candidates have, and how many of the pairs
@@ -196,7 +198,7 @@ class AllTails:
         self._trainer = trainer
         data = trainer.data
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
-        self._examples = examples_of(trainer)
+        self._examples = examples_per_relation(trainer)
         self.replayable = False  # how many relations and known tails a batch has differs
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))

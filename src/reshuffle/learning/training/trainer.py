@@ -1,4 +1,4 @@
-"""The trainer: epochs, batches, steps, validation and early stopping, on arrays of ids, without names and files."""
+"""One training, without files: graphs with names become arrays of ids, then epochs, batches, steps, early stopping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A trained model on a graph, by name: what users ask for scores, predictions and reasons."""
+"""A trained model on a graph: `ModelAnswers` speaks names, and `ModelOnGraph` below it ids.
+
+The second holds what is computed once per graph and scores queries; the first is what users ask for scores, predictions
+and reasons.
+"""
 
 from __future__ import annotations
 
