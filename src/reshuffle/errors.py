@@ -91,6 +91,15 @@ class BudgetError(ReshuffleError):
     """A size limit (nodes, memory) would be exceeded; the message says by how much."""
 
 
+class InternalError(ReshuffleError):
+    """A mistake in this library, found before it could do harm."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"internal error: {message}", hint="please report it, with the rules and facts that lead here"
+        )
+
+
 class MissingPackageError(ReshuffleError, ImportError):
     """An optional part of this library needs a package that is not installed."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
+from reshuffle.errors import InternalError
 from reshuffle.kg import KnowledgeGraph, inverse_name, refuse_inverse_names
 from reshuffle.kg.row_kernels import lower_bound
 from reshuffle.kg.vocabulary import GrowingVocabulary, label_of
@@ -143,6 +144,8 @@ def insert(edges: Edges, entity: int, label: int, neighbour: int, used: int) -> 
     Invariant: an edge that was removed comes back to its old place, so no edge is there twice.
     Cost: as `contains`.
     """
+    if max(entity, neighbour) >= len(edges.first_added):
+        raise IndexError("internal error: no room for the entities of a new edge")
     place = _in_row(edges, entity, label, neighbour)
     if place != NONE:
         was_there = edges.neighbours[place] >= 0
@@ -153,6 +156,8 @@ def insert(edges: Edges, entity: int, label: int, neighbour: int, used: int) -> 
         was_there = edges.added_neighbours[place] >= 0
         edges.added_neighbours[place] = neighbour
         return ALREADY if was_there else used
+    if used >= len(edges.next_added):
+        raise IndexError("internal error: no room for a new edge")
     edges.added_labels[used], edges.added_neighbours[used] = label, neighbour
     edges.next_added[used], edges.first_added[entity] = edges.first_added[entity], used
     return used + 1
@@ -256,6 +261,7 @@ def are_edges(
 
 
 _FEW = 1024  # added edges for which room is made at first
+_FEW_ENTITIES = 16  # new entities for which room is made at least
 
 
 class LiveGraph:
@@ -277,6 +283,8 @@ class LiveGraph:
     def _settle(self, graph: KnowledgeGraph) -> None:
         """Start over from `graph`: compressed rows only, nothing beside them."""
         num_entities = len(graph.entities)
+        if num_entities != len(self.entities):
+            raise InternalError(f"rows for {num_entities:,} entities, and there are {len(self.entities):,}")
         self._graph: KnowledgeGraph | None = graph
         self.used = 0  # places of the lists beside the rows
         self.facts_of = np.zeros(max(len(self.labels) // 2, 1), dtype=np.int64)
@@ -331,7 +339,10 @@ class LiveGraph:
     def intern(self, triple: tuple[str, str, str]) -> tuple[int, int, int]:
         """The ids of a triple, made where they are new."""
         head, relation, tail = triple
+        names = len(self.entities) + len(self.relations)
         ids = self.entities.intern(head), self.relations.intern(relation), self.entities.intern(tail)
+        if len(self.entities) + len(self.relations) > names:
+            self._graph = None  # it lacks the new names, and rows made of it would have no room for them
         if len(self.entities) > len(self.edges.first_added):
             self._make_room_for_entities()
         if relation not in self.labels:
@@ -409,5 +420,5 @@ class LiveGraph:
     def _make_room_for_entities(self) -> None:
         """Room for half as many entities again, so that adding them one by one stays cheap."""
         lists = self.edges.first_added
-        more = max(len(self.entities) - len(lists), len(lists) // 2, 16)
+        more = max(len(self.entities) - len(lists), len(lists) // 2, _FEW_ENTITIES)
         self.edges = self.edges._replace(first_added=np.append(lists, np.full(more, NONE, dtype=np.int32)))
