@@ -7,6 +7,7 @@
     sketch        k random channels for all entities at once; never misses an answer, says yes too often
     chase         the exact fixpoint of any rules, without geometry
     proofs        derivations as data; `why_not` and `violations` work on the answers of any engine
+    sharing       one answers object in several threads: many read, or one changes
     keysets       sets of 64-bit keys, in which both exact engines keep triples
     resources     the memory and the cores that answering may use
 

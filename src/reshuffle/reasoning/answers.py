@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.sharing import Shared
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
 
@@ -37,7 +38,14 @@ class Answers(ABC):
     `holds`, `tails` and `heads` include the facts; `triples` and `count` are the derived triples that are
     not facts. Inverse, identity and fresh relations never appear. A name that neither the graph nor the
     rules know raises `UnknownNameError`.
+
+    Threads may share one object. Questions run beside each other; `add` and `remove` wait for those that run, and a
+    question sees the facts before a change or after it. What is streamed (`triples`, `sorted_triples`, `batches`,
+    `violations`) raises `RuntimeError` when facts change before the last triple is read.
     """
+
+    shared: Shared
+    """What threads that share the answers hold while they read or change them; each engine makes its own."""
 
     @property
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,16 +44,20 @@ def violations(answers: Answers, disjointness: Iterable[Disjointness]) -> Iterat
         by_relation.setdefault(base_relation(constraint.first), []).append(constraint)
     if not by_relation:
         return
-    for triple in _holding(answers):
+    unchanged = answers.shared.unchanged()
+    for triple in itertools.chain(answers.facts, answers.triples()):
         for constraint in by_relation.get(triple.relation, ()):
-            other = atom_triple(constraint.second, *oriented(constraint.first, triple))
-            if answers.holds(*other):
-                yield Violation(constraint, _proof(answers, triple), _proof(answers, other))
+            with unchanged():
+                violation = _violation(answers, constraint, triple)
+            if violation is not None:
+                yield violation
 
 
-def _holding(answers: Answers) -> Iterator[Triple]:
-    yield from answers.facts
-    yield from answers.triples()
+def _violation(answers: Answers, constraint: Disjointness, triple: Triple) -> Violation | None:
+    other = atom_triple(constraint.second, *oriented(constraint.first, triple))
+    if not answers.holds(*other):
+        return None
+    return Violation(constraint, _proof(answers, triple), _proof(answers, other))
 
 
 def _proof(answers: Answers, triple: Triple) -> Proof:

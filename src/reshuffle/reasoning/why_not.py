@@ -68,10 +68,12 @@ def why_not(
 
     Paths are followed from both ends, over at most a thousand entities per atom.
     """
-    if answers.holds(head, relation, tail):
-        return []
-    found = [_partial(answers, rule, head, tail) for rule in rules.by_head.get(relation, ())]
-    found += [_partial(answers, rule, tail, head) for rule in rules.by_head.get(inverse_name(relation), ())]
+    with answers.shared.reading():
+        if answers.holds(head, relation, tail):
+            return []
+        found = [_partial(answers, rule, head, tail) for rule in rules.by_head.get(relation, ())]
+        turned = rules.by_head.get(inverse_name(relation), ())
+        found += [_partial(answers, rule, tail, head) for rule in turned]
     return sorted(found, key=lambda partial: (len(partial.missing), -len(partial.matched)))[:most]
 
 

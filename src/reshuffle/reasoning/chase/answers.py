@@ -17,6 +17,7 @@ from reshuffle.reasoning.chase.program import Program
 from reshuffle.reasoning.chase.proof_search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
 from reshuffle.reasoning.keysets import KeySet
+from reshuffle.reasoning.sharing import Shared, stepwise
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 
@@ -60,6 +61,7 @@ class ChaseAnswers(Answers):
         progress: Progress = SILENT,
     ) -> None:
         """`memory` limits the fixpoint, in bytes; `layout` forces sparse or dense relations."""
+        self.shared = Shared()
         refuse_inverse_names(facts.relations)
         self.rules = rules
         self._memory, self._layout, self._progress = memory, layout, progress
@@ -85,18 +87,24 @@ class ChaseAnswers(Answers):
     @property
     def _store(self) -> Store:
         if self._computed is None:
-            store = Store(
-                self._program,
-                len(self._entities),
-                entity_bits=self._bits,
-                layout=self._layout,
-                memory=self._memory,
-            )
-            store.enlarge(len(self._entities), self._num_relations)
-            self._check_keys()
-            store.add(self._facts.keys(), progress=self._progress)
-            self._computed = store
+            with self.shared.building:
+                if self._computed is None:
+                    self._computed = self._fixpoint()
+                return self._computed
         return self._computed
+
+    def _fixpoint(self) -> Store:
+        store = Store(
+            self._program,
+            len(self._entities),
+            entity_bits=self._bits,
+            layout=self._layout,
+            memory=self._memory,
+        )
+        store.enlarge(len(self._entities), self._num_relations)
+        self._check_keys()
+        store.add(self._facts.keys(), progress=self._progress)
+        return store
 
     def _check_keys(self) -> None:
         if self._num_relations > 1 << 63 - 2 * self._bits:
@@ -135,15 +143,19 @@ class ChaseAnswers(Answers):
     @property
     def facts(self) -> KnowledgeGraph:
         """The graph as it is now, updates included."""
-        if self._graph is None:
-            names = Vocabulary(self._graph_relations, kind="relation")
-            place = np.full(self._num_relations, -1, dtype=np.int32)
-            place[[self._relations[name] for name in names]] = np.arange(len(names))
-            heads, relations, tails = self._columns(self._facts.keys())
-            self._graph = KnowledgeGraph.from_ids(
-                heads, place[relations], tails, entities=self._entities.vocabulary(), relations=names
-            )
-        return self._graph
+        with self.shared.reading(), self.shared.building:
+            if self._graph is None:
+                self._graph = self._made_graph()
+            return self._graph
+
+    def _made_graph(self) -> KnowledgeGraph:
+        names = Vocabulary(self._graph_relations, kind="relation")
+        place = np.full(self._num_relations, -1, dtype=np.int32)
+        place[[self._relations[name] for name in names]] = np.arange(len(names))
+        heads, relations, tails = self._columns(self._facts.keys())
+        return KnowledgeGraph.from_ids(
+            heads, place[relations], tails, entities=self._entities.vocabulary(), relations=names
+        )
 
     def _relation(self, name: str) -> int:
         number = self._relations.get(name)
@@ -153,42 +165,50 @@ class ChaseAnswers(Answers):
 
     def holds(self, head: str, relation: str, tail: str) -> bool:
         """Does the triple follow (or stand in the graph)?"""
-        code = 2 * self._relation(relation)
-        return self._store.contains(code, self._entities.id(head), self._entities.id(tail))
+        with self.shared.reading():
+            code, store = 2 * self._relation(relation), self._computed or self._store
+            return store.contains(code, self._entities.id(head), self._entities.id(tail))
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
         """All f for which (head, relation, f) holds."""
-        return iter(self._ends(2 * self._relation(relation), head))
+        with self.shared.reading():
+            return iter(self._ends(2 * self._relation(relation), head))
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
         """All e for which (e, relation, tail) holds."""
-        return iter(self._ends(2 * self._relation(relation) + 1, tail))
+        with self.shared.reading():
+            return iter(self._ends(2 * self._relation(relation) + 1, tail))
 
     def _ends(self, code: int, start: str) -> list[str]:
         return self._entities.names(self._store.ends(code, self._entities.id(start)))
 
     def triples(self) -> Iterator[Triple]:
         """The derived triples that are not facts, grouped by relation."""
-        for name, number in list(self._relations.items()):
-            for heads, tails in self._store.blocks(number):
-                keys = self._keys(heads, np.full(len(heads), number, dtype=np.int32), tails)
-                new_heads, _, new_tails = self._columns(self._facts.without(keys))
-                rows = zip(
-                    self._entities.names(new_heads),
-                    itertools.repeat(name),
-                    self._entities.names(new_tails),
-                    strict=False,
-                )
-                yield from map(Triple._make, rows)
+        unchanged = self.shared.unchanged()
+        with unchanged():
+            relations, store = dict(self._relations), self._store
+        for name, number in relations.items():
+            for heads, tails in stepwise(self._derived_blocks(store, number), unchanged):
+                yield from map(Triple._make, zip(heads, itertools.repeat(name), tails, strict=False))
+                with unchanged():
+                    pass  # who changes facts between two triples hears of it, even behind the last block
+
+    def _derived_blocks(self, store: Store, relation: int) -> Iterator[tuple[list[str], list[str]]]:
+        """The names of the heads and tails of a relation that are derived, in blocks."""
+        for heads, tails in store.blocks(relation):
+            keys = self._keys(heads, np.full(len(heads), relation, dtype=np.int32), tails)
+            new_heads, _, new_tails = self._columns(self._facts.without(keys))
+            yield self._entities.names(new_heads), self._entities.names(new_tails)
 
     def counts(self) -> dict[str, Count]:
         """Per relation, how many are derived and how many hold."""
-        totals = self._store.pairs.totals
-        given = np.bincount(self._facts.keys() >> 2 * self._bits, minlength=len(totals))
-        return {
-            name: Count(int(totals[number] - given[number]), int(totals[number]))
-            for name, number in self._relations.items()
-        }
+        with self.shared.reading():
+            totals = self._store.pairs.totals
+            given = np.bincount(self._facts.keys() >> 2 * self._bits, minlength=len(totals))
+            return {
+                name: Count(int(totals[number] - given[number]), int(totals[number]))
+                for name, number in self._relations.items()
+            }
 
     # --- updates ------------------------------------------------------------------------------------
 
@@ -196,6 +216,14 @@ class ChaseAnswers(Answers):
         """Add facts; only their own consequences are derived."""
         given = as_triples(triples)
         refuse_inverse_names(relation for _, relation, _ in given)
+        with self.shared.writing():
+            self._add(given)
+
+    def _add(self, given: list[tuple[str, str, str]]) -> None:
+        store, self._computed = (
+            self._computed,
+            None,
+        )  # until it is whole again: after an error it starts afresh
         rows = [
             (self._entities.intern(head), self._relation_of_new(relation), self._entities.intern(tail))
             for head, relation, tail in given
@@ -203,18 +231,14 @@ class ChaseAnswers(Answers):
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
         if len(self._entities) > 1 << self._bits:
             self._set_facts(*self._columns_with(columns))
-            self._graph = None
+            self._changed()
             return
         new = self._facts.add(self._keys(*columns))
         if len(new):
             self._changed()
-        if self._computed is not None:
-            self._update(self._computed, new)
-
-    def _update(self, store: Store, new: NDArray[np.int64]) -> None:
-        self._computed = None  # until it is whole again: an interrupted update starts afresh
-        store.enlarge(len(self._entities), self._num_relations)
-        store.add(new)
+        if store is not None:
+            store.enlarge(len(self._entities), self._num_relations)
+            store.add(new)
         self._computed = store
 
     def _columns_with(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -230,20 +254,25 @@ class ChaseAnswers(Answers):
 
         Where more than half of the fixpoint would be in doubt, it is computed again when next asked for.
         """
+        given = as_triples(triples)
+        with self.shared.writing():
+            self._remove(given)
+
+    def _remove(self, given: list[tuple[str, str, str]]) -> None:
         rows = [
             (self._entities.id(head), self._relation(relation), self._entities.id(tail))
-            for head, relation, tail in as_triples(triples)
+            for head, relation, tail in given
         ]
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
-        old = self._facts.discard(self._keys(*columns))
-        if not len(old):
-            return
-        self._changed()
         store, self._computed = self._computed, None
-        if store is not None and store.remove(old, self._facts.places):
+        old = self._facts.discard(self._keys(*columns))
+        if len(old):
+            self._changed()
+        if store is not None and (not len(old) or store.remove(old, self._facts.places)):
             self._computed = store
 
     def _changed(self) -> None:
+        self.shared.note_change()
         self._graph = None
         self._search = None
 
@@ -251,12 +280,14 @@ class ChaseAnswers(Answers):
 
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
         """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
-        goal = (2 * self._relation(relation), self._entities.id(head), self._entities.id(tail))
-        if not self._store.contains(*goal):
-            return []
-        if self._search is None:
-            self._search = ProofSearch(self._store, self._facts.places, self._named)
-        return self._search.proofs(self._store.key(*goal), most=most)
+        with self.shared.reading():
+            goal = (2 * self._relation(relation), self._entities.id(head), self._entities.id(tail))
+            if not self._store.contains(*goal):
+                return []
+            with self.shared.building:  # one proof at a time: what a search has found helps the next one
+                if self._search is None:
+                    self._search = ProofSearch(self._store, self._facts.places, self._named)
+                return self._search.proofs(self._store.key(*goal), most=most)
 
     def _named(self, key: int) -> Triple:
         mask = (1 << self._bits) - 1

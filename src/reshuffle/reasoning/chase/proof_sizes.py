@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.chase.program import Program
 
 UNREACHABLE = 1 << 40
+_ENTRIES = 1 << 10  # rows of levels at first
 
 
 class CheapestSizes:
@@ -186,7 +187,7 @@ def _words(num_entities: int) -> int:
 
 def _no_levels(num_relations: int, num_entities: int) -> by_level.Levels:
     words = _words(num_entities)
-    height, entries = 64 * words, 1024
+    height, entries = 64 * words, _ENTRIES
     num_rows = 2 * num_relations * height
     return by_level.Levels(
         settled=np.zeros((2, num_relations, height, words), dtype=np.uint64),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from reshuffle.errors import BudgetError
+from reshuffle.errors import BudgetError, InternalError
 from reshuffle.progress import SILENT
 from reshuffle.reasoning import keysets
 from reshuffle.reasoning.chase.kernels import dense_joins as rows
@@ -43,6 +43,7 @@ Layout: TypeAlias = Literal["auto", "sparse", "dense"]
 _NEVER = np.iinfo(np.int64).max
 _SMALL_STORE = 256 << 20  # bytes: bits for all relations that are taken from the start
 _SMALL_BITS = 64 << 20  # bytes: bits for one relation that are taken for speed alone
+_FIRST = 1 << 10  # places of every array that grows
 _BLOCK = 1 << 20  # triples between two reports of progress
 
 
@@ -72,18 +73,18 @@ class Store:
         counters[WANTED] = -1
         return Pairs(
             entity_bits=entity_bits,
-            known=np.full(1024, keysets.EMPTY, dtype=np.int64),
-            row_keys=np.full(1024, keysets.EMPTY, dtype=np.int64),
-            row_of=np.empty(1024, dtype=np.int32),
-            row_start=np.empty(1024, dtype=np.int64),
-            row_size=np.empty(1024, dtype=np.int32),
-            row_room=np.empty(1024, dtype=np.int32),
-            pool=np.empty(1024, dtype=np.int32),
+            known=np.full(_FIRST, keysets.EMPTY, dtype=np.int64),
+            row_keys=np.full(_FIRST, keysets.EMPTY, dtype=np.int64),
+            row_of=np.empty(_FIRST, dtype=np.int32),
+            row_start=np.empty(_FIRST, dtype=np.int64),
+            row_size=np.empty(_FIRST, dtype=np.int32),
+            row_room=np.empty(_FIRST, dtype=np.int32),
+            pool=np.empty(_FIRST, dtype=np.int32),
             slot_of=np.arange(num_relations, dtype=np.int32)
             if dense
             else np.full(num_relations, SPARSE, np.int32),
             bits=np.zeros((2, dense, 64 * words, words), dtype=np.uint64),
-            queue=np.empty(1024, dtype=np.int64),
+            queue=np.empty(_FIRST, dtype=np.int64),
             totals=np.zeros(num_relations, dtype=np.int64),
             dense_at=np.full(num_relations, _NEVER if dense else self._dense_at(words), dtype=np.int64),
             counters=counters,
@@ -111,6 +112,7 @@ class Store:
 
     def ends(self, code: int, start: int) -> NDArray[np.int32]:
         """All g for which `code(start, g)` holds."""
+        self._check(code >> 1, start)
         found: NDArray[np.int32] = row_ends(self.pairs, code, start)
         return found
 
@@ -145,6 +147,7 @@ class Store:
 
     def add(self, keys: NDArray[np.int64], *, progress: Progress = SILENT) -> None:
         """Make triples hold, and all that follows from them."""
+        self._check_keys(keys)
         done = 0
         while (done := int(joins.load(self.pairs, keys, done))) < len(keys):
             self.make_room()
@@ -183,6 +186,7 @@ class Store:
         Then the store is spoilt. In a dense fixpoint nearly every triple is suspect, and re-deriving each
         costs more than deriving all.
         """
+        self._check_keys(keys)
         suspects = self._suspects(facts, len(keys))
         codes, bits = keys >> (2 * self.pairs.entity_bits), self.pairs.entity_bits
         mask = (1 << bits) - 1
@@ -204,7 +208,7 @@ class Store:
         return True
 
     def _suspects(self, facts: NDArray[np.int64], least: int) -> retraction.Suspects:
-        size = 1 << max(10, (2 * least).bit_length())
+        size = max(_FIRST, 1 << (2 * least).bit_length())
         return retraction.Suspects(
             keys=np.empty(size, dtype=np.int64),
             sparse=np.full(size, keysets.EMPTY, dtype=np.int64),
@@ -214,13 +218,29 @@ class Store:
             counters=np.zeros(2, dtype=np.int64),
         )
 
+    def _check_keys(self, keys: NDArray[np.int64]) -> None:
+        """Refuse triples of more relations or entities than the arrays have room for."""
+        bits = self.pairs.entity_bits
+        relation = int(keys.max(initial=-1)) >> 2 * bits
+        mask = (1 << bits) - 1
+        ends = np.maximum(keys >> bits & mask, keys & mask)
+        self._check(relation, int(ends.max(initial=-1)))
+
+    def _check(self, relation: int, entity: int) -> None:
+        # Kernels do not look.
+        if relation >= len(self.pairs.slot_of) or entity >= self.num_entities:
+            raise InternalError(
+                f"the chase has room for {len(self.pairs.slot_of):,} relations and {self.num_entities:,} entities, "
+                f"not for relation {relation:,} and entity {entity:,}"
+            )
+
     # --- growing ------------------------------------------------------------------------------------
 
     def make_room(self) -> None:
         """Enlarge every array that is nearly full; one of them is where a kernel found no room."""
         pairs, counters = self.pairs, self.pairs.counters
         if 2 * counters[FILLED] > len(pairs.known):
-            size = 1 << max(10, int(3 * counters[FILLED]).bit_length())
+            size = max(_FIRST, 1 << int(3 * counters[FILLED]).bit_length())
             self._replace(known=keysets.rehashed(pairs.known, size))
         if 2 * counters[ROWS] > len(pairs.row_keys):
             row_keys, row_of = keysets.rehashed_map(pairs.row_keys, pairs.row_of, 2 * len(pairs.row_keys))

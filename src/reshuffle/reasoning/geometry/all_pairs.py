@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
+    from reshuffle.reasoning.geometry.kernels.product_search import Scratch
     from reshuffle.reasoning.geometry.relation_automata import Automaton, Machine
     from reshuffle.reasoning.resources import Budget
+    from reshuffle.reasoning.sharing import Unchanged
 
 Column: TypeAlias = NDArray[np.int32]
 Pairs: TypeAlias = tuple[Column, Column]  # heads and tails
@@ -53,9 +55,17 @@ class AllPairs:
     """Passes over a graph and a machine that stay as they are meanwhile."""
 
     def __init__(
-        self, live: LiveGraph, machine: Machine, budget: Budget, *, progress: Progress = SILENT
+        self,
+        live: LiveGraph,
+        machine: Machine,
+        budget: Budget,
+        *,
+        unchanged: Unchanged = nullcontext,
+        progress: Progress = SILENT,
     ) -> None:
+        """`unchanged` is the context in which the graph may be read, for callers that do not hold it themselves."""
         self._live, self._machine, self._progress = live, machine, progress
+        self._unchanged = unchanged
         self._threads, self._most_pairs, self._bytes_left = budget.threads, budget.pairs, budget.bytes_left
         self._walkers: dict[str, Walker[Any]] = {}
 
@@ -86,7 +96,8 @@ class AllPairs:
         Heads are taken in the order of their names, a block at a time; only the answers of one block are held
         and sorted. The block shrinks and grows with the number of answers it gives.
         """
-        in_order = _by_name(self._live)
+        with self._unchanged():
+            in_order = _by_name(self._live)
         rank = np.empty_like(in_order)
         rank[in_order] = np.arange(len(in_order), dtype=np.int32)
         relations = sorted(self._machine.clauses_of)
@@ -113,7 +124,8 @@ class AllPairs:
         for number, relation in enumerate(relations):
             walker = self._walker(relation)
             for pairs, _ in self._pairs(walker, np.intersect1d(heads, walker.sources)):
-                new_heads, new_tails = self._live.without_facts(relation, *pairs)
+                with self._unchanged():
+                    new_heads, new_tails = self._live.without_facts(relation, *pairs)
                 found.append((new_heads, np.full(len(new_heads), number, dtype=np.int32), new_tails))
         columns = tuple(np.concatenate(column) for column in zip(*found, strict=True))
         return columns[0], columns[1], columns[2]
@@ -121,16 +133,19 @@ class AllPairs:
     def _walker(self, relation: str) -> Walker[Any]:
         """The faster walker that fits into the memory that is left."""
         if relation not in self._walkers:
-            live, machine = self._live, self._machine
-            automata = [machine.automata[place] for place in machine.clauses_of[relation]]
-            nodes = len(live.entities) * sum(automaton.num_states for automaton in automata)
-            num_bytes = self._product_bytes(automata, nodes)
-            if nodes <= _MOST_NODES and num_bytes <= self._bytes_left:
-                self._bytes_left -= num_bytes
-                self._walkers[relation] = ProductWalker(live.graph, automata, live.labels)
-            else:
-                self._walkers[relation] = GraphWalker(live, machine, relation)
+            with self._unchanged():
+                self._walkers[relation] = self._new_walker(relation)
         return self._walkers[relation]
+
+    def _new_walker(self, relation: str) -> Walker[Any]:
+        live, machine = self._live, self._machine
+        automata = [machine.automata[place] for place in machine.clauses_of[relation]]
+        nodes = len(live.entities) * sum(automaton.num_states for automaton in automata)
+        num_bytes = self._product_bytes(automata, nodes)
+        if nodes > _MOST_NODES or num_bytes > self._bytes_left:
+            return GraphWalker(live, machine, relation)
+        self._bytes_left -= num_bytes
+        return ProductWalker(live.graph, automata, live.labels)
 
     def _product_bytes(self, automata: list[Automaton], nodes: int) -> int:
         """The bytes that a written-out product takes at most, while it is built and searched."""
@@ -159,7 +174,7 @@ class AllPairs:
 
         def timed(some: Column) -> tuple[_Result, int, Column, float]:
             began = time.perf_counter()
-            with walker.borrowed_marks() as marks:
+            with self._unchanged(), walker.borrowed_marks() as marks:
                 result, done = work(marks, some)
             return result, done, some[done:], time.perf_counter() - began
 
@@ -257,20 +272,24 @@ class GraphWalker(Walker[Workspace]):
 
     def count(self, marks: Workspace, sources: Column) -> int:
         """How many pairs hold with these sources."""
-        tick = marks.ticks(len(sources) * len(self._clauses.first))
+        scratch, tick = self._marked(marks, len(sources))
         return int(
             search.count_answers(
-                self._live.edges, self._machine.forwards, self._clauses, marks.scratch, tick, sources
+                self._live.edges, self._machine.forwards, self._clauses, scratch, tick, sources
             )
         )
 
     def pairs(self, marks: Workspace, sources: Column, *, most: int) -> tuple[Pairs, int]:
         """The pairs that hold, and how many of the sources are done."""
-        tick = marks.ticks(len(sources) * len(self._clauses.first))
+        scratch, tick = self._marked(marks, len(sources))
         heads, tails, done = search.pairs_of(
-            self._live.edges, self._machine.forwards, self._clauses, marks.scratch, tick, sources, most
+            self._live.edges, self._machine.forwards, self._clauses, scratch, tick, sources, most
         )
         return (heads, tails), int(done)
+
+    def _marked(self, marks: Workspace, searches: int) -> tuple[Scratch, int]:
+        ticks = searches * len(self._clauses.first)
+        return marks.marks_for(len(self._live.entities), self._machine.most_words, ticks=ticks)
 
 
 class ProductMarks(Ticks):

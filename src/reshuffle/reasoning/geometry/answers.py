@@ -7,6 +7,7 @@ automaton. So a question is a search, and all answers are a search from every en
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +19,12 @@ from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.all_pairs import AllPairs
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-from reshuffle.reasoning.geometry.kernels import product_search as kernel
 from reshuffle.reasoning.geometry.proof_search import ProofSearch
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
+from reshuffle.reasoning.geometry.workspaces import Workspaces
 from reshuffle.reasoning.resources import budget, usable_cores
+from reshuffle.reasoning.sharing import Shared, stepwise
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress
     from reshuffle.reasoning.geometry.all_pairs import Pairs
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.sharing import Unchanged
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
 
@@ -54,25 +57,27 @@ class GeometryAnswers(Answers):
         memory: int | None = None,
         progress: Progress = SILENT,
     ) -> None:
+        self.shared = Shared()
         self.constraints, self.exactness = constraints, constraints.exactness
         self._memory, self._progress = memory, progress
         self._stored: MaterialisedPairs | None = None
-        self._workspaces: list[kernel.Workspace] = []
+        self._workspaces = Workspaces(memory)
         self._counts: dict[str, Count] | None = None
         self._search: ProofSearch | None = None
-        self._version = 0
         self.live = LiveGraph(graph)
         self._machine = assemble(constraints, self.live.labels, progress=progress)
 
     @property
     def facts(self) -> KnowledgeGraph:
         """The graph as it is now, updates included."""
-        return self.live.graph
+        with self.shared.reading(), self.shared.building:
+            return self.live.graph
 
     @property
     def relations(self) -> tuple[str, ...]:
         """The relations that facts or rules use; fresh ones and inverses are not among them."""
-        return tuple(dict.fromkeys([*self.constraints.answerable, *self.live.relations]))
+        with self.shared.reading():
+            return tuple(dict.fromkeys([*self.constraints.answerable, *self.live.relations]))
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
@@ -89,18 +94,24 @@ class GeometryAnswers(Answers):
 
     def fact_count(self, relation: str) -> int:
         """How many facts a relation has."""
-        number = self.live.relations.find(relation)
-        return 0 if number is None else int(self.live.facts_of[number])
+        with self.shared.reading():
+            number = self.live.relations.find(relation)
+            return 0 if number is None else int(self.live.facts_of[number])
 
     # --- single questions ---------------------------------------------------------------------------
 
     def holds(self, head: str, relation: str, tail: str) -> bool:
         """Does the triple follow (or stand in the graph)?"""
-        return self.holds_ids(self.live.entities.id(head), relation, self.live.entities.id(tail))
+        with self.shared.reading():
+            return self._holds(self.live.entities.id(head), relation, self.live.entities.id(tail))
 
     def holds_ids(self, source: int, relation: str, target: int) -> bool:
         """Does the triple follow, with entities given by their ids?"""
-        if not self.is_derivable(relation):
+        with self.shared.reading():
+            return self._holds(source, relation, target)
+
+    def _holds(self, source: int, relation: str, target: int) -> bool:
+        if not self._is_derivable(relation):
             return self.live.is_fact(source, relation, target)
         return all(
             self._is_reached(relation, clause, source, target)
@@ -109,42 +120,23 @@ class GeometryAnswers(Answers):
 
     def _is_reached(self, relation: str, clause: int, source: int, target: int) -> bool:
         """Does some path of facts from source to target spell a word of this clause of the relation?"""
-        workspace = self._workspace()
-        path = kernel.shortest_path(
-            self.live.edges,
-            self._machine.forwards,
-            self._machine.clauses[relation],
-            clause,
-            workspace.scratch,
-            workspace.ticks(1),
-            source,
-            target,
-        )
+        path = self._workspaces.shortest_path(self.live, self._machine, (relation, clause), source, target)
         return len(path) > 0
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
         """All f for which (head, relation, f) holds."""
-        return self._ends(self.live.entities.id(head), relation, backwards=False)
+        with self.shared.reading():
+            return self._ends(self.live.entities.id(head), relation, backwards=False)
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
         """All e for which (e, relation, tail) holds."""
-        return self._ends(self.live.entities.id(tail), relation, backwards=True)
+        with self.shared.reading():
+            return self._ends(self.live.entities.id(tail), relation, backwards=True)
 
     def _ends(self, entity: int, relation: str, *, backwards: bool) -> Iterator[str]:
         label = self.live.labels.get(relation)
-        if self.is_derivable(relation):
-            clauses, workspace = self._machine.clauses[relation], self._workspace()
-            _, hits, found = kernel.ends_of(
-                self.live.edges,
-                self._machine.backwards if backwards else self._machine.forwards,
-                clauses,
-                workspace.scratch,
-                workspace.ticks(len(clauses.first)),
-                kernel.room_for(clauses),
-                entity,
-                np.empty(64, dtype=np.int64),
-            )
-            ids = hits[:found].astype(np.int32)
+        if self._is_derivable(relation):
+            ids = self._workspaces.ends(self.live, self._machine, relation, entity, backwards=backwards)
         elif label is not None:
             ids = self.live.neighbours(entity, label + int(backwards))
         else:
@@ -153,27 +145,24 @@ class GeometryAnswers(Answers):
 
     def is_derivable(self, relation: str) -> bool:
         """Can rules add to the relation's facts? Raises where neither facts nor rules know the relation."""
+        with self.shared.reading():
+            return self._is_derivable(relation)
+
+    def _is_derivable(self, relation: str) -> bool:
         if relation in self._machine.clauses_of:
             return True
         if relation not in self.live.relations and relation not in self.constraints.answerable:
             raise UnknownNameError("relation", relation, self.relations)
         return False
 
-    def _workspace(self) -> kernel.Workspace:
-        """The memory that single questions write on."""
-        size, words = len(self.live.entities), self._machine.most_words
-        if not self._workspaces or not self._workspaces[0].fits(size, words):
-            budget(self._memory, num_entities=size, words=words, cores=1)  # raises where it does not fit
-            self._workspaces = [kernel.Workspace(size + size // 8 + 16, words)]
-        return self._workspaces[0]
-
     # --- all answers --------------------------------------------------------------------------------
 
     def counts(self) -> dict[str, Count]:
         """Per relation, how many are derived and how many hold, without storing them."""
-        if self._counts is None:
-            self._counts = dict(self._counted())
-        return dict(self._counts)
+        with self.shared.reading(), self.shared.building:
+            if self._counts is None:
+                self._counts = dict(self._counted())
+            return dict(self._counts)
 
     def _counted(self) -> Iterator[tuple[str, Count]]:
         everything = self._all_pairs()
@@ -194,34 +183,45 @@ class GeometryAnswers(Answers):
                 yield Triple(head, relation, tail)
 
     def _derived_blocks(self) -> Iterator[tuple[str, Pairs]]:
-        version = self._version
-        holding = self._all_pairs() if self._stored is None else self._stored
-        for relation in self._machine.clauses_of:
-            for heads, tails in holding.blocks(relation):
-                yield relation, self.live.without_facts(relation, heads, tails)
-                if self._version != version:
-                    raise RuntimeError("facts were added or removed while the triples were being read")
+        unchanged = self.shared.unchanged()
+        with unchanged():
+            machine, stored, everything = self._machine, self._stored, self._all_pairs(unchanged)
+        for relation in machine.clauses_of:
+            held = None if stored is None else stepwise(stored.blocks(relation), unchanged)
+            for heads, tails in everything.blocks(relation) if held is None else held:
+                with unchanged():
+                    new = self.live.without_facts(relation, heads, tails)
+                yield relation, new
+                with unchanged():
+                    pass  # who changes facts between two triples hears of it, even behind the last block
 
     def sorted_triples(self) -> Iterator[Triple]:
         """The derived triples by head, relation and tail, in blocks of heads: memory stays bounded."""
-        return self._all_pairs().sorted_triples()
+        unchanged = self.shared.unchanged()
+        with unchanged():
+            return self._all_pairs(unchanged).sorted_triples()
 
     def materialise(self) -> None:
         """Store all pairs that hold; from then on `add` and `remove` update them instead of searching again."""
+        with self.shared.writing():
+            self._stored = self._materialised()
+
+    def _materialised(self) -> MaterialisedPairs:
         everything = self._all_pairs()
         stored = MaterialisedPairs(self._machine, len(self.live.entities), len(self.live.relations))
         for relation in self._machine.clauses_of:
             stored.fill(relation, everything.blocks(relation), most_bytes=self._memory)
-        self._stored = stored
+        return stored
 
-    def _all_pairs(self) -> AllPairs:
+    def _all_pairs(self, unchanged: Unchanged = nullcontext) -> AllPairs:
+        """Passes over the graph as it is now; `unchanged` is needed where the lock is not held until the end."""
         share = budget(
             self._memory,
             num_entities=len(self.live.entities),
             words=self._machine.most_words,
             cores=usable_cores(),
         )
-        return AllPairs(self.live, self._machine, share, progress=self._progress)
+        return AllPairs(self.live, self._machine, share, unchanged=unchanged, progress=self._progress)
 
     # --- updates ------------------------------------------------------------------------------------
 
@@ -229,65 +229,78 @@ class GeometryAnswers(Answers):
         """Add facts, also with new entities; stored answers grow by what follows from them."""
         given = as_triples(triples)
         refuse_inverse_names(relation for _, relation, _ in given)
+        with self.shared.writing():
+            self._add(given)
+
+    def _add(self, given: list[tuple[str, str, str]]) -> None:
+        self._touch()
+        stored, self._stored = self._stored, None  # until it is whole again: after an error nothing is stored
         known = len(self.live.relations)
         ids = [self.live.intern(triple) for triple in given]
-        self._touch()
         if len(self.live.relations) > known:
             self._machine = assemble(self.constraints, self.live.labels, progress=self._progress)
-        if self._stored is None:
+        if stored is None:
             self.live.insert_all(ids)
-        elif len(self.live.relations) > known or self._is_much(ids):
+        elif len(self.live.relations) > known or self._is_much(stored, ids):
             self.live.insert_all(ids)
-            self.materialise()
+            stored = self._materialised()
         else:
-            workspace = self._workspace()
-            for fact in ids:
-                self._stored.add(self.live, workspace, fact)
+            with self._workspaces.borrowed(self.live, self._machine) as workspace:
+                for fact in ids:
+                    stored.add(self.live, workspace, fact)
+        self._stored = stored
 
-    def _is_much(self, new: list[tuple[int, int, int]]) -> bool:
+    def _is_much(self, stored: MaterialisedPairs, new: list[tuple[int, int, int]]) -> bool:
         """Is computing everything anew the faster way, or the only one?"""
-        assert self._stored is not None
         many = len(new) > max(_MANY, len(self.live) // 10)
-        return many or not self._stored.has_room_for(len(self.live.entities))
+        return many or not stored.has_room_for(len(self.live.entities))
 
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """Take facts back; what followed only from them no longer holds.
 
         Triples that are no facts are passed over; an unknown name is refused before anything is taken back.
         """
-        facts = [self._ids(triple) for triple in as_triples(triples)]
+        given = as_triples(triples)
+        with self.shared.writing():
+            self._remove([fact for fact in map(self._ids, given) if fact is not None])
+
+    def _remove(self, facts: list[tuple[int, int, int]]) -> None:
         self._touch()
-        for fact in facts:
-            if fact is None:
-                continue
-            if self._stored is None:
+        stored, self._stored = self._stored, None
+        if stored is None:
+            for fact in facts:
                 self.live.discard(*fact)
-            else:
-                self._stored.remove(self.live, self._workspace(), fact)
+        else:
+            with self._workspaces.borrowed(self.live, self._machine) as workspace:
+                for fact in facts:
+                    stored.remove(self.live, workspace, fact)
+        self._stored = stored
 
     def _ids(self, triple: tuple[str, str, str]) -> tuple[int, int, int] | None:
         """The ids of a triple of known names, or None where its relation has no facts."""
         head, relation, tail = triple
         entities = self.live.entities.id(head), self.live.entities.id(tail)
-        self.is_derivable(relation)  # raises where nobody knows the relation
+        self._is_derivable(relation)  # raises where nobody knows the relation
         number = self.live.relations.find(relation)
         return None if number is None else (entities[0], number, entities[1])
 
     def _touch(self) -> None:
-        self._version += 1
+        self.shared.note_change()
         self._counts = None
         self._search = None
 
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
         """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
         goal = Triple(head, relation, tail)
-        if not self.holds(*goal):
-            return []
-        if (
-            self._search is None
-        ):  # made anew when facts have changed: which relations have facts decides its automata
-            self._search = ProofSearch(self.constraints, self.live, self._machine, self._workspace())
-        return self._search.proofs(goal, most=most)
+        with self.shared.reading():
+            return self._proof_search().proofs(goal, most=most) if self.holds(*goal) else []
+
+    def _proof_search(self) -> ProofSearch:
+        """Made anew when facts have changed: which relations have facts decides its automata."""
+        with self.shared.building:
+            if self._search is None:
+                self._search = ProofSearch(self.constraints, self.live, self._machine, self._workspaces)
+            return self._search
 
     def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
         """The nearest partial derivations of a triple that does not follow; none without rules."""
@@ -295,18 +308,19 @@ class GeometryAnswers(Answers):
 
     def failed_slots(self, head: str, relation: str, tail: str) -> list[tuple[int, int]]:
         """The (start, exit) slots that decide the relation and between which no value arrives."""
-        if self.holds(head, relation, tail) or relation not in self.constraints.relation_ids:
-            return []
-        source, target = self.live.entities.id(head), self.live.entities.id(tail)
+        with self.shared.reading():
+            if self.holds(head, relation, tail) or relation not in self.constraints.relation_ids:
+                return []
+            return list(self._failed(self.live.entities.id(head), relation, self.live.entities.id(tail)))
+
+    def _failed(self, source: int, relation: str, target: int) -> Iterator[tuple[int, int]]:
         slots = SlotGraph(self.constraints, self.live.labels)
         places = {automaton: place for place, automaton in enumerate(self._machine.automata)}
         clauses = self._machine.clauses_of.get(relation, ())
-        failed = []
         for pair in self.constraints.decisive_slots(relation):
             place = places.get(slots.automaton(*pair))
             if place not in clauses or not self._is_reached(relation, clauses.index(place), source, target):
-                failed.append(pair)
-        return failed
+                yield pair
 
     def violations(self) -> Iterator[Violation]:
         """The pairs that break a disjointness constraint of the rules, with both proofs."""

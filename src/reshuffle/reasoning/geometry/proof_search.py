@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import Triple
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
-    from reshuffle.reasoning.geometry.kernels.product_search import Workspace
     from reshuffle.reasoning.geometry.relation_automata import Automaton, Machine
+    from reshuffle.reasoning.geometry.workspaces import Workspaces
 
 _MOST_NODES = 200_000  # of the product that looking for further paths may visit
 _START = frozenset({0})  # where every automaton starts
@@ -43,9 +43,9 @@ class ProofSearch:
     """Finds derivations over the graph as it is now."""
 
     def __init__(
-        self, constraints: OrderingConstraints, live: LiveGraph, machine: Machine, workspace: Workspace
+        self, constraints: OrderingConstraints, live: LiveGraph, machine: Machine, workspaces: Workspaces
     ) -> None:
-        self._live, self._workspace, self._machine = live, workspace, machine
+        self._live, self._workspaces, self._machine = live, workspaces, machine
         self._has_rules = constraints.rules is not None
         self._rules = RuleBase(()) if constraints.rules is None else constraints.rules
         path_constraints = constraints
@@ -100,15 +100,9 @@ class ProofSearch:
 
     def _shortest(self, goal: Triple, *, clause: int) -> Path | None:
         """A shortest path of facts that spells a word of this clause of the relation, or None."""
-        nodes = kernel.shortest_path(
-            self._live.edges,
-            self._machine.forwards,
-            self._machine.clauses[goal.relation],
-            clause,
-            self._workspace.scratch,
-            self._workspace.ticks(1),
-            self._live.entities.id(goal.head),
-            self._live.entities.id(goal.tail),
+        id_of = self._live.entities.id
+        nodes = self._workspaces.shortest_path(
+            self._live, self._machine, (goal.relation, clause), id_of(goal.head), id_of(goal.tail)
         )[::-1]
         if len(nodes) == 0:
             return None

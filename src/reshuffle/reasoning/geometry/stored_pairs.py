@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import BudgetError
+from reshuffle.errors import BudgetError, InternalError
 from reshuffle.kg.rows import starts_in, starts_of
 from reshuffle.reasoning import keysets
 from reshuffle.reasoning.geometry.kernels import updates as kernel
@@ -90,7 +90,8 @@ class MaterialisedPairs:
         if live.has_edge(fact[0], 2 * fact[1], fact[2]):
             return False
         live.make_room()
-        used, workspace.tick, table = kernel.add_fact(live.edges, live.used, *self._memory(workspace), fact)
+        memory = self._memory(live, workspace, fact)
+        used, workspace.tick, table = kernel.add_fact(live.edges, live.used, *memory, fact)
         if table is not self._stored.table:
             self._stored = self._stored._replace(table=table)
         live.note_insertion(fact[1], used)
@@ -100,15 +101,22 @@ class MaterialisedPairs:
         """Take out a fact and the pairs that followed only from it; returns whether it was there."""
         if not live.has_edge(fact[0], 2 * fact[1], fact[2]):
             return False
-        workspace.tick = kernel.remove_fact(live.edges, *self._memory(workspace), fact)
+        workspace.tick = kernel.remove_fact(live.edges, *self._memory(live, workspace, fact), fact)
         live.note_removal(fact[1])
         return True
 
-    def _memory(self, workspace: Workspace) -> tuple[Arcs, Arcs, Touches, Scratch, int, Stored]:
+    def _memory(
+        self, live: LiveGraph, workspace: Workspace, fact: tuple[int, int, int]
+    ) -> tuple[Arcs, Arcs, Touches, Scratch, int, Stored]:
         """The arrays that an update reads and writes, in the order in which the kernels take them."""
-        machine = self._machine
-        tick = workspace.ticks(1)
-        return machine.forwards, machine.backwards, self._touches, workspace.scratch, tick, self._stored
+        machine, size = self._machine, len(live.entities)
+        if not self.has_room_for(size) or 2 * fact[1] + 2 >= len(self._touches.starts):
+            raise InternalError(
+                f"an update over {size:,} entities of relation {fact[1]} got pairs stored with {self._bits} bits for "
+                f"an entity, of {len(self._touches.starts) // 2} relations"
+            )
+        scratch, tick = workspace.marks_for(size, machine.most_words, ticks=1)
+        return machine.forwards, machine.backwards, self._touches, scratch, tick, self._stored
 
 
 def _touches(machine: Machine, relations: list[str], num_relations: int) -> Touches:

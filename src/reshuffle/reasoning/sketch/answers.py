@@ -18,6 +18,7 @@ from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.answers import GeometryAnswers
 from reshuffle.reasoning.resources import spelled_bytes
+from reshuffle.reasoning.sharing import Shared, stepwise
 from reshuffle.reasoning.sketch import kernels as kernel
 from reshuffle.reasoning.sketch.channels import (
     channels_for_mean,
@@ -60,6 +61,7 @@ class SketchedAnswers(Answers):
         memory: int | None = None,
         progress: Progress = SILENT,
     ) -> None:
+        self.shared = Shared()
         _check_choice(channels, epsilon)
         self._exact = GeometryAnswers(constraints, graph, memory=memory)
         self.constraints = constraints
@@ -121,7 +123,8 @@ class SketchedAnswers(Answers):
     @property
     def measured_false_positives(self) -> float:
         """The share of the sampled triples that pass although they do not follow."""
-        passed = [self._captured(head, relation, tail) for head, relation, tail in self._sample.triples]
+        with self.shared.reading():
+            passed = [self._captured(head, relation, tail) for head, relation, tail in self._sample.triples]
         return float(np.mean(passed)) if passed else 0.0
 
     @property
@@ -146,11 +149,12 @@ class SketchedAnswers(Answers):
 
     def holds(self, head: str, relation: str, tail: str) -> bool:
         """Does the triple follow? Yes may be wrong; no never is."""
-        live = self._exact.live
-        source, target = live.entities.id(head), live.entities.id(tail)
-        if not self._exact.is_derivable(relation):
-            return self._exact.holds(head, relation, tail)
-        return self._captured(source, relation, target)
+        with self.shared.reading():
+            live = self._exact.live
+            source, target = live.entities.id(head), live.entities.id(tail)
+            if not self._exact.is_derivable(relation):
+                return self._exact.holds(head, relation, tail)
+            return self._captured(source, relation, target)
 
     def _captured(self, source: int, relation: str, target: int) -> bool:
         """Is B_r Z_a ⪯ Z_b on the slots that decide r?"""
@@ -163,50 +167,62 @@ class SketchedAnswers(Answers):
 
     def tails(self, head: str, relation: str) -> Iterator[str]:
         """All f for which (head, relation, f) holds, and some more."""
-        if not self._exact.is_derivable(relation):
-            return self._exact.tails(head, relation)
-        live = self._exact.live
-        return iter(live.entities.names(self._tail_ids(live.entities.id(head), relation)))
+        with self.shared.reading():
+            if not self._exact.is_derivable(relation):
+                return self._exact.tails(head, relation)
+            live = self._exact.live
+            return iter(live.entities.names(self._tail_ids(live.entities.id(head), relation)))
 
     def _tail_ids(self, source: int, relation: str) -> NDArray[np.int32]:
-        kept = np.ones(len(self._exact.live.entities), dtype=np.bool_)
+        kept = np.ones(len(self._states), dtype=np.bool_)
         for start, leave in self.constraints.decisive_slots(relation):
             kernel.keep_above(self._states, self._states[source, start], leave, kept)
         return np.flatnonzero(kept).astype(np.int32)
 
     def heads(self, relation: str, tail: str) -> Iterator[str]:
         """All e for which (e, relation, tail) holds, and some more."""
-        if not self._exact.is_derivable(relation):
-            return self._exact.heads(relation, tail)
-        live = self._exact.live
-        target = live.entities.id(tail)
-        kept = np.ones(len(live.entities), dtype=np.bool_)
+        with self.shared.reading():
+            if not self._exact.is_derivable(relation):
+                return self._exact.heads(relation, tail)
+            live = self._exact.live
+            return iter(live.entities.names(self._head_ids(relation, live.entities.id(tail))))
+
+    def _head_ids(self, relation: str, target: int) -> NDArray[np.int32]:
+        kept = np.ones(len(self._states), dtype=np.bool_)
         for start, leave in self.constraints.decisive_slots(relation):
             kernel.keep_below(self._states, self._states[target, leave], start, kept)
-        return iter(live.entities.names(np.flatnonzero(kept).astype(np.int32)))
+        return np.flatnonzero(kept).astype(np.int32)
 
     def triples(self) -> Iterator[Triple]:
         """The triples that pass and are not facts, grouped by relation."""
+        unchanged = self.shared.unchanged()
+        for relation, head, tails in stepwise(self._derived_rows(), unchanged):
+            for tail in tails:
+                yield Triple(head, relation, tail)
+            with unchanged():
+                pass  # who changes facts between two triples hears of it, even behind the last row
+
+    def _derived_rows(self) -> Iterator[tuple[str, str, list[str]]]:
+        """A relation, a head, and the tails that pass and are no facts, by name."""
         live = self._exact.live
         for relation, source, tails in self._everything():
-            head = live.entities[source]
             _, new = live.without_facts(relation, np.full_like(tails, source), tails)
-            for tail in live.entities.names(new):
-                yield Triple(head, relation, tail)
+            yield relation, live.entities[source], live.entities.names(new)
 
     def _everything(self) -> Iterator[tuple[str, int, NDArray[np.int32]]]:
         for relation in self._exact.derivable:
-            for source in range(len(self._exact.live.entities)):
+            for source in range(len(self._states)):
                 tails = self._tail_ids(source, relation)
                 if len(tails):
                     yield relation, source, tails
 
     def counts(self) -> dict[str, Count]:
         """Per relation, how many pass and are no facts, and how many pass."""
-        totals = dict.fromkeys(self._exact.derivable, 0)
-        for relation, _, tails in self._everything():
-            totals[relation] += len(tails)
-        facts = {relation: self._exact.fact_count(relation) for relation in self._exact.relations}
+        with self.shared.reading():
+            totals = dict.fromkeys(self._exact.derivable, 0)
+            for relation, _, tails in self._everything():
+                totals[relation] += len(tails)
+            facts = {relation: self._exact.fact_count(relation) for relation in self._exact.relations}
         return {
             relation: Count(totals.get(relation, known) - known, totals.get(relation, known))
             for relation, known in facts.items()
@@ -217,16 +233,22 @@ class SketchedAnswers(Answers):
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """Add facts; layers run again from the entities of the new facts."""
         given = as_triples(triples)
-        before = len(self._exact.live.entities)
-        self._exact.add(given)
+        with self.shared.writing():
+            self._exact.add(given)
+            self.shared.note_change()
+            self._follow(given)
+
+    def _follow(self, new: list[tuple[str, str, str]]) -> None:
+        """Let the states grow by what the new facts bring."""
         live = self._exact.live
         self._moves = moves_of(self.constraints, live.relations)
-        self._make_room(before)
+        self._make_room()
         changed = np.zeros(len(self._states), dtype=np.bool_)
-        changed[[live.entities.id(name) for head, _, tail in given for name in (head, tail)]] = True
+        changed[[live.entities.id(name) for head, _, tail in new for name in (head, tail)]] = True
         propagate(live, self._moves, self._states, changed=changed, progress=self._progress)
 
-    def _make_room(self, before: int) -> None:
+    def _make_room(self) -> None:
+        before = len(self._states)
         new = len(self._exact.live.entities) - before
         if new:
             more = random_states(
@@ -241,8 +263,11 @@ class SketchedAnswers(Answers):
 
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """Take facts back. Maxima cannot be taken back, so the states are computed anew."""
-        self._exact.remove(triples)
-        self._compute()
+        given = as_triples(triples)
+        with self.shared.writing():
+            self._exact.remove(given)
+            self.shared.note_change()
+            self._compute()
 
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
         """Derivations, found exactly: none for a false positive."""

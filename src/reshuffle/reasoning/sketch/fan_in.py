@@ -72,8 +72,9 @@ class FanIn:
     def _searched(self, entity: int, leave: int) -> int:
         whole = self._slots.without_identities(0, leave)
         machine = machine_of((whole,), {"": (0,)}, self._live.labels)
-        clauses, scratch = machine.clauses[""], self._workspace.scratch
-        tick, queue = self._workspace.ticks(1), kernel.room_for(clauses)
+        clauses = machine.clauses[""]
+        scratch, tick = self._workspace.marks_for(len(self._live.entities), machine.most_words, ticks=1)
+        queue = kernel.room_for(clauses)
         filled = kernel.seed(machine.backwards, clauses, 0, scratch, tick, queue, entity)
         nodes, filled, _, _ = kernel.flood(
             self._live.edges,

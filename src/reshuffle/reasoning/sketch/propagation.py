@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.errors import InternalError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
@@ -102,6 +103,11 @@ def propagate(
 
     `changed` says which entities have news at the start; all have, unless told otherwise.
     """
+    if len(states) != len(live.entities) or len(moves.starts) != 2 * len(live.relations) + 1:
+        raise InternalError(
+            f"a sketch of {len(states):,} entities and {len(moves.starts) // 2} relations on a graph of "
+            f"{len(live.entities):,} and {len(live.relations)}"
+        )
     kernel.settle_all(states, moves)
     active = np.ones(len(states), dtype=np.bool_) if changed is None else changed
     done = 0

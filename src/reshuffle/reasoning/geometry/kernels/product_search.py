@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.compiled import compiled
+from reshuffle.errors import InternalError
 from reshuffle.kg.row_kernels import lower_bound
 from reshuffle.reasoning.geometry.changing_graph import NONE, Edges
 
@@ -82,6 +83,18 @@ class Workspace(Ticks):
     def fits(self, num_entities: int, words: int) -> bool:
         """Is there room for a graph and automata of this size?"""
         return num_entities <= self.num_entities and words <= self.words
+
+    def marks_for(self, num_entities: int, words: int, *, ticks: int) -> tuple[Scratch, int]:
+        """What a search over a graph and automata of this size writes on, and the first of its ticks.
+
+        Kernels do not look whether what they write on is large enough.
+        """
+        if not self.fits(num_entities, words):
+            raise InternalError(
+                f"a search over {num_entities:,} entities with {words} words of marks each got room for "
+                f"{self.num_entities:,} entities with {self.words}"
+            )
+        return self.scratch, self.ticks(ticks)
 
 
 @compiled
