@@ -22,6 +22,7 @@ from torch import Tensor
 
 from reshuffle.kg.rows import Rows
 from reshuffle.kg.vocabulary import with_inverses
+from reshuffle.reasoning.sharing import built_once
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -262,7 +263,7 @@ class ModelGraph:
     triples: NDArray[np.int64]  # triple (head relation tail): ids, relations as the model numbers them
     num_entities: int
 
-    @cached_property
+    @built_once
     def messages(self) -> MessageGraph:
         """The graph as the layers need it."""
         return MessageGraph.build(
@@ -272,7 +273,7 @@ class ModelGraph:
             num_identities=self.model.num_identities,
         ).to(self.model.matrices.logits.device)
 
-    @cached_property
+    @built_once
     def facts(self) -> EvidenceGraph:
         """The graph as evidence and the search for walks need it."""
         return EvidenceGraph.build(
@@ -282,7 +283,7 @@ class ModelGraph:
             device=self.model.matrices.logits.device,
         )
 
-    @cached_property
+    @built_once
     def injected(self) -> InjectedGraph | None:
         """The graph as injected rules need it; None for a model without."""
         block, device = self.model.injected, self.model.matrices.logits.device

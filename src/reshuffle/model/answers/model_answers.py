@@ -6,7 +6,6 @@ and reasons.
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -33,6 +32,7 @@ from reshuffle.model.scoring import Scores
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.proofs import spelled
+from reshuffle.reasoning.sharing import Shared, built_once
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -114,12 +114,12 @@ class ModelOnGraph:
         ends, number = question.ends(answer), int(self.numbers[question.relation])
         return self.walk_graph.follows(ends, number, backwards=backwards)
 
-    @cached_property
+    @built_once
     def walk_graph(self) -> WalkGraph:
         """What the search for reasons needs; as much of it as does not depend on the question."""
         return WalkGraph(self.tensors, self.matrices, by_slot=not self.kind.per_query)
 
-    @cached_property
+    @built_once
     def rule_answers(self) -> Answers | None:
         """What the injected rules entail, where there are any."""
         block = self.model.injected
@@ -197,6 +197,7 @@ class ModelOnGraph:
         side: Side,
     ) -> Iterator[Scores[Tensor]]:
         """The scores of many queries, as many at a time as memory has room for."""
+        self._check_ids(anchors, candidates)
         numbers, inverse = self.numbers[relations], side == "head" and self.through_inverse
         asked = self.on_device(numbers + self.model.num_relations if inverse else numbers)
         ends, some = self.on_device(anchors), None if candidates is None else self.on_device(candidates)
@@ -207,6 +208,16 @@ class ModelOnGraph:
                 piece = slice(start, start + plan.at_once)
                 given = None if some is None else some[piece]
                 yield self.channels.scores(ends[piece], asked[piece], given, forward=forward)
+
+    def _check_ids(self, *ids: NDArray[np.integer] | None) -> None:
+        """Refuse ids of no entity, for which kernels would not look."""
+        count = self.graph.num_entities
+        for column in ids:
+            if column is not None and column.size and not 0 <= column.min() <= column.max() < count:
+                raise InputError(
+                    f"found the entity ids {column.min()} to {column.max()}, expected 0 to {count - 1}",
+                    hint="take ids of answers.graph.entities as it is now: updates may change them",
+                )
 
     def on_device(self, ids: NDArray[np.integer]) -> Tensor:
         """Ids where the model is."""
@@ -255,6 +266,10 @@ class ModelAnswers:
     (?, r, f) go through the inverse relation, that is through B_{r^-1} Z_f, as in the official code, unless
     `heads_through_inverse` is False: then the candidates are scored as heads. `initial` may be another kind of
     initial states than the model was trained with; private ones need no draw, and a propagation per head.
+
+    Threads may share one object. Questions run beside each other; `add` and `remove` wait for those that run, and a
+    question sees the facts before a change or after it. Ids, as `scores` takes them, are those of the `graph` of the
+    moment: whoever asks by id while others change facts does both inside `with answers.shared.reading():`.
     """
 
     name = "reshuffle"
@@ -272,6 +287,7 @@ class ModelAnswers:
         calibration: Calibration | None = None,
         notes: Notes = UNHEARD,
     ) -> None:
+        self.shared = Shared()
         self._model, self._seed = model, seed
         self.relations, self.calibration = tuple(relations), calibration
         self.training_types = training_types
@@ -284,13 +300,20 @@ class ModelAnswers:
             seed=seed,
             through_inverse=heads_through_inverse,
         )
-        self.graph = self._on_graph.graph
-        """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
         self._gone: set[str] = set()
         if notes is not UNHEARD and (told := _unlearned_facts(graph, relations)) is not None:
             notes(told)
 
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
+        return self._on_graph.graph
+
     def __repr__(self) -> str:
+        with self.shared.reading():
+            return self._described()
+
+    def _described(self) -> str:
         shape = self._model.architecture
         size = f"{counted(shape.num_slots, 'slot')}, {counted(shape.num_layers, 'layer')}"
         known = f"{counted(len(self.relations), 'relation')}, channels '{self._on_graph.initial}'"
@@ -331,8 +354,9 @@ class ModelAnswers:
 
     @property
     def states(self) -> Tensor:  # entity slot channel
-        """Z^(m) of every entity."""
-        return self._on_graph.channels.states
+        """Z^(m) of every entity, as they are now: a change of the facts may change them in place."""
+        with self.shared.reading():
+            return self._on_graph.channels.states
 
     def scores(
         self,
@@ -346,32 +370,35 @@ class ModelAnswers:
 
         Evidence that needs a channel per query is left out, all of it, where there is none.
         """
-        if not len(anchors):
-            width = self.graph.num_entities if candidates is None else candidates.shape[1]
-            return np.empty((0, width), dtype=np.float32)
-        return self._on_graph.totals(anchors, relations, candidates, side=side)
+        with self.shared.reading():
+            if not len(anchors):
+                width = self.graph.num_entities if candidates is None else candidates.shape[1]
+                return np.empty((0, width), dtype=np.float32)
+            return self._on_graph.totals(anchors, relations, candidates, side=side)
 
     def judge(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> Judgement:
         """What a triple's score is made of, as an answer to (head, relation, ?), or to (?, relation, tail).
 
         The two questions have their own matrices, r and r^-1, and so their own scores.
         """
-        graph = self.graph
-        ends = np.array([graph.entities.id(name) for name in (head, tail)])
         if relation not in self.relations:
             raise UnknownNameError("relation", relation, self.relations)
-        anchor, answer = ends if side == "tail" else ends[::-1]
-        number = graph.relations.id(relation)
-        found = self._on_graph.scores(np.array([anchor]), np.array([number]), np.array([[answer]]), side=side)
-        parts = parts_of(found, 0, 0, derived=self._on_graph.derived[number])
+        with self.shared.reading():
+            model, graph = self._on_graph, self.graph
+            ends = np.array([graph.entities.id(name) for name in (head, tail)])
+            anchor, answer = ends if side == "tail" else ends[::-1]
+            number = graph.relations.id(relation)
+            found = model.scores(np.array([anchor]), np.array([number]), np.array([[answer]]), side=side)
+            parts = parts_of(found, 0, 0, derived=model.derived[number])
         return Judgement((head, relation, tail), **parts)
 
     def export(self, directory: str | Path, *, heads: Sequence[str] | None = None) -> list[Path]:
         """Write the states of the entities, or those in the channels of given heads, as Parquet (see `exporting`)."""
         folder = made_directory(directory)
-        if heads is None:
-            return [export_states(self._on_graph, folder)]
-        return [export_head_states(self._on_graph, heads, folder)]
+        with self.shared.reading():
+            if heads is None:
+                return [export_states(self._on_graph, folder)]
+            return [export_head_states(self._on_graph, heads, folder)]
 
     # --- updates (details in `channels/entity_states.py`) ------------------------------------------------------
 
@@ -381,8 +408,8 @@ class ModelAnswers:
         Facts of relations that the model does not know are passed over, and `notes` hears of them.
         """
         new = as_graph(triples)
-        self._on_graph = self._on_graph.moved(self.graph | new)
-        self.graph = self._on_graph.graph
+        with self.shared.writing():
+            self._on_graph = self._on_graph.moved(self.graph | new)
         if (told := _unlearned_facts(new, self.relations)) is not None:
             notes(told)
 
@@ -392,13 +419,14 @@ class ModelAnswers:
         Triples that are no facts, or not any more, are passed over, as the answers of rules do, and `notes` hears of
         them; a name that was never known is refused before anything is taken back.
         """
-        before, taken = self.graph, as_graph(triples)
-        for head, relation, tail in taken:
-            before.entities.ids(name for name in (head, tail) if name not in self._gone)
-            before.relations.id(relation)
-        self._on_graph = self._on_graph.moved(before - taken)
-        self.graph = self._on_graph.graph
-        self._gone.update(self._on_graph.gone)
+        taken = as_graph(triples)
+        with self.shared.writing():
+            before = self.graph
+            for head, relation, tail in taken:
+                before.entities.ids(name for name in (head, tail) if name not in self._gone)
+                before.relations.id(relation)
+            self._on_graph = self._on_graph.moved(before - taken)
+            self._gone.update(self._on_graph.gone)
         if (told := _no_facts(taken, before)) is not None:
             notes(told)
 
@@ -417,8 +445,9 @@ class ModelAnswers:
 
         A fact is scored with itself in the graph, so that its score does not compare with those of new links.
         """
-        question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
-        return predict(self, self._on_graph, question, top=top, known=known)
+        with self.shared.reading():
+            question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
+            return predict(self, self._on_graph, question, top=top, known=known)
 
     def missing(
         self, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
@@ -427,24 +456,28 @@ class ModelAnswers:
 
         They come in the order of their `plausibility`, which compares links of several questions.
         """
-        return missing_links(self, self._on_graph, relation=relation, top=top, progress=progress)
+        with self.shared.reading():
+            return missing_links(self, self._on_graph, relation=relation, top=top, progress=progress)
 
     def reasons(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
     ) -> tuple[Reason, ...]:
         """The facts that support a triple and the rule that they follow, best first."""
-        return explanations.reasons(self._on_graph, Triple(head, relation, tail), most=most, side=side)
+        with self.shared.reading():
+            return explanations.reasons(self._on_graph, Triple(head, relation, tail), most=most, side=side)
 
     def explain(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
     ) -> Explanation:
         """What a triple's score is made of, the reasons for it, and what the evidence looked at."""
         triple, calibration = Triple(head, relation, tail), self.calibration
-        return explanations.explain(self._on_graph, triple, most=most, side=side, calibration=calibration)
+        with self.shared.reading():
+            return explanations.explain(self._on_graph, triple, most=most, side=side, calibration=calibration)
 
     def rule_proofs(self, triple: Triple, *, most: int) -> tuple[Proof, ...]:
         """How injected rules derive a triple that they capture; that it is a fact is no derivation."""
-        return explanations.rule_proofs(self._on_graph, triple, most=most)
+        with self.shared.reading():
+            return explanations.rule_proofs(self._on_graph, triple, most=most)
 
 
 def _unlearned_facts(graph: KnowledgeGraph, relations: Sequence[str]) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,6 +19,7 @@ from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.kernels import all_threads_for, runs
 from reshuffle.model.propagation import kernels_for, propagate
 from reshuffle.model.scoring import Scores
+from reshuffle.reasoning.sharing import built_once
 
 if TYPE_CHECKING:
     from reshuffle.model.architecture import Architecture
@@ -39,7 +39,7 @@ class EntityChannels(ChannelsOnGraph):
         self.layers: LayeredStates | None = None
         self._keep_layers = False
 
-    @cached_property
+    @built_once
     def states(self) -> Tensor:  # entity slot channel
         """Z^(m) of every entity."""
         architecture = self.graph.model.architecture

@@ -27,6 +27,7 @@ work on the CPU is worth, and `runs`, rows of a compressed table as torch indexe
 from __future__ import annotations
 
 from contextlib import contextmanager
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import numba
@@ -35,8 +36,10 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 MOST_SLOTS = 64  # of a tile on a GPU; larger matrices would not fit where a program keeps its own
+_ONE_CALLER = RLock()
 _MUCH = 1 << 23  # numbers to go through; below, threads would wait for each other longer than they work
 
 
@@ -45,9 +48,31 @@ def fit_a_gpu(states: Tensor) -> bool:
     return states.device.type == "cuda" and states.shape[1] <= MOST_SLOTS
 
 
+def threads_for(work: int) -> AbstractContextManager[object]:
+    """As many threads for numba as there are for much work, one for little; around every parallel kernel."""
+    return _one_after_the_other(work) if _takes_one_caller() else _numba_threads(work)
+
+
+def _takes_one_caller() -> bool:
+    """Would parallel kernels that several threads call at a time end the process?
+
+    Only numba's own way to start threads is like that; it is taken where neither OpenMP nor TBB is there. Which way
+    numba takes is known once a parallel kernel has run.
+    """
+    try:
+        return bool(numba.threading_layer() == "workqueue")  # type: ignore[attr-defined]
+    except ValueError:
+        return True
+
+
 @contextmanager
-def threads_for(work: int) -> Iterator[None]:
-    """As many threads for numba as there are for much work, one for little."""
+def _one_after_the_other(work: int) -> Iterator[None]:
+    with _ONE_CALLER, _numba_threads(work):
+        yield
+
+
+@contextmanager
+def _numba_threads(work: int) -> Iterator[None]:
     before = numba.get_num_threads()
     numba.set_num_threads(before if work >= _MUCH else 1)
     try:
@@ -63,7 +88,7 @@ def all_threads_for(work: int) -> Iterator[None]:
     if work < _MUCH:
         torch.set_num_threads(1)
     try:
-        with threads_for(work):
+        with _numba_threads(work):
             yield
     finally:
         torch.set_num_threads(before)
