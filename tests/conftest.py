@@ -11,6 +11,7 @@ from hypothesis import settings
 # further, and what it finds belongs into a test of its own. No deadline: the first call may compile a kernel.
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", max_examples=2_000, deadline=None, print_blob=True)
+settings.register_profile("few", max_examples=20, deadline=None, derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # With torch and numba loaded there are a million objects that live as long as the process, and going through all of
