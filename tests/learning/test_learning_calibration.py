@@ -10,7 +10,6 @@ import pytest
 from reshuffle import load_benchmark
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle, fit_calibration, logistic
-from reshuffle.model.answers.predictions import question_of
 from reshuffle.model.scoring import Calibration, log_odds
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def held_out(model: Reshuffle) -> tuple[np.ndarray, np.ndarray]:
     answers, queries = model.on(bench.test.facts), bench.test.queries
     graph, odds, true = answers.graph, [], []
     for head, relation, _ in list(queries)[::4]:
-        question = question_of(graph, answers.relations, relation, head=head)
+        question = answers._on_graph.question(relation, head=head)
         known = question.known(graph)
         asked = (np.array([question.anchor]), np.array([question.relation]))
         odds.append(log_odds(answers._on_graph.scores(*asked, side="tail").summed()[0], known)[~known])

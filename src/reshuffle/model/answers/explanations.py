@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.model.answers.predictions import Judgement, parts_of, question_about
-from reshuffle.reasoning.proofs import Proof, atom_triple, spelled
+from reshuffle.model.answers.predictions import Judgement, parts_of
+from reshuffle.reasoning.proofs import Proof, spelled
 from reshuffle.rules import PathRule
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def _escaped(text: str) -> str:
 
 def reasons(model: ModelOnGraph, triple: Triple, *, most: int, side: Side) -> tuple[Reason, ...]:
     """The facts that support a triple and the rule that they follow, best first."""
-    question, answer = question_about(model.graph, model.relations, triple, side)
+    question, answer = model.question_about(triple, side)
     return _reasons_of(model, triple, model.walks(question, answer, most=most), side)
 
 
@@ -244,7 +244,7 @@ def explain(
     model: ModelOnGraph, triple: Triple, *, most: int, side: Side, calibration: Calibration | None
 ) -> Explanation:
     """All that is to be said about one triple."""
-    question, answer = question_about(model.graph, model.relations, triple, side)
+    question, answer = model.question_about(triple, side)
     scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=side)
     facts, constraint = question.known(model.graph), scores.constraint[0]
     known, sure = bool(facts[answer]), None
@@ -279,16 +279,16 @@ def _reasons_of(model: ModelOnGraph, triple: Triple, walks: Walks, side: Side) -
     names, count = model.relations, len(model.relations)
     backwards, found = side == "head" and model.through_inverse, []
     for walk in walks.found:
-        body = [
-            names[number % count] if (number < count) != backwards else inverse_name(names[number % count])
-            for number in walk.relations
-        ]
+        steps = [(names[number % count], (number < count) == backwards) for number in walk.relations]
         entities = list(model.graph.entities[np.array(walk.entities)])
         if backwards:
-            body, entities = body[::-1], entities[::-1]
-        ends = zip(body, entities, entities[1:], strict=False)
-        leaves = tuple(Proof(atom_triple(relation, start, end)) for relation, start, end in ends)
-        proof = Proof(triple, PathRule(tuple(body), triple.relation), leaves)
+            steps, entities = steps[::-1], entities[::-1]
+        body = tuple(inverse_name(relation) if turned else relation for relation, turned in steps)
+        leaves = tuple(
+            Proof(Triple(end, relation, start) if turned else Triple(start, relation, end))
+            for (relation, turned), start, end in zip(steps, entities, entities[1:], strict=False)
+        )
+        proof = Proof(triple, PathRule(body, triple.relation), leaves)
         found.append(Reason(proof, walk.support, walk.support / walks.met if walks.met else 0.0))
     return tuple(found)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from reshuffle.errors import InputError, UnknownNameError, near_names
+from reshuffle.errors import InputError, UnknownNameError, did_you_mean, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.evaluation.queries import passed_over
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
@@ -23,12 +23,11 @@ from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.model.answers import explanations
 from reshuffle.model.answers.missing_links import missing_links
-from reshuffle.model.answers.predictions import Judgement, parts_of, predict, question_of
+from reshuffle.model.answers.predictions import Judgement, Question, parts_of, predict
 from reshuffle.model.answers.walks import WalkGraph
-from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.channels.registry import CHANNELS, channel_kind
 from reshuffle.model.exporting import export_head_states, export_states
-from reshuffle.model.kernels import all_threads_for
-from reshuffle.model.propagation import ModelGraph
+from reshuffle.model.propagation import ModelGraph, threads_worth
 from reshuffle.model.scoring import Scores
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
-    from reshuffle.model.answers.predictions import Known, Predictions, Question
+    from reshuffle.model.answers.predictions import Known, Predictions
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.channels.registry import Kind
     from reshuffle.model.reshuffle import ReshuffleModel
@@ -77,7 +76,11 @@ class ModelOnGraph:
         `matrices` are those of the model, where they are computed already.
         """
         refuse_inverse_names(graph.relations)
-        self.model, self.graph, self.relations = model, _naming(graph, relations), relations
+        names, _ = graph.relations.extended_by(Vocabulary(relations, kind="relation"))
+        if names is not graph.relations:
+            columns = (graph.heads, graph.relation_ids, graph.tails)
+            graph = KnowledgeGraph.from_ids(*columns, entities=graph.entities, relations=names)
+        self.model, self.graph, self.relations = model, graph, relations
         self.initial, self._seed, self.through_inverse = initial, seed, through_inverse
         self._num_given = graph.num_entities
         self.gone: Sequence[str] = ()
@@ -97,8 +100,38 @@ class ModelOnGraph:
                 matrices = model.matrices()
         self.matrices = matrices
         self.tensors = ModelGraph(model, triples[learned >= 0], graph.num_entities)
-        self.kind = channel_kind(initial)
+        self.kind = CHANNELS[initial]
         self.channels = self.kind.on_graph(self.tensors, matrices, seed=seed)
+
+    def question(self, relation: str, *, head: str | None = None, tail: str | None = None) -> Question:
+        """A question by name, about a relation that the model knows; exactly one end must be given."""
+        if (head is None) == (tail is None):
+            raise InputError(
+                "found both ends of the question" if head is not None else "found no end of the question",
+                hint="give head=... to ask for tails, or tail=... to ask for heads",
+            )
+        number, entities = self.learned_relation(relation), self.graph.entities
+        if head is not None:
+            return Question(entities.id(head), number, "tail")
+        return Question(entities.id(str(tail)), number, "head")
+
+    def question_about(self, triple: Triple, side: Side) -> tuple[Question, int]:
+        """The question that a triple answers, and the answer."""
+        head, relation, tail = triple
+        if side == "tail":
+            return self.question(relation, head=head), self.graph.entities.id(tail)
+        return self.question(relation, tail=tail), self.graph.entities.id(head)
+
+    def learned_relation(self, relation: str) -> int:
+        """The id of a relation that the model knows; the graph need not have a fact of it."""
+        if relation in self.relations:
+            return self.graph.relations.id(relation)
+        if relation not in self.graph.relations:
+            raise UnknownNameError("relation", relation, self.relations)
+        raise InputError(
+            f"the model has not learned the relation '{relation}'{did_you_mean(relation, self.relations)}",
+            hint="ask for a relation of the training facts, or train again with facts of this one",
+        )
 
     def walks(self, question: Question, answer: int, *, most: int) -> Walks:
         """How the answer is reached from the anchor, as if the fact itself were not there; at most so many walks."""
@@ -202,7 +235,7 @@ class ModelOnGraph:
         ends, some = self.on_device(anchors), None if candidates is None else self.on_device(candidates)
         forward = inverse or side == "tail"
         plan = self.channels.plan(None if some is None else some.shape[1], forward=forward)
-        with all_threads_for(len(anchors) * plan.work):
+        with threads_worth(len(anchors) * plan.work):
             for start in range(0, len(anchors), plan.at_once):
                 piece = slice(start, start + plan.at_once)
                 given = None if some is None else some[piece]
@@ -211,16 +244,6 @@ class ModelOnGraph:
     def on_device(self, ids: NDArray[np.integer]) -> Tensor:
         """Ids where the model is."""
         return torch.from_numpy(ids.astype(np.int64)).to(self.matrices.device)
-
-
-def _naming(graph: KnowledgeGraph, relations: Sequence[str]) -> KnowledgeGraph:
-    """The same facts, over a vocabulary that has these relations as well; the ids of the others stay."""
-    names, _ = graph.relations.extended_by(Vocabulary(relations, kind="relation"))
-    if names is graph.relations:
-        return graph
-    return KnowledgeGraph.from_ids(
-        graph.heads, graph.relation_ids, graph.tails, entities=graph.entities, relations=names
-    )
 
 
 def _without_gone(graph: KnowledgeGraph, num_given: int) -> tuple[KnowledgeGraph, NDArray[np.int64]]:
@@ -272,6 +295,8 @@ class ModelAnswers:
         calibration: Calibration | None = None,
         notes: Notes = UNHEARD,
     ) -> None:
+        if initial is not None:
+            channel_kind(initial)  # refuses what is none
         self._model, self._seed = model, seed
         self.relations, self.calibration = tuple(relations), calibration
         self.training_types = training_types
@@ -417,7 +442,7 @@ class ModelAnswers:
 
         A fact is scored with itself in the graph, so that its score does not compare with those of new links.
         """
-        question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
+        question = self._on_graph.question(relation, head=head, tail=tail)
         return predict(self, self._on_graph, question, top=top, known=known)
 
     def missing(

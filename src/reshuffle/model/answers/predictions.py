@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from reshuffle.errors import InputError, Place, UnknownNameError, did_you_mean
-from reshuffle.evaluation.ranks import refuse_nan
+from reshuffle.errors import InputError, Place
+from reshuffle.evaluation.ranks import found_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io.files import written_whole
 from reshuffle.text import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -57,48 +57,6 @@ class Question:
         """The triple that an answer makes, by name."""
         head, tail = self.ends(answer)
         return Triple(graph.entities[head], graph.relations[self.relation], graph.entities[tail])
-
-
-def question_of(
-    graph: KnowledgeGraph,
-    relations: Sequence[str],
-    relation: str,
-    *,
-    head: str | None = None,
-    tail: str | None = None,
-) -> Question:
-    """A question by name, about a relation that the model knows; exactly one end must be given."""
-    if (head is None) == (tail is None):
-        raise InputError(
-            "found both ends of the question" if head is not None else "found no end of the question",
-            hint="give head=... to ask for tails, or tail=... to ask for heads",
-        )
-    number = learned_relation(graph, relations, relation)
-    if head is not None:
-        return Question(graph.entities.id(head), number, "tail")
-    return Question(graph.entities.id(str(tail)), number, "head")
-
-
-def question_about(
-    graph: KnowledgeGraph, relations: Sequence[str], triple: Triple, side: Side
-) -> tuple[Question, int]:
-    """The question that a triple answers, and the answer."""
-    head, relation, tail = triple
-    if side == "tail":
-        return question_of(graph, relations, relation, head=head), graph.entities.id(tail)
-    return question_of(graph, relations, relation, tail=tail), graph.entities.id(head)
-
-
-def learned_relation(graph: KnowledgeGraph, relations: Sequence[str], relation: str) -> int:
-    """The id of a relation that the model knows; the graph need not have a fact of it."""
-    if relation in relations:
-        return graph.relations.id(relation)
-    if relation not in graph.relations:
-        raise UnknownNameError("relation", relation, relations)
-    raise InputError(
-        f"the model has not learned the relation '{relation}'{did_you_mean(relation, relations)}",
-        hint="ask for a relation of the training facts, or train again with facts of this one",
-    )
 
 
 @dataclass(frozen=True)
@@ -305,6 +263,18 @@ class Predictions(ArrowFrames):
                 writer.writerow(rows.column_names)
                 writer.writerows(row.values() for row in rows.to_pylist())
 
+    def text(self, *, reasons: int) -> str:
+        """The table, followed by so many reasons for each link."""
+        lines = [str(self)]
+        for place, row in enumerate(self.rows if reasons else (), start=1):
+            proofs = row.proofs(reasons)  # a rule that somebody wrote comes before what was learned
+            learned = row.reasons(reasons - len(proofs)) if len(proofs) < reasons else ()
+            known = proofs or learned
+            lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
+            lines += [f"by injected rules:\n{proof}" for proof in proofs]
+            lines += [str(reason) for reason in learned]
+        return "\n".join(lines)
+
     def __str__(self) -> str:
         if not self.rows:
             return "no predictions"
@@ -372,7 +342,8 @@ def predict(
     facts = question.known(model.graph)
     scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=question.side)
     totals = scores.summed()[0]
-    refuse_nan(totals)  # it would be sorted, too
+    if np.isnan(totals).any():  # it would be sorted, too
+        raise found_nan()
     sure = None if answers.calibration is None else answers.calibration.confidences(totals, facts)
     order = np.argsort(-totals, kind="stable")  # equal ones by id
     best = order if known == "mark" else order[~facts[order]]

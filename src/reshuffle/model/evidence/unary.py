@@ -14,7 +14,7 @@ from torch.nn.functional import softplus
 from reshuffle.kg.roles import Roles
 from reshuffle.kg.rows import Rows
 from reshuffle.model.evidence.interface import Asked, LocalEvidence, Weight
-from reshuffle.model.kernels import runs
+from reshuffle.model.propagation import runs
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
