@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reshuffle import load_benchmark
+from reshuffle.evaluation.questions import question_of
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle, fit_calibration, logistic
 from reshuffle.model.scoring import Calibration, log_odds
@@ -46,7 +47,7 @@ def held_out(model: Reshuffle) -> tuple[np.ndarray, np.ndarray]:
     answers, queries = model.on(bench.test.facts), bench.test.queries
     graph, odds, true = answers.graph, [], []
     for head, relation, _ in list(queries)[::4]:
-        question = answers._on_graph.question(relation, head=head)
+        question = question_of(graph, answers.relations, relation, head=head)
         known = question.known(graph)
         asked = (np.array([question.anchor]), np.array([question.relation]))
         odds.append(log_odds(answers._on_graph.scores(*asked, side="tail").summed()[0], known)[~known])

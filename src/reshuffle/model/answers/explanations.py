@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.evaluation.questions import question_about
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.answers.predictions import Judgement, parts_of
 from reshuffle.reasoning.proofs import Proof, spelled
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.questions import Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.model_answers import ModelOnGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.scoring import Calibration, Scores
 
@@ -236,7 +237,7 @@ def _escaped(text: str) -> str:
 
 def reasons(model: ModelOnGraph, triple: Triple, *, most: int, side: Side) -> tuple[Reason, ...]:
     """The facts that support a triple and the rule that they follow, best first."""
-    question, answer = model.question_about(triple, side)
+    question, answer = question_about(model.graph, model.relations, triple, side)
     return _reasons_of(model, triple, model.walks(question, answer, most=most), side)
 
 
@@ -244,7 +245,7 @@ def explain(
     model: ModelOnGraph, triple: Triple, *, most: int, side: Side, calibration: Calibration | None
 ) -> Explanation:
     """All that is to be said about one triple."""
-    question, answer = model.question_about(triple, side)
+    question, answer = question_about(model.graph, model.relations, triple, side)
     scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=side)
     facts, constraint = question.known(model.graph), scores.constraint[0]
     known, sure = bool(facts[answer]), None

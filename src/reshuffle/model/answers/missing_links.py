@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.evaluation.questions import Question, check_top, learned_relation
 from reshuffle.evaluation.ranks import refuse_nan
-from reshuffle.model.answers.predictions import Prediction, Predictions, Question, check_top
+from reshuffle.model.answers.predictions import Prediction, Predictions
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def missing_links(
     `answers` is kept for those who ask a prediction for its reasons.
     """
     check_top(top)
-    wanted = None if relation is None else model.learned_relation(relation)
+    wanted = None if relation is None else learned_relation(model.graph, model.relations, relation)
     questions = _questions(answers, model, wanted)
     kept: _Links | None = None
     kinds: tuple[str, ...] = ()

@@ -11,19 +11,19 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
-from reshuffle.errors import InputError, UnknownNameError, did_you_mean, near_names
+from reshuffle.errors import InputError, UnknownNameError, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.evaluation.queries import passed_over
-from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
+from reshuffle.evaluation.questions import question_of
+from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.model.answers import explanations
 from reshuffle.model.answers.missing_links import missing_links
-from reshuffle.model.answers.predictions import Judgement, Question, parts_of, predict
+from reshuffle.model.answers.predictions import Judgement, parts_of, predict
 from reshuffle.model.answers.walks import WalkGraph
 from reshuffle.model.channels.registry import CHANNELS, channel_kind
 from reshuffle.model.exporting import export_head_states, export_states
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
-    from reshuffle.model.answers.predictions import Known, Predictions
+    from reshuffle.model.answers.predictions import Predictions
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.channels.registry import Kind
     from reshuffle.model.reshuffle import ReshuffleModel
@@ -76,11 +77,7 @@ class ModelOnGraph:
         `matrices` are those of the model, where they are computed already.
         """
         refuse_inverse_names(graph.relations)
-        names, _ = graph.relations.extended_by(Vocabulary(relations, kind="relation"))
-        if names is not graph.relations:
-            columns = (graph.heads, graph.relation_ids, graph.tails)
-            graph = KnowledgeGraph.from_ids(*columns, entities=graph.entities, relations=names)
-        self.model, self.graph, self.relations = model, graph, relations
+        self.model, self.graph, self.relations = model, graph.naming(relations), relations
         self.initial, self._seed, self.through_inverse = initial, seed, through_inverse
         self._num_given = graph.num_entities
         self.gone: Sequence[str] = ()
@@ -102,36 +99,6 @@ class ModelOnGraph:
         self.tensors = ModelGraph(model, triples[learned >= 0], graph.num_entities)
         self.kind = CHANNELS[initial]
         self.channels = self.kind.on_graph(self.tensors, matrices, seed=seed)
-
-    def question(self, relation: str, *, head: str | None = None, tail: str | None = None) -> Question:
-        """A question by name, about a relation that the model knows; exactly one end must be given."""
-        if (head is None) == (tail is None):
-            raise InputError(
-                "found both ends of the question" if head is not None else "found no end of the question",
-                hint="give head=... to ask for tails, or tail=... to ask for heads",
-            )
-        number, entities = self.learned_relation(relation), self.graph.entities
-        if head is not None:
-            return Question(entities.id(head), number, "tail")
-        return Question(entities.id(str(tail)), number, "head")
-
-    def question_about(self, triple: Triple, side: Side) -> tuple[Question, int]:
-        """The question that a triple answers, and the answer."""
-        head, relation, tail = triple
-        if side == "tail":
-            return self.question(relation, head=head), self.graph.entities.id(tail)
-        return self.question(relation, tail=tail), self.graph.entities.id(head)
-
-    def learned_relation(self, relation: str) -> int:
-        """The id of a relation that the model knows; the graph need not have a fact of it."""
-        if relation in self.relations:
-            return self.graph.relations.id(relation)
-        if relation not in self.graph.relations:
-            raise UnknownNameError("relation", relation, self.relations)
-        raise InputError(
-            f"the model has not learned the relation '{relation}'{did_you_mean(relation, self.relations)}",
-            hint="ask for a relation of the training facts, or train again with facts of this one",
-        )
 
     def walks(self, question: Question, answer: int, *, most: int) -> Walks:
         """How the answer is reached from the anchor, as if the fact itself were not there; at most so many walks."""
@@ -166,7 +133,7 @@ class ModelOnGraph:
         before the first change stays. What is kept is handed over: this object is not to be used any more.
         """
         everyone = graph.entities
-        graph, kept = _without_gone(graph, self._num_given)
+        graph, kept = graph.without_gone(self._num_given)
         after = ModelOnGraph(
             self.model,
             self.relations,
@@ -244,22 +211,6 @@ class ModelOnGraph:
     def on_device(self, ids: NDArray[np.integer]) -> Tensor:
         """Ids where the model is."""
         return torch.from_numpy(ids.astype(np.int64)).to(self.matrices.device)
-
-
-def _without_gone(graph: KnowledgeGraph, num_given: int) -> tuple[KnowledgeGraph, NDArray[np.int64]]:
-    """The graph without the entities behind the given ones that have no fact, and the ids of those that it has."""
-    there = np.zeros(graph.num_entities, dtype=np.bool_)
-    there[:num_given] = there[graph.heads] = there[graph.tails] = True
-    kept = np.flatnonzero(there)
-    if there.all():
-        return graph, kept
-    places = np.cumsum(there, dtype=np.int32) - np.int32(1)
-    names = Vocabulary(graph.entities.to_arrow().filter(pa.array(there)), kind=graph.entities.kind)
-    heads, tails = places[graph.heads], places[graph.tails]
-    left = KnowledgeGraph.from_ids(
-        heads, graph.relation_ids, tails, entities=names, relations=graph.relations
-    )
-    return left, kept
 
 
 def _ends(facts: KnowledgeGraph, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -442,7 +393,7 @@ class ModelAnswers:
 
         A fact is scored with itself in the graph, so that its score does not compare with those of new links.
         """
-        question = self._on_graph.question(relation, head=head, tail=tail)
+        question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
         return predict(self, self._on_graph, question, top=top, known=known)
 
     def missing(
