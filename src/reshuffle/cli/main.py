@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle import __version__
 from reshuffle.cli.console import Console, common_options
+from reshuffle.cli.outputs import refuse_inputs_as_outputs
 from reshuffle.cli.verb_parser import VerbParser
 from reshuffle.errors import ReshuffleError, with_hint
 
@@ -118,6 +119,7 @@ def _answered(options: argparse.Namespace) -> int:
         verbosity=-1 if getattr(options, "quiet", False) else int(getattr(options, "verbose", False)),
     )
     try:
+        refuse_inputs_as_outputs(options)
         return int(options.run(options, console))
     except ReshuffleError as error:
         console.error(str(error))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
+from reshuffle.cli.outputs import InputFile, OutputDirectory
 
 if TYPE_CHECKING:
     import argparse
@@ -31,13 +32,20 @@ HELP = "learn ordering constraints from facts"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where the model goes")
-    parser.add_argument("--valid", metavar="FILE", help="triples to stop by (default: held out of the facts)")
+    parser.add_argument(
+        "-o", "--output", type=OutputDirectory, metavar="DIR", required=True, help="where the model goes"
+    )
+    parser.add_argument(
+        "--valid", type=InputFile, metavar="FILE", help="triples to stop by (default: held out of the facts)"
+    )
     parser.add_argument(
         "--resume", action="store_true", help="take up the training in DIR where it was cut off"
     )
     parser.add_argument(
-        "--inject", metavar="RULES", help="rules to start from; those that do not fit together are named"
+        "--inject",
+        type=InputFile,
+        metavar="RULES",
+        help="rules to start from; those that do not fit together are named",
     )
     parser.add_argument(
         "--inject-mode",
