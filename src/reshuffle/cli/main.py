@@ -17,7 +17,7 @@ from reshuffle import __version__
 from reshuffle.cli.console import Console, common_options
 from reshuffle.cli.outputs import refuse_inputs_as_outputs
 from reshuffle.cli.verb_parser import VerbParser
-from reshuffle.errors import ReshuffleError, with_hint
+from reshuffle.errors import ReshuffleError, Terminated, with_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,12 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
         return _run(arguments)
-    except KeyboardInterrupt:
-        return _interrupted()
+    except KeyboardInterrupt as request:
+        return _interrupted(request)
     except SystemError as error:
         # What compiled code makes of an interrupt that arrives as it returns.
         if isinstance(error.__cause__, KeyboardInterrupt):
-            return _interrupted()
+            return _interrupted(error.__cause__)
         raise
 
 
@@ -145,9 +145,10 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _interrupted() -> int:
-    Console().error("interrupted")
-    return 130
+def _interrupted(request: KeyboardInterrupt) -> int:
+    terminated = isinstance(request, Terminated)
+    Console().error("terminated" if terminated else "interrupted")
+    return 143 if terminated else 130
 
 
 def entry_point() -> None:

@@ -66,6 +66,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - verbs import when they run
 
     _check_options(arguments)
+    _check_free(Path(arguments.output))
     settings = settings_of(arguments)
     facts = facts_of(arguments.facts, console)
     valid = None if arguments.valid is None else _valid(arguments.valid, console)
@@ -100,8 +101,17 @@ def _check_options(arguments: argparse.Namespace) -> None:
             arguments.usage_error(f"--inject-{name} needs --inject RULES")
 
 
+def _check_free(directory: Path) -> None:
+    """Refuse a directory that another training is using, before anything is read."""
+    from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
+
+    if directory.is_dir():
+        with alone_in(directory, "training"):
+            pass
+
+
 def _way_on(directory: Path) -> str:
-    from reshuffle.learning.training.loop import CHECKPOINT  # noqa: PLC0415
+    from reshuffle.learning.training.saving import CHECKPOINT  # noqa: PLC0415
 
     if (directory / CHECKPOINT).exists():
         return "the same command with --resume goes on from the last checkpoint"
