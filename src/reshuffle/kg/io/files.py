@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.kg.io.locks import is_abandoned, locked
+from reshuffle.kg.io.locks import is_abandoned, locked, released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -226,17 +226,16 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     with full_disk_told(path):
         lock = locked(aside)  # it says that this process is alive
         assert lock is not None  # a new name
-        mode = stat.S_IMODE((target if target.exists() else aside).stat().st_mode)
-        try:
-            yield aside
-            aside.chmod(mode)  # some writers make files that nobody else may read
-            flush_to_disk(aside)
-            aside.replace(target)
-            flush_to_disk(target.parent)
-        finally:
-            with suppress(FileNotFoundError):
-                aside.unlink()
-            os.close(lock)
+        with released(lock):
+            mode = stat.S_IMODE((target if target.exists() else aside).stat().st_mode)
+            try:
+                yield aside
+                aside.chmod(mode)  # some writers make files that nobody else may read
+                flush_to_disk(aside)
+                aside.replace(target)
+                flush_to_disk(target.parent)
+            finally:
+                aside.unlink(missing_ok=True)
 
 
 @contextmanager

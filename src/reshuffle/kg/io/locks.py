@@ -7,7 +7,7 @@ out, and nobody else's files are taken for abandoned ones.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
@@ -31,13 +31,12 @@ def alone_in(directory: Path, doing: str, *, leave_file: bool = False) -> Iterat
             place=Place(str(directory)),
             hint="wait until it has ended, or name another directory",
         )
-    try:
-        yield
-    finally:
-        if not leave_file:
-            with suppress(FileNotFoundError):
-                path.unlink()
-        os.close(descriptor)
+    with released(descriptor):
+        try:
+            yield
+        finally:
+            if not leave_file:
+                path.unlink(missing_ok=True)
 
 
 def locked(path: Path) -> int | None:
@@ -52,16 +51,23 @@ def locked(path: Path) -> int | None:
         os.close(descriptor)  # its last holder removed it between opening and locking
 
 
+@contextmanager
+def released(descriptor: int) -> Iterator[None]:
+    """Give the lock back at the end."""
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def is_abandoned(path: Path) -> bool:
     """Is this the file of a process that has ended? Such a process held its lock."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except OSError:  # gone, or somebody else's
         return False
-    try:
+    with released(descriptor):
         return _lock(descriptor) is True
-    finally:
-        os.close(descriptor)
 
 
 def _lock(descriptor: int) -> bool | None:
