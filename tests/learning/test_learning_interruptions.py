@@ -437,3 +437,59 @@ def test_a_directory_in_use_is_told_before_the_facts_are_read(
         with pytest.raises(InputError, match="another training is running in this directory"):
             fitted(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+# --- a full disk --------------------------------------------------------------------------------------------------
+
+FULL = """
+import resource, sys
+from reshuffle.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("most", "files"),
+    # TensorBoard writes when it likes.
+    [(20, ("log.csv",)), (300, ("log.csv", "tensorboard")), (5000, (CHECKPOINT,))],
+)
+def test_a_full_disk_is_one_error_and_what_was_there_stays(
+    most: int, files: tuple[str, ...], facts: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "place"
+    quick = [
+        "--set",
+        "max_epochs=3",
+        "--set",
+        "epoch_steps=2",
+        "--set",
+        "num_slots=3",
+        "--set",
+        "schedule=constant",
+    ]
+    command = ["train", facts, "-o", str(place), "--device", "cpu", "--set", "look_every=3", *quick]
+    assert main(command) == 0
+    before = {
+        path.name: path.read_bytes() for path in place.iterdir() if path.suffix in {".safetensors", ".toml"}
+    }
+    more = [*command, "--set", "max_epochs=9", "--resume"]
+    found = subprocess.run(
+        [sys.executable, "-c", FULL, str(most), *more],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr in [
+        f"{place / file}: cannot be written: File too large\n"
+        "  hint: make room on the disk, and run it again; what was there before is as it was\n"
+        for file in files
+    ]
+    after = {
+        path.name: path.read_bytes() for path in place.iterdir() if path.suffix in {".safetensors", ".toml"}
+    }
+    assert after == before
+    assert not [path for path in place.iterdir() if path.name.startswith(".")]
+    assert main(more) == 0

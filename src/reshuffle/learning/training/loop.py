@@ -192,22 +192,17 @@ class TrainingLog:
             aside.open("w", newline="", encoding="utf-8") as file,
         ):
             csv.writer(file).writerows([COLUMNS, *map(_row, history.epochs)])
-        self._events = _events(directory / "tensorboard", len(history.epochs))
+        self._events = _Events(directory / "tensorboard", len(history.epochs))
 
     def write(self, epoch: Epoch) -> None:
         """Add one epoch."""
-        with full_disk_told(self._path):
-            with self._path.open("a", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerow(_row(epoch))
-            if self._events is not None:
-                for name, value in _values(epoch).items():
-                    if value is not None:
-                        self._events.add_scalar(name, value, epoch.number)
+        with full_disk_told(self._path), self._path.open("a", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerow(_row(epoch))
+        self._events.write(epoch)
 
     def close(self) -> None:
         """Let TensorBoard write what it still holds."""
-        if self._events is not None:
-            self._events.close()
+        self._events.close()
 
 
 def _values(epoch: Epoch) -> dict[str, float | None]:
@@ -239,17 +234,42 @@ def _logged_seconds(path: Path) -> dict[str, float]:
     return found
 
 
-def _events(directory: Path, last_epoch: int) -> Any:
-    """A writer of TensorBoard events, where tensorboard is installed."""
-    if find_spec("tensorboard") is None:
-        return None
-    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and only where it is installed
+class _Events:
+    """TensorBoard events, where tensorboard is installed."""
 
-    # TensorBoard orders files by the second they were made in, and a short training is over sooner.
-    if not last_epoch:
-        for old in directory.glob("events.out.tfevents.*"):
-            old.unlink()
-    return SummaryWriter(str(directory), purge_step=last_epoch + 1)
+    def __init__(self, directory: Path, last_epoch: int) -> None:
+        self._directory, self._writer, self._hook = directory, None, threading.excepthook
+        if find_spec("tensorboard") is None:
+            return
+        from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and only where it is installed
+
+        # TensorBoard orders files by the second they were made in, and a short training is over sooner.
+        if not last_epoch:
+            for old in directory.glob("events.out.tfevents.*"):
+                old.unlink()
+        threading.excepthook = self._hear
+        with full_disk_told(directory):
+            self._writer = SummaryWriter(str(directory), purge_step=last_epoch + 1)
+
+    def write(self, epoch: Epoch) -> None:
+        """Hand the values of an epoch over to TensorBoard's thread."""
+        with full_disk_told(self._directory):
+            for name, value in _values(epoch).items():
+                if self._writer is not None and value is not None:
+                    self._writer.add_scalar(name, value, epoch.number)
+
+    def close(self) -> None:
+        """Wait until the thread has written them; where it cannot, the log has them all."""
+        if self._writer is not None:
+            with suppress(OSError):
+                self._writer.close()
+        if threading.excepthook == self._hear:
+            threading.excepthook = self._hook
+
+    def _hear(self, failed: threading.ExceptHookArgs) -> None:
+        """The thread hands a failure to write on to whoever writes next, and need not print it as well."""
+        if not isinstance(failed.exc_value, OSError) or "tensorboard" not in type(failed.thread).__module__:
+            self._hook(failed)
 
 
 @contextmanager
