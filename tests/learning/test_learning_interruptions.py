@@ -452,7 +452,7 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.parametrize(
     ("most", "files"),
     # TensorBoard writes when it likes.
-    [(20, ("log.csv",)), (300, ("log.csv", "tensorboard")), (5000, (CHECKPOINT,))],
+    [(20, ("log.csv",)), (300, ("log.csv", "tensorboard", CHECKPOINT)), (5000, (CHECKPOINT,))],
 )
 def test_a_full_disk_is_one_error_and_what_was_there_stays(
     most: int, files: tuple[str, ...], facts: str, tmp_path: Path
