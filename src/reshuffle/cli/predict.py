@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     elif console.json:
         console.result("", found.to_dict(reasons=reasons))
     else:
-        console.result(_text(found, reasons), {})
+        console.result(found.text(reasons=reasons), {})
     return 0 if any(not row.known for row in found) else 1
 
 
@@ -115,16 +115,3 @@ def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
         top=arguments.top,
         known=arguments.known,
     )
-
-
-def _text(found: Predictions, most: int) -> str:
-    """The table, followed by the reasons for each link."""
-    lines = [str(found)]
-    for place, row in enumerate(found if most else (), start=1):
-        proofs = row.proofs(most)  # a rule that somebody wrote comes before what was learned
-        reasons = row.reasons(most - len(proofs)) if len(proofs) < most else ()
-        known = proofs or reasons
-        lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
-        lines += [f"by injected rules:\n{proof}" for proof in proofs]
-        lines += [str(reason) for reason in reasons]
-    return "\n".join(lines)

@@ -15,12 +15,12 @@ from torch.nn.functional import softplus
 from reshuffle.kg import Triple
 from reshuffle.model.evidence.interface import WEAK, Asked, LocalEvidence, Weight
 from reshuffle.model.evidence.proximity import Proximity
-from reshuffle.model.kernels import runs
+from reshuffle.model.propagation import runs
 from reshuffle.reasoning.proofs import spelled
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import MessageGraph
 
 _FEW = 3  # facts that the words name
