@@ -1,6 +1,6 @@
 """Entry point: finds the verb, runs it, and turns what happens into an exit status.
 
-0 yes or done · 1 a negative answer · 2 bad usage or bad data · 130 interrupted.
+0 yes or done · 1 a negative answer · 2 bad usage or bad data · 130 interrupted · 143 terminated.
 """
 
 from __future__ import annotations
