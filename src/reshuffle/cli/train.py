@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.learning.estimator import Reshuffle
-    from reshuffle.learning.training.trainer import Epoch
+    from reshuffle.learning.training.history import Epoch
     from reshuffle.rules import RuleBase
 
 HELP = "learn ordering constraints from facts"

@@ -17,7 +17,7 @@ from safetensors.torch import save
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import written_whole
 from reshuffle.learning.settings import Settings
-from reshuffle.learning.training.trainer import Epoch, History, Patience, Underway
+from reshuffle.learning.training.history import Epoch, History, Patience, Underway
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.settings import Recipe
-    from reshuffle.learning.training.trainer import Epoch, History
+    from reshuffle.learning.training.history import Epoch, History
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules.parsing import Rules

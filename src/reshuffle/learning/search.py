@@ -18,8 +18,9 @@ from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
+from reshuffle.learning.training.history import DivergedError
 from reshuffle.learning.training.saving import CHECKPOINT
-from reshuffle.learning.training.trainer import DivergedError, check_settings, examples_of
+from reshuffle.learning.training.trainer import check_settings, examples_of
 from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:

@@ -21,16 +21,17 @@ from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import full_disk_told, made_directory, written_whole
 from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import load_checkpoint
+from reshuffle.learning.training.history import DivergedError
 from reshuffle.learning.training.saving import CHECKPOINT, Saving, stop_requests
-from reshuffle.learning.training.trainer import DivergedError
 from reshuffle.progress import SILENT
 from reshuffle.text import counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from reshuffle.learning.training.history import Epoch, History
     from reshuffle.learning.training.saving import StopRequest
-    from reshuffle.learning.training.trainer import Epoch, History, Trainer
+    from reshuffle.learning.training.trainer import Trainer
     from reshuffle.progress import Progress
 
 COLUMNS = ("epoch", "loss", "hits@10", "mrr", "seconds")
