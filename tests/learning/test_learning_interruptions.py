@@ -443,7 +443,9 @@ def test_a_directory_in_use_is_told_before_the_facts_are_read(
 
 FULL = """
 import resource, sys
+import reshuffle.progress
 from reshuffle.cli.main import main
+reshuffle.progress.SHORT = float("inf")
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
 sys.exit(main(sys.argv[2:]))
 """
