@@ -37,6 +37,11 @@ class Question:
         mask[edges.of(self.anchor, self.relation)] = True
         return mask
 
+    def excludes_itself(self, graph: KnowledgeGraph) -> bool:
+        """Is (h, r, h) no answer? It is one only where the graph has a fact of that form of the relation."""
+        own = graph.relation_ids == self.relation
+        return not bool((graph.heads[own] == graph.tails[own]).any())
+
     def ends(self, answer: int) -> tuple[int, int]:
         """Head and tail of the triple that an answer makes."""
         return (self.anchor, answer) if self.side == "tail" else (answer, self.anchor)

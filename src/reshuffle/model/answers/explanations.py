@@ -11,6 +11,7 @@ import numpy as np
 from reshuffle.evaluation.questions import question_about
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.answers.predictions import Judgement, parts_of
+from reshuffle.model.evidence.registry import SHOWN_NAMES
 from reshuffle.reasoning.proofs import Proof, spelled
 from reshuffle.rules import PathRule
 
@@ -65,7 +66,7 @@ class Reason:
         }
 
     def __str__(self) -> str:
-        return f"{self.share:.0%} of what is met\n{self.proof}"
+        return f"{self.share:.0%} of its support\n{self.proof}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ class Remark:
 
     def __str__(self) -> str:
         said = "says little" if self.speaks == "little" else f"speaks {self.speaks} it"
-        return f"{self.kind} {said} ({self.value:+.3f}, on average {self.average:+.3f}): {self.words}"
+        name = SHOWN_NAMES.get(self.kind, self.kind)
+        return f"{name} {said} ({self.value:+.3f}, on average {self.average:+.3f}): {self.words}"
 
 
 @dataclass(frozen=True)

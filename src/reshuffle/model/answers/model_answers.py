@@ -383,7 +383,7 @@ class ModelAnswers:
     def predict(
         self,
         *,
-        relation: str,
+        relation: str | None = None,
         head: str | None = None,
         tail: str | None = None,
         top: int = 10,
@@ -391,19 +391,42 @@ class ModelAnswers:
     ) -> Predictions:
         """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
 
+        Without a relation, all of them are asked about: the most plausible links from the head, or to the tail. An
+        entity is proposed as its own neighbour only where the graph has a fact of that form of the relation.
         A fact is scored with itself in the graph, so that its score does not compare with those of new links.
         """
+        if relation is None:
+            return self._about_one(head=head, tail=tail, top=top, known=known)
         question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
         return predict(self, self._on_graph, question, top=top, known=known)
 
+    def _about_one(self, *, head: str | None, tail: str | None, top: int, known: Known) -> Predictions:
+        if head is None and tail is None:
+            raise InputError(
+                "found no end of the question", hint="give head=... or tail=..., or ask missing()"
+            )
+        if known != "exclude":
+            raise InputError(
+                "facts of all relations cannot be marked", hint="give a relation, or leave out known"
+            )
+        return self.missing(head=head, tail=tail, top=top)
+
     def missing(
-        self, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
+        self,
+        *,
+        relation: str | None = None,
+        head: str | None = None,
+        tail: str | None = None,
+        top: int = 100,
+        progress: Progress = SILENT,
     ) -> Predictions:
-        """The most plausible links of the whole graph that are no facts, of one relation or of all.
+        """The most plausible links that are no facts: of one relation or all, from a head, to a tail, or anywhere.
 
         They come in the order of their `plausibility`, which compares links of several questions.
         """
-        return missing_links(self, self._on_graph, relation=relation, top=top, progress=progress)
+        return missing_links(
+            self, self._on_graph, relation=relation, head=head, tail=tail, top=top, progress=progress
+        )
 
     def reasons(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"

@@ -15,6 +15,8 @@ from reshuffle.evaluation.ranks import found_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io.files import written_whole
+from reshuffle.model.evidence.registry import SHOWN_NAMES
+from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import table
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.proofs import Proof
 
 ENDINGS = (".parquet", ".csv", ".tsv")
+_BETWEEN_REASONS = " | "
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,9 @@ class Judgement(JudgedTriple):
         return data
 
     def __str__(self) -> str:
-        told = ", ".join(f"{part} {value:+.3f}" for part, value in self.evidence.items())
+        told = ", ".join(
+            f"{SHOWN_NAMES.get(part, part)} {value:+.3f}" for part, value in self.evidence.items()
+        )
         return f"{' '.join(self.triple)}: {self.verdict}{'; evidence: ' + told if told else ''}"
 
 
@@ -216,9 +221,13 @@ class Predictions(ArrowFrames):
     def _of_rules(self) -> tuple[str, ...]:
         return ("injected",) if any(row.injected is not None for row in self.rows) else ()
 
-    def write(self, path: str) -> None:
-        """The table as a file: .parquet, .csv or .tsv, with a header."""
-        from pyarrow import parquet  # noqa: PLC0415 - slow to load, and only needed here
+    def write(self, path: str, *, reasons: int = 0) -> None:
+        """The table as a file: .parquet, .csv or .tsv, with a header.
+
+        With reasons, a column `reasons` has up to so many for each link: a list in Parquet, else one text.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - slow to load, and only needed here
+        from pyarrow import parquet  # noqa: PLC0415
 
         ending = Path(path).suffix
         if ending not in ENDINGS:
@@ -228,6 +237,13 @@ class Predictions(ArrowFrames):
                 hint=f"predictions go to {', '.join(ENDINGS)}",
             )
         rows = self.to_arrow()
+        if reasons:
+            told = [_told_reasons(row, reasons) for row in self.rows]
+            as_lists = ending == ".parquet"
+            column = (
+                pa.array(told) if as_lists else pa.array([_BETWEEN_REASONS.join(lines) for lines in told])
+            )
+            rows = rows.append_column("reasons", column)
         with written_whole(path) as aside:
             if ending == ".parquet":
                 parquet.write_table(rows, aside)
@@ -260,7 +276,7 @@ class Predictions(ArrowFrames):
             *(["confidence"] if sure else []),
             "constraint",
             *self._of_rules,
-            *self.kinds,
+            *(SHOWN_NAMES.get(kind, kind) for kind in self.kinds),
         ]
         cells = [
             [
@@ -294,6 +310,18 @@ def _told(score: float | None) -> str:
     return "-" if score is None else "captured" if score == 0 else f"{score:.3f}"
 
 
+def _told_reasons(row: Prediction, most: int) -> list[str]:
+    """Up to so many reasons, a line each: how much it brings, the rule, and the facts it uses."""
+    proofs = row.proofs(most)
+    learned = row.reasons(most - len(proofs)) if len(proofs) < most else ()
+    told = [("by an injected rule", proof) for proof in proofs]
+    told += [(f"{reason.share:.0%} of its support", reason.proof) for reason in learned]
+    return [
+        f"{share}: {proof.rule}: {', '.join(spelled(premise.triple) for premise in proof.premises)}"
+        for share, proof in told
+    ]
+
+
 def _data(row: Prediction, reasons: int) -> dict[str, Any]:
     data = row.row()
     evidence = {kind: data.pop(kind) for kind in row.evidence}
@@ -320,6 +348,8 @@ def predict(
     sure = None if answers.calibration is None else answers.calibration.confidences(totals, facts)
     order = np.argsort(-totals, kind="stable")  # equal ones by id
     best = order if known == "mark" else order[~facts[order]]
+    if question.excludes_itself(model.graph):
+        best = best[best != question.anchor]
     rows = tuple(
         Prediction(
             question.triple(model.graph, place),

@@ -30,6 +30,7 @@ class Negative(LocalEvidence):
     """A weight for each relation that may hold between the two, per relation that is asked for."""
 
     name = "negative"
+    shown = "other links"
 
     own_weights = (
         # Columns: the relation that holds already; the last one is being the same entity.

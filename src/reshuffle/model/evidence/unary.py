@@ -30,6 +30,7 @@ class Unary(LocalEvidence):
     """The best confidence, the number of asked roles, the weights of all roles and the degree, taken together."""
 
     name = "unary"
+    shown = "types"
     counts = True
 
     own_weights = (
