@@ -1,8 +1,8 @@
 """The paper's experiments, cell by cell: a data set, a recipe, a variant, a seed.
 
-A cell is trained in pieces: it leaves a checkpoint when its time is up and once a minute before, in case it is killed,
-and the next run goes on from there. A finished cell is stored (`benchmarks.cells`) and never run again; one that was
-run with other settings is refused.
+A cell is trained in pieces: it leaves a checkpoint when its time is up, when it is interrupted, and now and then
+before, in case it is killed, and the next run goes on from there. A finished cell is stored (`benchmarks.cells`) and
+never run again; one that was run with other settings is refused.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg.splits import InductiveBenchmark
-from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
+from reshuffle.learning.checkpoints import load_checkpoint
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.training.loop import SECONDS_BETWEEN, progress_note
+from reshuffle.learning.training.loop import Pace, progress_note
+from reshuffle.learning.training.saving import SECONDS_BETWEEN, Saving, stop_requests
 from reshuffle.learning.training.trainer import Trainer, TrainingData
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.hardening import hardened
@@ -73,10 +74,10 @@ def run_cell(
         return None
     result = {
         **_described(cell, settings, trainer, device),
-        "results": _evaluated(trainer.model, data, settings),
+        "results": _evaluated(trainer.model, data, settings, progress),
     }
     if cell.recipe == "best":
-        result["hardened"] = _evaluated(hardened(trainer.model, paths=True), data, settings)
+        result["hardened"] = _evaluated(hardened(trainer.model, paths=True), data, settings, progress)
     if models is not None:
         Reshuffle.trained(trainer, data.train.facts, settings).save(models / cell.name)
     bench.store(result)
@@ -100,23 +101,30 @@ def _train(
 ) -> bool:
     """Train to the end, or to the first epoch after the time is up."""
     rest.parent.mkdir(parents=True, exist_ok=True)
-    before, started, saved = trainer.history.seconds, time.perf_counter(), time.perf_counter()
-    with progress("training", total=trainer.settings.max_epochs, unit="epoch") as report:
+    trainer.progress = progress
+    with (
+        stop_requests() as request,
+        progress("training", total=trainer.settings.max_epochs, unit="epoch") as report,
+    ):
+        saving = Saving(trainer, rest, request, seconds_between=seconds_between)
         report(len(trainer.history.epochs))
+        pace = Pace(trainer)
+        trainer.after_step = lambda step: report(0, pace.after_step(step))
         for epoch in trainer.epochs():
-            now = time.perf_counter()
-            report(1, progress_note(trainer, epoch))
-            trainer.history.seconds = before + now - started
-            time_is_up = deadline is not None and now > deadline
-            if time_is_up or trainer.finished or now - saved >= seconds_between:
-                save_checkpoint(trainer, rest)
-                saved = time.perf_counter()
+            pace.told = note = progress_note(trainer, epoch)
+            report(1, note)
+            time_is_up = deadline is not None and time.perf_counter() > deadline
+            if time_is_up or trainer.finished or saving.is_due:
+                saving.save()
             if time_is_up:
                 return False
+            request.follow()
     return True
 
 
-def _evaluated(model: ReshuffleModel, data: InductiveBenchmark, settings: Settings) -> list[dict[str, Any]]:
+def _evaluated(
+    model: ReshuffleModel, data: InductiveBenchmark, settings: Settings, progress: Progress
+) -> list[dict[str, Any]]:
     """The best epoch on the test graph, under every protocol; the type baseline is fitted on the training facts."""
     answers = ModelAnswers(
         model.eval(),
@@ -126,7 +134,14 @@ def _evaluated(model: ReshuffleModel, data: InductiveBenchmark, settings: Settin
         training_types=TypeBaseline.fit(data.train.facts),
     )
     reports = [
-        evaluate(answers, data.test.queries, protocol=protocol, known=data.test, seed=settings.training.seed)
+        evaluate(
+            answers,
+            data.test.queries,
+            protocol=protocol,
+            known=data.test,
+            seed=settings.training.seed,
+            progress=progress,
+        )
         for protocol in PROTOCOLS
     ]
     return [report.to_dict() for report in reports]

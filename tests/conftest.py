@@ -7,6 +7,11 @@ import os
 
 from hypothesis import settings
 
+import reshuffle.progress
+
+# Slow machines are no news: a test that waits for progress says how soon it comes.
+reshuffle.progress.SHORT = float("inf")
+
 # The same examples in every run, so that a red test is red for everyone; `HYPOTHESIS_PROFILE=explore` looks
 # further, and what it finds belongs into a test of its own. No deadline: the first call may compile a kernel.
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, print_blob=True)

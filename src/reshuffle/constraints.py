@@ -187,7 +187,11 @@ class OrderingConstraints:
     def save(self, path: str | Path) -> None:
         """Write the constraints to a JSON file, whole or not at all."""
         with written_whole(path) as aside:
-            aside.write_text(json.dumps(self.to_dict(), ensure_ascii=False), encoding="utf-8")
+            aside.write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of such a file."""
+        return json.dumps(self.to_dict(), ensure_ascii=False).encode()
 
     @classmethod
     def load(cls, path: str | Path) -> OrderingConstraints:

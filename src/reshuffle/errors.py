@@ -109,6 +109,10 @@ class MissingPackageError(ReshuffleError, ImportError):
         )
 
 
+class Terminated(KeyboardInterrupt):
+    """A request to end (SIGTERM), which a training follows as it follows Ctrl-C; exit status 143."""
+
+
 _MOST_CANDIDATES = 50_000
 _BEFORE_LOCAL_NAME = re.compile(r".*[/#](?=.)", re.DOTALL)
 

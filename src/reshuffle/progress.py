@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+SHORT = 2.0
+"""Seconds: work that takes no longer is not reported on."""
+
 Notes: TypeAlias = "Callable[[str], None]"
 """A callback for remarks, one sentence at a time, such as how many duplicates were left out."""
 

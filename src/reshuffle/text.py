@@ -17,6 +17,19 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def duration(seconds: float) -> str:
+    """A time as people say it, in two units at most.
+
+    >>> duration(0.4), duration(75), duration(4000), duration(200_000)
+    ('0 s', '1 min 15 s', '1 h 7 min', '2 d 8 h')
+    """
+    whole = round(seconds)
+    for size, unit, smaller, part in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // smaller} {part}"
+    return f"{whole} s"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, align: str | None = None) -> str:
     """The rows under their header as lines of text, columns two blanks apart.
 

@@ -65,6 +65,8 @@ def test_without_torch_the_rest_is_shown_and_one_message_says_what_to_install() 
     script = (
         "import sys\n"
         "sys.modules['torch'] = None\n"
+        "import reshuffle.progress\n"
+        "reshuffle.progress.SHORT = float('inf')\n"  # a slow machine would have progress to tell
         "from reshuffle.cli.main import main\n"
         "sys.exit(main(['demo'] + sys.argv[1:]))\n"
     )

@@ -180,13 +180,23 @@ def test_an_interrupt_before_the_first_checkpoint_says_that_there_is_none(
         )
 
 
+# A slow machine would have progress to tell.
+SILENT = """
+import sys
+import reshuffle.progress
+from reshuffle.cli.main import main
+reshuffle.progress.SHORT = float("inf")
+sys.exit(main())
+"""
+
+
 def test_after_ctrl_c_the_result_is_that_of_an_uninterrupted_run(
     facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cut, whole = tmp_path / "cut", tmp_path / "whole"
     long = settings(*QUICK_PAPER, "max_epochs=100", "look_every=2", "patience=1000")
     running = subprocess.Popen(
-        [sys.executable, "-m", "reshuffle", "train", facts, "-o", str(cut), "--recipe", "paper", *long],
+        [sys.executable, "-c", SILENT, "train", facts, "-o", str(cut), "--recipe", "paper", *long],
         stderr=subprocess.PIPE,
         text=True,
         # Tests may run where interrupts are ignored.

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -107,3 +112,91 @@ def test_asking_whether_a_file_can_be_written(tmp_path, monkeypatch):
     for name in ("new.csv", "old.csv"):  # what is replaced is not written to: its directory is
         with pytest.raises(InputError, match=f"{name}: cannot be written: no permission to write in '.'"):
             check_writable(name)
+
+
+KILLED = """
+import os, signal, sys
+from reshuffle.kg import written_whole
+with written_whole(sys.argv[1]) as aside:
+    aside.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path):
+    target = tmp_path / "out.tsv"
+    target.write_text("before")
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = set(tmp_path.iterdir()) - {target}
+    assert (left.read_text(), target.read_text()) == ("half", "before")
+    others = [".out.12345678.part.csv", ".out.notes.part.tsv", ".outer.12345678.part.tsv"]
+    for name in others:
+        (tmp_path / name).touch()
+    with written_whole(target) as aside:
+        aside.write_text("after")
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([*others, "out.tsv"])
+
+
+def test_what_a_living_process_writes_stays(tmp_path):
+    target = tmp_path / "out.tsv"
+    with written_whole(target) as slow:
+        slow.write_text("slow")
+        with written_whole(target) as quick:
+            quick.write_text("quick")
+        assert target.read_text() == "quick"
+    assert target.read_text() == "slow"
+    assert [file.name for file in tmp_path.iterdir()] == ["out.tsv"]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_after(tmp_path, monkeypatch):
+    target, seen, real = tmp_path / "out.tsv", [], os.fsync
+
+    def watched(descriptor):
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        seen.append((kind, target.exists()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    with written_whole(target) as aside:
+        aside.write_text("whole")
+        assert not seen
+    assert seen == [("file", False), ("folder", True)]
+
+
+@pytest.fixture
+def small_files():
+    """No file may grow beyond some bytes: a full disk, for those who write."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_without_room_the_error_names_the_file_and_the_old_one_stays(tmp_path, small_files):
+    target = tmp_path / "out.tsv"
+    target.write_text("before")
+    small_files(1000)
+    with pytest.raises(InputError) as caught, written_whole(target) as aside:
+        aside.write_bytes(bytes(2000))
+    assert str(caught.value) == (
+        f"{target}: cannot be written: File too large\n"
+        "  hint: make room on the disk, and run it again; what was there before is as it was"
+    )
+    assert target.read_text() == "before"
+    assert [file.name for file in tmp_path.iterdir()] == ["out.tsv"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")  # noqa: PTH110
+def test_a_full_device_is_told(capsys):
+    with (
+        pytest.raises(
+            InputError, match=r"^/dev/full: cannot be written: No space left on device\n  hint: make"
+        ),
+        written_whole("/dev/full") as full,
+    ):
+        full.write_bytes(bytes(10_000))
+
+
+def test_other_failures_are_not_taken_for_a_full_disk(tmp_path):
+    with pytest.raises(FileNotFoundError), written_whole(tmp_path / "out.tsv"):
+        (tmp_path / "missing").read_text()

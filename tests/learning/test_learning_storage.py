@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import os
+import threading
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +15,11 @@ import torch
 from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import CUT_OR_EDITED
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, RuleBase
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FACTS = KnowledgeGraph([(f"p{n}", '/odd/name "x"', f"p{n + 1}") for n in range(9)] + [("p1", "s", "p2")])
 
@@ -86,6 +87,96 @@ def test_saving_again_replaces_the_old_model(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         all_scores(Reshuffle.load(tmp_path, device="cpu"), "tail"), all_scores(second, "tail")
     )
+
+
+# --- saving over an old model ------------------------------------------------------------------------------------
+
+
+class KilledError(Exception):
+    """Ends a process, as far as files can tell."""
+
+
+def saved_until(change: int, model: Reshuffle, directory: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Save, and be killed before the change of that number in the directory; False where there are fewer."""
+    seen: list[Path] = []
+
+    def counted(real: Any) -> Any:
+        def killed(path: Path, *rest: Any, **options: Any) -> Any:
+            if len(seen) == change:
+                raise KilledError
+            seen.append(path)
+            return real(path, *rest, **options)
+
+        return killed
+
+    with monkeypatch.context() as patched:
+        for name in ("replace", "unlink"):
+            patched.setattr(Path, name, counted(getattr(Path, name)))
+        try:
+            model.save(directory)
+        except KilledError:
+            return True
+    return False
+
+
+INJECT = RuleBase((PathRule(("s", "s"), "s"),))
+
+
+def best(seed: int, **options: Any) -> Reshuffle:
+    settings = {"num_slots": 3, "num_layers": 2, "max_epochs": 1, "epoch_steps": 2, "seed": seed}
+    return Reshuffle(device="cpu", **settings).fit(FACTS, **options)
+
+
+@pytest.mark.parametrize("injected", [False, True])
+def test_a_kill_at_any_moment_of_saving_leaves_the_old_model_or_the_new_one(
+    injected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = best(1, inject=INJECT), best(2, **({"inject": INJECT} if injected else {}))
+    scores = [all_scores(model, "tail") for model in (old, new)]
+    found, change = [], 0
+    while True:
+        directory = tmp_path / str(change)
+        old.save(directory)
+        if not saved_until(change, new, directory, monkeypatch):
+            break
+        loaded = all_scores(Reshuffle.load(directory, device="cpu"), "tail")
+        found.append([np.array_equal(loaded, one) for one in scores].index(True))
+        new.save(directory)
+        left = sorted(file.name for file in directory.iterdir())
+        rules = ["injected.json", "injected.rules"] if injected else []
+        assert left == [*rules, "model.safetensors", "settings.toml"]
+        change += 1
+    assert found == sorted(found)  # from some moment on it is the new one
+    assert set(found) == {0, 1}
+
+
+def test_who_reads_while_a_model_is_saved_gets_a_whole_one(tmp_path: Path) -> None:
+    models = [best(1), best(2)]
+    scores = [all_scores(model, "tail") for model in models]
+    models[0].save(tmp_path)
+    end = threading.Event()
+
+    def save() -> None:
+        while not end.is_set():
+            for model in models:
+                model.save(tmp_path)
+
+    writer = threading.Thread(target=save)
+    writer.start()
+    try:
+        for _ in range(100):
+            found = all_scores(Reshuffle.load(tmp_path, device="cpu"), "tail")
+            assert any(np.array_equal(found, one) for one in scores)
+    finally:
+        end.set()
+        writer.join()
+
+
+def test_two_do_not_save_in_one_directory_at_a_time(tmp_path: Path) -> None:
+    model = fitted()
+    with alone_in(tmp_path, "training"), pytest.raises(InputError, match="another training is running"):
+        model.save(tmp_path)
+    assert os.listdir(tmp_path) == []  # noqa: PTH208
 
 
 def damaged(directory: Path, file: str, change: Any) -> InputError:

@@ -509,7 +509,7 @@ def test_the_log_has_every_epoch_once(tmp_path: Path) -> None:
 def test_a_kill_while_a_training_is_taken_up_leaves_the_log_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model(max_epochs=4).fit(FACTS, directory=tmp_path)
+    history = model(max_epochs=4).fit(FACTS, directory=tmp_path).history
     before = (tmp_path / "log.csv").read_bytes()
 
     def killed(_file: object) -> None:
@@ -517,7 +517,7 @@ def test_a_kill_while_a_training_is_taken_up_leaves_the_log_as_it_was(
 
     monkeypatch.setattr(csv, "writer", killed)
     with pytest.raises(KeyboardInterrupt):
-        TrainingLog(tmp_path, last_epoch=4)
+        TrainingLog(tmp_path, history)
     assert (tmp_path / "log.csv").read_bytes() == before
 
 
@@ -585,10 +585,10 @@ def test_an_interrupt_waits_until_an_epoch_is_written_down(
     """TensorBoard's thread would wait for what it was half given, and the training would never end."""
     write, close = TrainingLog.write, TrainingLog.close
 
-    def interrupted_write(log: TrainingLog, epoch: Epoch, seconds: float) -> None:
+    def interrupted_write(log: TrainingLog, epoch: Epoch) -> None:
         if epoch.number == 2:
             ctrl_c()
-        write(log, epoch, seconds)
+        write(log, epoch)
 
     def interrupted_close(log: TrainingLog) -> None:
         ctrl_c()  # the second one of an impatient user
@@ -730,16 +730,18 @@ def test_the_note_names_what_the_kept_epoch_is_best_in() -> None:
 
 def test_the_bar_tells_the_steps_within_an_epoch() -> None:
     told: list[tuple[int, str]] = []
+    looked: list[tuple[int, str]] = []
 
     @contextmanager
     def telling(description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
-        assert (description, total, unit) == ("training", 2, "epoch")
-        yield lambda done, /, note="": told.append((done, note))
+        bars = {("training", 2, "epoch"): told, ("validating", 6, "queries"): looked}
+        yield lambda done, /, note="": bars[description, total, unit].append((done, note))
 
     run_training(trainer(max_epochs=2, epoch_steps=3), progress=telling)
     steps = [note for done, note in told if not done and note]
     assert [note.rpartition(", ")[2] for note in steps] == [f"step {n} of 3" for n in (1, 2, 3)] * 2
     assert "loss" in steps[-1]  # what the epoch before said stays in sight
+    assert sum(done for done, _ in looked) == 6
 
 
 BEST = {

@@ -124,7 +124,11 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
         for seed in arguments.seeds
     ]
     schedule = Schedule(bench, console, arguments.device, arguments.jobs, end, arguments.models)
-    outcomes = schedule.run(cells)
+    try:
+        outcomes = schedule.run(cells)
+    except KeyboardInterrupt:
+        console.message("the same command goes on with the cell that it was at")
+        raise
     _tell({cell: outcome.state for cell, outcome in zip(cells, outcomes, strict=True)}, console)
     return max(outcome.status for outcome in outcomes)
 

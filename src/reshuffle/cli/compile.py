@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import add_rule_options, rules_of
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ HELP = "write the 0/1 matrices of a rule base to a file"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_rule_options(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="where the constraints go")
+    parser.add_argument(
+        "-o", "--output", type=OutputFile, metavar="FILE", required=True, help="where the constraints go"
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:

@@ -44,30 +44,37 @@ class Console:
     def message(self, text: str) -> None:
         """Something the user should know; silenced by `-q`."""
         if self.verbosity >= 0:
-            print(text, file=sys.stderr)  # noqa: T201
+            _print(text)
 
     def detail(self, text: str) -> None:
         """A detail; shown with `-v`."""
         if self.verbosity > 0:
-            print(text, file=sys.stderr)  # noqa: T201
+            _print(text)
 
     def error(self, text: str) -> None:
         """What went wrong; always shown."""
-        print(text, file=sys.stderr)  # noqa: T201
+        _print(text)
 
     @contextmanager
     def progress(self, description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
-        """A bar on stderr for work that lasts longer than two seconds (a `reshuffle.progress.Progress`)."""
-        from tqdm import tqdm  # noqa: PLC0415 - not needed for `--help`
+        """Bars or lines on stderr for work that lasts longer than two seconds (a `reshuffle.progress.Progress`)."""
+        if self.verbosity < 0:
+            yield _ignore
+            return
+        from reshuffle.cli.progress_display import shown  # noqa: PLC0415 - not needed for `--help`
 
-        silent = self.verbosity < 0 or not sys.stderr.isatty()
-        with tqdm(
-            desc=description, total=total, unit=unit, unit_scale=True, delay=2, disable=silent, leave=False
-        ) as bar:
-
-            def report(done: int, /, note: str = "") -> None:
-                if note:
-                    bar.set_postfix_str(note, refresh=False)
-                bar.update(done)
-
+        with shown(description, total=total, unit=unit) as report:
             yield report
+
+
+def _ignore(done: int, /, note: str = "") -> None:
+    del done, note
+
+
+def _print(text: str) -> None:
+    """To stderr, above the bars that are there."""
+    if (bars := sys.modules.get("tqdm")) is None or not sys.stderr.isatty():
+        print(text, file=sys.stderr)  # noqa: T201
+        return
+    with bars.tqdm.external_write_mode(file=sys.stderr):
+        print(text, file=sys.stderr)  # noqa: T201

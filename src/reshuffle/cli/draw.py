@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import add_rule_options, rules_of
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -19,7 +20,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_rule_options(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="the picture; its ending says which kind"
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="FILE",
+        required=True,
+        help="the picture; its ending says which kind",
     )
 
 

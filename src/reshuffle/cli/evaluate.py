@@ -18,6 +18,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
 from reshuffle.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -37,28 +38,37 @@ _MAX_LENGTH = 2
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "scorer", metavar="SCORER", help=f"a model directory, or a baseline: {', '.join(BASELINES)}"
+        "scorer",
+        type=InputModel,
+        metavar="SCORER",
+        help=f"a model directory, or a baseline: {', '.join(BASELINES)}",
     )
     data = parser.add_argument_group("data", "a benchmark by name, or your own files")
     data.add_argument("--benchmark", metavar="NAME", help="as `reshuffle data list` names it")
-    data.add_argument("--facts", metavar="F", help="the graph to look at")
-    data.add_argument("--queries", metavar="Q", help="the triples to predict")
+    data.add_argument("--facts", type=InputFile, metavar="F", help="the graph to look at")
+    data.add_argument("--queries", type=InputFile, metavar="Q", help="the triples to predict")
     data.add_argument(
         "--known",
+        type=InputFile,
         metavar="K",
         action="append",
         help="more true triples, filtered where the protocol filters a validation set; repeatable",
     )
-    data.add_argument("--train", metavar="T", help="the graph to learn from (default: the facts)")
+    data.add_argument(
+        "--train", type=InputFile, metavar="T", help="the graph to learn from (default: the facts)"
+    )
     ranking = parser.add_argument_group("ranking")
     ranking.add_argument("--protocol", metavar="P", default="sampled-50", help="default sampled-50")
     ranking.add_argument("--seed", type=int, default=0, metavar="S", help="of the candidates (default 0)")
     ranking.add_argument(
         "--negatives",
+        type=InputFile,
         metavar="FILE",
         help="rank against these candidates, saved before for the same protocol",
     )
-    ranking.add_argument("--save-negatives", metavar="FILE", help="write the candidates as Parquet")
+    ranking.add_argument(
+        "--save-negatives", type=OutputFile, metavar="FILE", help="write the candidates as Parquet"
+    )
     ranking.add_argument(
         "--unknown",
         choices=("refuse", "skip", "isolate"),

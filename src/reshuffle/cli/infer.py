@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import add_reasoning_options, is_model, reasoners_of
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sketch.add_argument("--epsilon", type=float, metavar="E", help="choose K for a mean false-positive rate")
     sketch.add_argument("--seed", type=int, default=0, metavar="S", help="of the random channels (default 0)")
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
-    parser.add_argument("-o", "--output", metavar="OUT", help=".tsv, .csv, .nt, .ttl or .parquet, also .gz")
+    parser.add_argument(
+        "-o", "--output", type=OutputFile, metavar="OUT", help=".tsv, .csv, .nt, .ttl or .parquet, also .gz"
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:

@@ -10,6 +10,7 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.outputs import InputFile, InputModel
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.text import counted
 
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 def add_rule_options(parser: argparse.ArgumentParser) -> None:
     """The arguments of verbs that build a rule graph."""
     parser.add_argument(
-        "rules", metavar="RULES", help="a rule file: ours, AnyBURL's, AMIE's, or an OWL ontology"
+        "rules",
+        type=InputFile,
+        metavar="RULES",
+        help="a rule file: ours, AnyBURL's, AMIE's, or an OWL ontology",
     )
     parser.add_argument(
         "--bound", type=int, metavar="M", help="exact for what follows in M steps, for any path rules"
@@ -45,10 +49,16 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
 def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     """The arguments of verbs that reason: rules, facts, and how to reason."""
     parser.add_argument(
-        "rules", metavar="RULES", help="a rule file, compiled constraints, or a model directory"
+        "rules",
+        type=InputModel,
+        metavar="RULES",
+        help="a rule file, compiled constraints, or a model directory",
     )
     parser.add_argument(
-        "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
+        "facts",
+        type=InputFile,
+        metavar="FACTS",
+        help="a file of triples; - reads tab-separated ones from stdin",
     )
     parser.add_argument(
         "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
@@ -66,7 +76,7 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
 def add_training_options(parser: argparse.ArgumentParser) -> None:
     """The arguments of verbs that train: the facts and the settings."""
     parser.add_argument(
-        "facts", metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
+        "facts", type=InputFile, metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
     )
     add_settings_options(parser)
 
@@ -78,7 +88,9 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
         choices=["best", "paper"],
         help="the settings to start from: the best ones known, or the paper's own model",
     )
-    parser.add_argument("--config", metavar="FILE.toml", help="settings, one `name = value` per line")
+    parser.add_argument(
+        "--config", type=InputFile, metavar="FILE.toml", help="settings, one `name = value` per line"
+    )
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",

@@ -1,6 +1,6 @@
 """Entry point: finds the verb, runs it, and turns what happens into an exit status.
 
-0 yes or done · 1 a negative answer · 2 bad usage or bad data · 130 interrupted.
+0 yes or done · 1 a negative answer · 2 bad usage or bad data · 130 interrupted · 143 terminated.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from reshuffle import __version__
 from reshuffle.cli.console import Console, common_options
+from reshuffle.cli.outputs import refuse_inputs_as_outputs
 from reshuffle.cli.verb_parser import VerbParser
-from reshuffle.errors import ReshuffleError, with_hint
+from reshuffle.errors import ReshuffleError, Terminated, with_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,12 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
         return _run(arguments)
-    except KeyboardInterrupt:
-        return _interrupted()
+    except KeyboardInterrupt as request:
+        return _interrupted(request)
     except SystemError as error:
         # What compiled code makes of an interrupt that arrives as it returns.
         if isinstance(error.__cause__, KeyboardInterrupt):
-            return _interrupted()
+            return _interrupted(error.__cause__)
         raise
 
 
@@ -118,6 +119,7 @@ def _answered(options: argparse.Namespace) -> int:
         verbosity=-1 if getattr(options, "quiet", False) else int(getattr(options, "verbose", False)),
     )
     try:
+        refuse_inputs_as_outputs(options)
         return int(options.run(options, console))
     except ReshuffleError as error:
         console.error(str(error))
@@ -143,9 +145,10 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _interrupted() -> int:
-    Console().error("interrupted")
-    return 130
+def _interrupted(request: KeyboardInterrupt) -> int:
+    terminated = isinstance(request, Terminated)
+    Console().error("terminated" if terminated else "interrupted")
+    return 143 if terminated else 130
 
 
 def entry_point() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 
@@ -31,9 +32,12 @@ _OF_KNOWN = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", metavar="MODEL", help="a model directory")
+    parser.add_argument("model", type=InputModel, metavar="MODEL", help="a model directory")
     parser.add_argument(
-        "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
+        "facts",
+        type=InputFile,
+        metavar="FACTS",
+        help="a file of triples; - reads tab-separated ones from stdin",
     )
     parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?), or of all relations")
     parser.add_argument("--relation", metavar="R")
@@ -49,7 +53,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="up to N for each link, printed or as a column (default 1; none with --all or -o)",
     )
-    parser.add_argument("-o", "--output", metavar="OUT", help="write the table: .parquet, .csv or .tsv")
+    parser.add_argument(
+        "-o", "--output", type=OutputFile, metavar="OUT", help="write the table: .parquet, .csv or .tsv"
+    )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
     parser.set_defaults(usage_error=parser.error)
 

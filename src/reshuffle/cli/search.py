@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
+from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.text import table
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ HELP = "search hyperparameters over the paper's ranges"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where journal and trainings go")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=OutputDirectory,
+        metavar="DIR",
+        required=True,
+        help="where journal and trainings go",
+    )
     parser.add_argument("--trials", type=int, default=20, metavar="N", help="trainings in all (default 20)")
     add_training_options(parser)
 

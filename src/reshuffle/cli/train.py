@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
+from reshuffle.cli.outputs import InputFile, OutputDirectory
 
 if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
     from reshuffle.learning.estimator import Reshuffle
-    from reshuffle.learning.training.trainer import Epoch
+    from reshuffle.learning.training.history import Epoch
     from reshuffle.rules import RuleBase
 
 HELP = "learn ordering constraints from facts"
@@ -30,13 +31,20 @@ HELP = "learn ordering constraints from facts"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="where the model goes")
-    parser.add_argument("--valid", metavar="FILE", help="triples to stop by (default: held out of the facts)")
+    parser.add_argument(
+        "-o", "--output", type=OutputDirectory, metavar="DIR", required=True, help="where the model goes"
+    )
+    parser.add_argument(
+        "--valid", type=InputFile, metavar="FILE", help="triples to stop by (default: held out of the facts)"
+    )
     parser.add_argument(
         "--resume", action="store_true", help="take up the training in DIR where it was cut off"
     )
     parser.add_argument(
-        "--inject", metavar="RULES", help="rules to start from; those that do not fit together are named"
+        "--inject",
+        type=InputFile,
+        metavar="RULES",
+        help="rules to start from; those that do not fit together are named",
     )
     parser.add_argument(
         "--inject-mode",
@@ -58,6 +66,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
 
     _check_options(arguments)
+    _check_free(Path(arguments.output))
     settings = settings_of(arguments)
     facts = facts_of(arguments.facts, console)
     valid = None
@@ -96,8 +105,17 @@ def _check_options(arguments: argparse.Namespace) -> None:
             arguments.usage_error(f"--inject-{name} needs --inject RULES")
 
 
+def _check_free(directory: Path) -> None:
+    """Refuse a directory that another training is using, before anything is read."""
+    from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
+
+    if directory.is_dir():
+        with alone_in(directory, "training"):
+            pass
+
+
 def _way_on(directory: Path) -> str:
-    from reshuffle.learning.training.loop import CHECKPOINT  # noqa: PLC0415
+    from reshuffle.learning.training.saving import CHECKPOINT  # noqa: PLC0415
 
     if (directory / CHECKPOINT).exists():
         return "the same command with --resume goes on from the last checkpoint"

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that the next epoch of a training depends on, in one file, written whole.
+"""Checkpoints: everything that the next step of a training depends on, in one file, written whole.
 
 Tensors and plain data only (safetensors with a JSON header), so that nothing is ever unpickled.
 """
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import written_whole
 from reshuffle.learning.settings import Settings
-from reshuffle.learning.training.trainer import Epoch, History, Patience
+from reshuffle.learning.training.history import Epoch, History, Patience, Underway
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 
     from reshuffle.learning.training.trainer import Trainer, TrainingData
 
-VERSION = "1"
+VERSIONS = ("1", "2")
+"""Version 1 was written between epochs only. Both are read; the last is written."""
 
 
 def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
-    """Write the state between two epochs: parameters, the best so far, Adam's moments, the generator, the history."""
-    tensors: dict[str, Tensor] = {"generator": trainer.generator.get_state(), "draw": trainer.draw_state}
+    """Write the state between two steps: parameters, the best so far, Adam's moments, the generator, the history."""
+    tensors: dict[str, Tensor] = {"generator": trainer.random_state, "draw": trainer.draw_state}
+    if trainer.underway is not None:
+        tensors |= {"underway.start": trainer.underway.start, "underway.total": trainer.underway.total}
     for name, value in trainer.model.state_dict().items():
         tensors[f"model.{name}"] = value
     for name, value in trainer.best.items():
@@ -40,16 +43,18 @@ def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
         for name, value in moments.items():
             tensors[f"adam.{index}.{name}"] = value
     notes = {
-        "version": VERSION,
+        "version": VERSIONS[-1],
         "settings": json.dumps([asdict(trainer.model.architecture), asdict(trainer.settings)]),
         "data": fingerprint(trainer.data),
         "injected": _injected(trainer),
         "patience": json.dumps(asdict(trainer.patience)),
         "history": json.dumps(asdict(trainer.history)),
+        "steps": str(0 if trainer.underway is None else trainer.underway.steps),
     }
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     with written_whole(path) as aside:
-        save_file(tensors, aside, metadata={**notes, "digest": _digest(tensors, notes)})
+        # Not by `save_file`, whose own errors do not say when the disk is full.
+        aside.write_bytes(save(tensors, metadata={**notes, "digest": _digest(tensors, notes)}))
 
 
 def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
@@ -70,6 +75,9 @@ def _take_up(trainer: Trainer, tensors: dict[str, Tensor], notes: dict[str, str]
     trainer.optimizer.load_state_dict(_adam(trainer.optimizer, _part(tensors, "adam.")))
     trainer.generator.set_state(tensors["generator"])
     trainer.draw_state = tensors["draw"]
+    if "underway.start" in tensors:
+        total = tensors["underway.total"].to(trainer.device)
+        trainer.underway = Underway(tensors["underway.start"], total, int(notes["steps"]))
     trainer.patience = Patience(**json.loads(notes["patience"]))
     history = json.loads(notes["history"])
     trainer.history = History(
@@ -127,9 +135,10 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             notes = file.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise _damaged(path) from error
-    if notes.get("version") != VERSION:
+    if notes.get("version") not in VERSIONS:
         raise InputError(
-            f"a checkpoint of version {notes.get('version', 'unknown')}; this reshuffle reads version {VERSION}",
+            f"a checkpoint of version {notes.get('version', 'unknown')}; "
+            f"this reshuffle reads versions {', '.join(VERSIONS)}",
             place=Place(str(path)),
             hint="remove it to start anew",
         )

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.settings import Recipe
-    from reshuffle.learning.training.trainer import Epoch, History
+    from reshuffle.learning.training.history import Epoch, History
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules.parsing import Rules
@@ -136,24 +136,25 @@ class Reshuffle:
         )
         for note in settings.notes(injected=injection is not None and inject_mode == "frozen"):
             notes(note)
-        graph, data = examples_of(
-            split,
-            held_out,
-            seed=settings.training.seed,
-            symmetric=settings.architecture.symmetric,
-            also=() if injection is None else injection.rules.relations,
-            notes=notes,
-        )
-        relations, num_slots = tuple(graph.relations), settings.architecture.num_slots
-        trainer = Trainer(
-            data,
-            settings.architecture,
-            settings.training,
-            device=self.device,
-            notes=notes,
-            injected=None if injection is None else injection.block(relations),
-            start=None if injection is None else injection.start(relations, num_slots),
-        )
+        with progress("preparing"):
+            graph, data = examples_of(
+                split,
+                held_out,
+                seed=settings.training.seed,
+                symmetric=settings.architecture.symmetric,
+                also=() if injection is None else injection.rules.relations,
+                notes=notes,
+            )
+            relations, num_slots = tuple(graph.relations), settings.architecture.num_slots
+            trainer = Trainer(
+                data,
+                settings.architecture,
+                settings.training,
+                device=self.device,
+                notes=notes,
+                injected=None if injection is None else injection.block(relations),
+                start=None if injection is None else injection.start(relations, num_slots),
+            )
         self.injection, self.settings = injection, settings
         run_training(
             trainer,
@@ -162,20 +163,21 @@ class Reshuffle:
             progress=progress,
             after_epoch=after_epoch,
         )
-        return self._taken(trainer, graph)
+        return self._taken(trainer, graph, progress)
 
     @classmethod
     def trained(cls, trainer: Trainer, graph: KnowledgeGraph, settings: Settings) -> Reshuffle:
         """The model of a training that was run elsewhere, on the facts of `graph`."""
-        return cls(settings, device=str(trainer.device))._taken(trainer, graph)
+        return cls(settings, device=str(trainer.device))._taken(trainer, graph, SILENT)
 
-    def _taken(self, trainer: Trainer, graph: KnowledgeGraph) -> Reshuffle:
+    def _taken(self, trainer: Trainer, graph: KnowledgeGraph, progress: Progress) -> Reshuffle:
         """Take over what a trainer has learned, and calibrate its confidences."""
         self._model, self.history = trainer.model.eval(), trainer.history
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
-        self.calibration = fit_calibration(self.on(graph), trainer.data.valid)
+        with progress("calibrating"):
+            self.calibration = fit_calibration(self.on(graph), trainer.data.valid)
         return self
 
     def on(

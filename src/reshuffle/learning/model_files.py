@@ -2,8 +2,10 @@
 
 Where rules were injected, `injected.json` holds their constraints and `injected.rules` the rules as a text.
 
-Each file is written whole, and the settings name the digest of the arrays they belong to, so that a directory that was
-being written when the power went is told from a good one. Nothing is ever unpickled.
+All files change at one moment. The settings name the digests of the arrays and of the injected rules. New ones are
+written beside the old ones, with their digest in the name; then the settings are replaced, which makes the new files
+the model; then they take the plain names of the old ones. Who reads, or is left after a kill, finds each file by
+its plain name or by its digest. Nothing is ever unpickled.
 
 | version | what is new |
 | --- | --- |
@@ -24,13 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save_file
+from safetensors.torch import load, save
 
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
-from reshuffle.kg.io.files import made_directory, written_whole
+from reshuffle.kg.io.files import flush_to_disk, made_directory, written_whole
+from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.injection import MODES, ChosenRules, Injection
 from reshuffle.learning.settings import Settings, read_toml
 from reshuffle.model.reshuffle import ReshuffleModel, numbers_of
@@ -51,6 +54,7 @@ CUT_OR_EDITED = (
     "they say what its arrays mean"
 )
 
+_DIGITS = 16  # of a digest in the name of a file
 _WITH_DIGEST = 3  # the version that brought it
 _KINDS: Mapping[str, tuple[type, str]] = MappingProxyType(
     {
@@ -85,44 +89,104 @@ class StoredModel:
 
 
 def save_model(stored: StoredModel, directory: str | Path) -> None:
-    """Write both files; those of an older model are replaced."""
+    """Write the files; those of an older model are replaced, all at one moment."""
     folder = made_directory(directory)
+    with alone_in(folder, "training"):
+        parts = {ARRAYS: _arrays(stored)}
+        if stored.injection is not None:
+            parts[INJECTED] = stored.injection.rules.constraints.to_bytes()
+        digests = {name: _digest(content) for name, content in parts.items()}
+        for name, content in parts.items():
+            with written_whole(folder / _beside(name, digests[name])) as aside:
+                aside.write_bytes(content)
+        with written_whole(folder / SETTINGS) as aside:
+            aside.write_text(_settings_text(stored, digests), encoding="utf-8")
+        _take_plain_names(folder, digests)
+        if stored.injection is not None:
+            write_rules(stored.injection.rules.taken, folder / INJECTED_RULES, format="text")
+
+
+def _arrays(stored: StoredModel) -> bytes:
     arrays = dict(stored.model.state_dict())
     if stored.types is not None:
         arrays[_TYPES] = torch.from_numpy(stored.types.stored())
     if stored.calibration is not None:
         arrays[_CALIBRATION] = stored.calibration.to_array()
-    with written_whole(folder / ARRAYS) as aside:
-        save_file({name: array.contiguous().cpu() for name, array in arrays.items()}, aside)
-        digest = _digest(aside)
+    return save({name: array.contiguous().cpu() for name, array in arrays.items()})
+
+
+def _settings_text(stored: StoredModel, digests: Mapping[str, str]) -> str:
     top: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSIONS[-1],
         "relations": stored.relations,
         "identities": stored.identities,
         "heads_through_inverse": stored.heads_through_inverse,
-        "arrays": digest,
+        "arrays": digests[ARRAYS],
     }
     tables = {"settings": stored.settings.to_dict(), "training": stored.training}
     if stored.injection is not None:
-        tables["injected"] = _save_injection(stored.injection, folder)
+        tables["injected"] = {"mode": stored.injection.mode, "constraints": digests[INJECTED]}
     top["digest"] = _digest_of_values({**top, **tables})
-    with written_whole(folder / SETTINGS) as aside:
-        aside.write_text(to_toml(top, tables), encoding="utf-8")
+    return to_toml(top, tables)
+
+
+def _beside(name: str, digest: str) -> str:
+    """The name of a file until it has its plain one."""
+    return f"{Path(name).stem}.{digest[:_DIGITS]}{Path(name).suffix}"
+
+
+def _take_plain_names(folder: Path, digests: Mapping[str, str]) -> None:
+    """Rename the files that the settings name now, and remove what is left of other models."""
+    for name, digest in digests.items():
+        (folder / _beside(name, digest)).replace(folder / name)
+    for name in (ARRAYS, INJECTED):
+        for left in folder.glob(f"{Path(name).stem}.{'[0-9a-f]' * _DIGITS}{Path(name).suffix}"):
+            left.unlink()
+    for name in (INJECTED, INJECTED_RULES):
+        if INJECTED not in digests:
+            (folder / name).unlink(missing_ok=True)
+    flush_to_disk(folder)
+
+
+def _found(folder: Path, name: str, digest: str) -> Path:
+    """The file that the settings name: by its plain name, or by its digest where saving was cut off."""
+    beside = folder / _beside(name, digest)
+    return beside if beside.is_file() else folder / name
 
 
 def load_model(directory: str | Path) -> StoredModel:
     """Read what `save_model` wrote; anything else is one clear error."""
     folder = Path(directory)
-    for file in (folder / SETTINGS, folder / ARRAYS):
-        if not file.is_file():
-            raise InputError(
-                f"not a model directory: it has no {file.name}",
-                place=Place(str(directory)),
-                hint="`reshuffle train FACTS -o DIR` writes one",
-            )
+    tried: set[tuple[int, int] | None] = set()
+    while True:
+        stamp = _stamp(folder)
+        try:
+            return _loaded(folder)
+        except (InputError, FileNotFoundError):
+            # Another process may be saving a model: then files are of two models, or get their plain names.
+            if stamp in tried:
+                raise
+            tried.add(stamp)
+
+
+def _stamp(folder: Path) -> tuple[int, int] | None:
+    """What tells one file of settings from another."""
+    try:
+        found = (folder / SETTINGS).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _loaded(folder: Path) -> StoredModel:
+    if not (folder / SETTINGS).is_file():
+        raise _no_model(folder, SETTINGS)
     values = _read_values(folder / SETTINGS)
-    arrays = _read_arrays(folder / ARRAYS, values["arrays"])
+    arrays_path = _found(folder, ARRAYS, values["arrays"])
+    if not arrays_path.is_file():
+        raise _no_model(folder, ARRAYS)
+    arrays = _read_arrays(arrays_path, values["arrays"])
     relations, identities = tuple(values["relations"]), tuple(values["identities"])
     settings = _settings(values["settings"], Place(str(folder / SETTINGS)))
     injection = _load_injection(values["injected"], folder) if "injected" in values else None
@@ -131,7 +195,7 @@ def load_model(directory: str | Path) -> StoredModel:
         relations,
         identities,
         settings,
-        _restored(arrays, settings, relations, len(identities), injection, Place(str(directory))),
+        _restored(arrays, settings, relations, len(identities), injection, Place(str(folder))),
         None
         if types is None
         else TypeBaseline.from_stored(Vocabulary(relations, kind="relation"), types.numpy()),
@@ -171,17 +235,18 @@ def _restored(
     return model
 
 
-def _save_injection(injection: Injection, folder: Path) -> dict[str, Any]:
-    """Write the rules and their constraints; the settings keep the mode and the digest of the constraints."""
-    write_rules(injection.rules.taken, folder / INJECTED_RULES, format="text")
-    injection.rules.constraints.save(folder / INJECTED)
-    return {"mode": injection.mode, "constraints": _digest(folder / INJECTED)}
+def _no_model(folder: Path, missing: str) -> InputError:
+    return InputError(
+        f"not a model directory: it has no {missing}",
+        place=Place(str(folder)),
+        hint="`reshuffle train FACTS -o DIR` writes one",
+    )
 
 
 def _load_injection(notes: dict[str, Any], folder: Path) -> Injection:
-    path = folder / INJECTED
+    path = _found(folder, INJECTED, str(notes.get("constraints")))
     constraints = OrderingConstraints.load(path)
-    if _digest(path) != notes.get("constraints") or notes.get("mode") not in MODES:
+    if _digest(path.read_bytes()) != notes.get("constraints") or notes.get("mode") not in MODES:
         raise InputError(
             f"these injected rules do not belong to the {SETTINGS} beside them",
             place=Place(str(path)),
@@ -190,9 +255,8 @@ def _load_injection(notes: dict[str, Any], folder: Path) -> Injection:
     return Injection(ChosenRules(constraints.rules or RuleBase(()), constraints), notes["mode"])
 
 
-def _digest(path: Path) -> str:
-    """The digest of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _read_arrays(path: Path, digest: str) -> dict[str, Tensor]:
@@ -203,7 +267,7 @@ def _read_arrays(path: Path, digest: str) -> dict[str, Tensor]:
         raise InputError(
             f"damaged or cut short ({error})", place=Place(str(path)), hint="train the model again"
         ) from error
-    if hashlib.sha256(content).hexdigest() != digest:
+    if _digest(content) != digest:
         raise InputError(
             f"these arrays do not belong to the {SETTINGS} beside them",
             place=Place(str(path)),

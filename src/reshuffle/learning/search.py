@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError, MissingPackageError, Place, ReshuffleError
 from reshuffle.kg.io.files import made_directory, written_whole
+from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.training.loop import CHECKPOINT
-from reshuffle.learning.training.trainer import DivergedError, check_settings, examples_of
+from reshuffle.learning.training.history import DivergedError
+from reshuffle.learning.training.saving import CHECKPOINT
+from reshuffle.learning.training.trainer import check_settings, examples_of
 from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
     from pathlib import Path
 
     from reshuffle.kg import KnowledgeGraph
@@ -89,14 +90,15 @@ class Search:
         """Run until there are `num_trials` finished trials, with those of earlier runs; all of them, best first."""
         self._check()
         data = self._data()
-        with _alone_in(made_directory(self.directory)):
+        # Another search would take the trial at hand for one that was cut off.
+        with alone_in(made_directory(self.directory), "search", leave_file=True):
             study = self._study(data)
             with progress("searching", total=num_trials, unit="trial") as report:
                 report(len(_finished(study)))
                 while len(_finished(study)) < num_trials:
                     # Not study.optimize: it would print every error, and call an interrupted trial a failed one.
                     trial = study.ask()
-                    study.tell(trial, self._score(trial))
+                    study.tell(trial, self._score(trial, progress))
                     report(1)
             trials = sorted(_finished(study), key=lambda trial: -trial.score)
             self._keep_best(trials[0])
@@ -168,7 +170,7 @@ class Search:
                 hint="give the facts it was started with, or start anew in another directory",
             )
 
-    def _score(self, trial: Any) -> float:
+    def _score(self, trial: Any, progress: Progress) -> float:
         """The validation Hits@10 of one training."""
         values = {name: trial.suggest_categorical(name, choices) for name, choices in self.ranges.items()}
         known = {_name(done.values): done.score for done in _finished(trial.study)}
@@ -181,7 +183,7 @@ class Search:
         directory = self.directory / _name(values)
         cut_off = (directory / CHECKPOINT).exists()
         try:
-            model.fit(self.facts, directory=directory, resume=cut_off, notes=self.notes)
+            model.fit(self.facts, directory=directory, resume=cut_off, progress=progress, notes=self.notes)
         except DivergedError as error:  # one bad setting must not end a night's search
             self.notes(f"{_name(values)}: counted as 0, since {error}")
             return 0.0
@@ -194,31 +196,6 @@ class Search:
         with written_whole(self.directory / "best.toml") as aside:
             text = to_toml(settings.to_dict(), {"validation": {METRIC: best.score}})
             aside.write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
-    """No other search goes on in the directory: it would take the trial at hand for one that was cut off.
-
-    The system takes the lock back when this process ends, in whatever way; the file itself means nothing.
-    """
-    try:
-        import fcntl  # noqa: PLC0415 - Windows has none, and searches without a lock
-    except ImportError:
-        yield
-        return
-    with (directory / "search.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(
-                "another search is running in this directory",
-                place=Place(str(directory)),
-                hint="wait until it has ended, or name another directory",
-            ) from error
-        except OSError:
-            pass  # some network file systems have no locks, either
-        yield
 
 
 def _opened(journal: Path) -> Any:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+import errno
+import glob
 import gzip
 import io
 import os
+import re
 import secrets
 import stat
 import sys
@@ -16,6 +19,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError, Place, did_you_mean
+from reshuffle.kg.io.locks import is_abandoned, locked, released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -26,6 +30,7 @@ STDIN = "-"
 _BUFFER = 1 << 20
 _NAMES_SHOWN = 5
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Format(enum.Enum):
@@ -198,7 +203,9 @@ def made_directory(directory: str | Path) -> Path:
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to; what lies there becomes `path` at the end, and vanishes if anything fails.
 
-    A file that is replaced hands on its permissions; a new one gets those of any new file.
+    It has reached the disk before it gets its name, and the name before this ends, so that a power cut leaves the old
+    file or the new one. What a killed process left beside `path` is removed. A file that is replaced hands on its
+    permissions; a new one gets those of any new file.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "notes.txt"
@@ -210,28 +217,62 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link stays a link
     check_writable(path)
     if _is_device(target):  # nothing to put in its place
-        yield target
+        with full_disk_told(path):
+            yield target
         return
+    _remove_abandoned(target)
     # The ending is kept, since many writers go by it.
     aside = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.part{target.suffix}")
-    mode = _mode_for(target, aside)
+    with full_disk_told(path):
+        lock = locked(aside)  # it says that this process is alive
+        assert lock is not None  # a new name
+        with released(lock):
+            mode = stat.S_IMODE((target if target.exists() else aside).stat().st_mode)
+            try:
+                yield aside
+                aside.chmod(mode)  # some writers make files that nobody else may read
+                flush_to_disk(aside)
+                aside.replace(target)
+                flush_to_disk(target.parent)
+            finally:
+                aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def full_disk_told(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Where there is no room to write to a path, the error says so and names it."""
     try:
-        yield aside
-        aside.chmod(mode)  # some writers make files that nobody else may read
-        aside.replace(target)
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise InputError(
+            f"cannot be written: {os.strerror(error.errno)}",
+            place=Place(os.fspath(path)),
+            hint="make room on the disk, and run it again; what was there before is as it was",
+        ) from error
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on the disk, where the file system can tell."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if path.is_file() and error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
-        with suppress(FileNotFoundError):
-            aside.unlink()
+        os.close(descriptor)
 
 
-def _mode_for(target: Path, aside: Path) -> int:
-    """The permissions of the file that is replaced, or those that a new file gets here."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    aside.touch()  # the umask itself can only be read by changing it
-    mode = stat.S_IMODE(aside.stat().st_mode)
-    aside.unlink()
-    return mode
+def _remove_abandoned(target: Path) -> None:
+    """Remove what killed processes left when they wrote the same file."""
+    name = re.compile(rf"\.{re.escape(target.stem)}\.[0-9a-f]{{8}}\.part{re.escape(target.suffix)}")
+    pattern = f".{glob.escape(target.stem)}.*.part{glob.escape(target.suffix)}"
+    for left in target.parent.glob(pattern):
+        if name.fullmatch(left.name) and is_abandoned(left):
+            with suppress(OSError):
+                left.unlink()
 
 
 def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = ()) -> None:

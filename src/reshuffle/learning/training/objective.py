@@ -28,6 +28,7 @@ from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.kernels import MOST_SLOTS
 from reshuffle.model.propagation import ModelGraph, runs
 from reshuffle.model.scoring import all_tail_scores, tail_scores
+from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.learning.training.trainer import Trainer
-    from reshuffle.progress import Notes
+    from reshuffle.progress import Notes, Progress, Report
 
 _MOST_SCORES = 1 << 24
 _MOST_NUMBERS = 1 << 26  # of the states of the queries of one look
@@ -316,7 +317,11 @@ class ValidationQueries:
 
 @torch.no_grad()
 def realistic_ranks(
-    scores_of: Callable[[Tensor, Tensor], Tensor], queries: ValidationQueries, *, at_once: int
+    scores_of: Callable[[Tensor, Tensor], Tensor],
+    queries: ValidationQueries,
+    *,
+    at_once: int,
+    after_piece: Callable[[int], None] = lambda _done: None,
 ) -> Tensor:  # query
     """Mean of the optimistic and the pessimistic rank among all entities that are not known answers.
 
@@ -335,6 +340,7 @@ def realistic_ranks(
         better = (scores > true).sum(1)
         equal = (scores == true).sum(1) - 1
         ranks.append((better + equal / 2 + 1).masked_fill(senseless, torch.nan))
+        after_piece(len(ranks[-1]))
     return torch.cat(ranks)
 
 
@@ -344,14 +350,23 @@ def ranks_within_memory(
     *,
     at_once: int,
     notes: Notes,
+    progress: Progress = SILENT,
+    between_pieces: Callable[[], None] = lambda: None,
 ) -> tuple[Tensor, int]:
     """The ranks of a look, and how many queries it took at a time: half as many while the GPU's memory runs out."""
     at_once = max(1, min(at_once, len(queries.anchors)))
     scores_of: Callable[[Tensor, Tensor], Tensor] | None = None
     while True:
         try:
-            scores_of = scores_of or look()  # once: it draws
-            return realistic_ranks(scores_of, queries, at_once=at_once), at_once
+            with progress("validating", total=len(queries.anchors), unit="queries") as report:
+
+                def after_piece(done: int, report: Report = report) -> None:
+                    report(done)
+                    between_pieces()
+
+                scores_of = scores_of or look()  # once: it draws
+                ranks = realistic_ranks(scores_of, queries, at_once=at_once, after_piece=after_piece)
+            return ranks, at_once
         except torch.cuda.OutOfMemoryError as error:
             reason = str(error).split(". ", maxsplit=1)[0]
         # Outside of the handler, whose exception still holds the tensors that did not fit.

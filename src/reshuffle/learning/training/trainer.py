@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -17,12 +16,13 @@ from reshuffle.kg.rows import with_inverses
 from reshuffle.kg.splits import GraphSplit
 from reshuffle.learning.settings import refused
 from reshuffle.learning.training.cuda_graph import CapturedStep
+from reshuffle.learning.training.history import DivergedError, Epoch, History, Patience, Underway
 from reshuffle.learning.training.objective import ValidationQueries, objective_of, ranks_within_memory
 from reshuffle.model.channels.registry import CHANNELS
 from reshuffle.model.evidence.registry import LOCAL
 from reshuffle.model.propagation import threads_worth
 from reshuffle.model.reshuffle import ReshuffleModel, numbers_of
-from reshuffle.progress import UNHEARD
+from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reshuffle.learning.settings import TrainingSettings
     from reshuffle.model.architecture import Architecture
     from reshuffle.model.injected import InjectedBlock
-    from reshuffle.progress import Notes
+    from reshuffle.progress import Notes, Progress
 
 _HELD_OUT = 0.1
 
@@ -148,73 +148,6 @@ _WARM_UP = 20  # steps in which a scheduled learning rate rises to its maximum
 _LAST_SHARE = 0.1  # the share of the maximum that is left in the end
 
 
-def is_improvement(current: float, best: float | None, *, relative_delta: float) -> bool:
-    """Whether a result is better than the best so far by more than a share of it.
-
-    >>> is_improvement(0.51, 0.50, relative_delta=0.01), is_improvement(0.505, 0.50, relative_delta=0.01)
-    (True, False)
-    """
-    return best is None or current > best * (1 + relative_delta)
-
-
-@dataclass
-class Patience:
-    """Early stopping: counts the validations without improvement.
-
-    The paper stops after less than 1 % within 100 epochs.
-    """
-
-    looks: int = 10  # how many of them stop the training
-    relative_delta: float = 0.01
-    best: float | None = None
-    best_epoch: int = 0
-    without: int = 0
-
-    def look(self, value: float, epoch: int) -> bool:
-        """Count a validation result; True when it is the best so far."""
-        if is_improvement(value, self.best, relative_delta=self.relative_delta):
-            self.best, self.best_epoch, self.without = value, epoch, 0
-            return True
-        self.without += 1
-        return False
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether it is time to stop."""
-        return self.without >= self.looks
-
-
-@dataclass
-class Epoch:
-    """The loss of one epoch, and its validation metrics where it was validated."""
-
-    number: int
-    loss: float
-    hits_at_10: float | None = None
-    mrr: float | None = None
-
-
-@dataclass
-class History:
-    """All epochs, and which one was kept."""
-
-    epochs: list[Epoch] = field(default_factory=list)
-    best_epoch: int = 0
-    seconds: float = 0.0  # of training, over all runs that it took
-
-
-class DivergedError(ReshuffleError):
-    """The loss or the validation scores became NaN or infinite."""
-
-    def __init__(self, epoch: int, became: str, learning_rate: float) -> None:
-        self.epoch = epoch
-        super().__init__(
-            f"{became} in epoch {epoch}, and no further epoch can mend that",
-            hint=f"lower the learning rate (learning_rate = {learning_rate:g}); "
-            "with row_function = 'square' values also grow with every layer, so lower num_layers too",
-        )
-
-
 class Trainer:
     """Trains one model; `epochs()` yields after each epoch so that the caller can report, save or stop."""
 
@@ -259,10 +192,14 @@ class Trainer:
         self.generator = torch.Generator(device).manual_seed(settings.seed)
         self.draw_state = self.generator.get_state()
         self.patience = Patience(settings.patience, settings.relative_delta)
-        self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+        self._keep()
         self.history = History()
         self.pieces = 1  # how many a batch is cut into
         self.after_step: Callable[[int], None] = lambda _number: None
+        self.between_pieces: Callable[[], None] = lambda: None  # where the training can be saved, and stopped
+        self.progress: Progress = SILENT  # of looks
+        self.underway: Underway | None = None
+        self._before_look: Tensor | None = None
         self.steps_per_epoch = settings.epoch_steps or -(-len(self.examples) // settings.batch_size)
         self.objective = objective_of(self)
         # Whether a step can be recorded: a recording holds the learning rate as a number.
@@ -284,26 +221,41 @@ class Trainer:
             if len(self.data.valid) and (last or number % self.settings.look_every == 0):
                 self._look(epoch)
             self.history.epochs.append(epoch)
+            self.underway = None
+            if self.patience.best is None:  # the last whole epoch, should the next one be left unfinished
+                self._keep()
             yield epoch
         self._captured = None  # it holds memory
-        if self.patience.best is not None:
+        if self.patience.best is not None or self.underway is not None:
             self.model.load_state_dict(self.best)
         self.history.best_epoch = self.patience.best_epoch or len(self.history.epochs)
 
     def _epoch(self, number: int) -> float:
-        """Train one epoch; its mean loss."""
-        total = torch.zeros((), device=self.device)
-        batches = self._batches()
-        for place, batch in enumerate(batches):
-            self._set_learning_rate((number - 1) * self.steps_per_epoch + place)
+        """Train one epoch, or what is left of it; its mean loss."""
+        batches, underway = self._begun()
+        for batch in batches[underway.steps :]:
+            self._set_learning_rate((number - 1) * self.steps_per_epoch + underway.steps)
             with threads_worth(self._numbers_per_step):
-                total += self._step(batch)
-            self.after_step(place + 1)
-        loss = float(total / len(batches))
+                underway.total += self._step(batch)
+            underway.steps += 1
+            self.after_step(underway.steps)
+            self.between_pieces()
+        loss = float(underway.total / len(batches))
         # Parameters too: comparisons with NaN are false, so a maximum can hide it from the loss.
-        if not (math.isfinite(loss) and all(bool(p.isfinite().all()) for p in self.model.parameters())):
+        if not self.is_sound:
             raise DivergedError(number, f"the loss became {loss}", self.settings.learning_rate)
         return loss
+
+    def _begun(self) -> tuple[tuple[Tensor, ...], Underway]:
+        """The batches of an epoch, and how far it is; those of an epoch that was cut off are drawn once more."""
+        if self.underway is None:
+            self.underway = Underway(self.generator.get_state(), torch.zeros((), device=self.device))
+            return self._batches(), self.underway
+        now = self.generator.get_state()
+        self.generator.set_state(self.underway.start)
+        batches = self._batches()
+        self.generator.set_state(now)
+        return batches, self.underway
 
     def _batches(self) -> tuple[Tensor, ...]:
         """The batches of one epoch: each example once, or as often as the number of steps in the settings needs."""
@@ -386,9 +338,16 @@ class Trainer:
     def _look(self, epoch: Epoch) -> None:
         """Validate the model, and keep it where it is the best so far."""
         objective = self.objective
+        self._before_look = self.generator.get_state()
         ranks, objective.at_once = ranks_within_memory(
-            objective.look, self.queries, at_once=objective.at_once, notes=self.notes
+            objective.look,
+            self.queries,
+            at_once=objective.at_once,
+            notes=self.notes,
+            progress=self.progress,
+            between_pieces=self.between_pieces,
         )
+        self._before_look = None
         # The last step of an epoch comes after its loss, so that a look may be the first to see what it did.
         if bool(ranks.isnan().any()):
             raise DivergedError(epoch.number, "the validation scores became nan", self.settings.learning_rate)
@@ -396,7 +355,21 @@ class Trainer:
         epoch.mrr = float((1 / ranks).mean())
         watched = epoch.mrr if self.settings.select_by == "mrr" else epoch.hits_at_10
         if self.patience.look(watched, epoch.number):
-            self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+            self._keep()
+
+    def _keep(self) -> None:
+        self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+
+    @property
+    def random_state(self) -> Tensor:
+        """The generator's state to go on with: a look that is under way is done again from its beginning."""
+        return self.generator.get_state() if self._before_look is None else self._before_look
+
+    @property
+    def is_sound(self) -> bool:
+        """Are losses and parameters finite? What is not is no state to go on with."""
+        losses = [] if self.underway is None else [self.underway.total]
+        return all(bool(tensor.isfinite().all()) for tensor in (*losses, *self.model.parameters()))
 
 
 def run_in_pieces(

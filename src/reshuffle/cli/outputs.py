@@ -1,0 +1,98 @@
+"""Which arguments of a verb are read and which are written, so that no output replaces an input.
+
+Verbs declare them as the `type` of an argument; `main` asks `refuse_inputs_as_outputs` before it runs a verb.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError, Place
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+MODEL_FILES = ("model.safetensors", "settings.toml", "injected.json", "injected.rules")
+"""The files that make a model of a directory; `learning.model_files` writes them."""
+
+
+class InputFile(str):
+    """A file that is read. A directory of that name is something else: a benchmark may have the same name."""
+
+    __slots__ = ()
+
+    def files(self) -> Iterator[os.stat_result]:
+        """What is read, as the file system knows it."""
+        with suppress(OSError, ValueError):  # nothing there, or a stream without a file behind it
+            found = os.fstat(sys.stdin.fileno()) if self == "-" else Path(self).stat()
+            if stat.S_ISREG(found.st_mode):
+                yield found
+
+
+class InputModel(InputFile):
+    """A model directory that is read, or a file in its place."""
+
+    __slots__ = ()
+
+    def files(self) -> Iterator[os.stat_result]:
+        """The directory itself, too."""
+        yield from super().files()
+        if Path(self).is_dir():
+            yield Path(self).stat()
+            for name in MODEL_FILES:
+                yield from InputFile(Path(self) / name).files()
+
+
+class OutputFile(str):
+    """A file that is written."""
+
+    __slots__ = ()
+
+    def replaces(self, given: InputFile) -> str | None:
+        """What is wrong with writing it, if anything is."""
+        return f"the output would replace the input '{given}'" if _among(Path(self), given.files()) else None
+
+
+class OutputDirectory(str):
+    """A directory that several files are written to."""
+
+    __slots__ = ()
+
+    def replaces(self, given: InputFile) -> str | None:
+        """What is wrong with writing there: the directory is an input, or one lies in it, by whatever name."""
+        if not Path(self).is_dir():
+            return None
+        if Path(given).is_file() and _among(Path(self), [Path(given).parent.stat()]):
+            return f"the output directory holds the input '{given}', which could be replaced"
+        if any(_among(path, given.files()) for path in (Path(self), *Path(self).iterdir())):
+            return f"the output directory holds the input '{given}', which could be replaced"
+        return None
+
+
+def refuse_inputs_as_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse an output that is an input, too: relative paths and links are names of the same file."""
+    given = [*_values(arguments)]
+    for output in given:
+        if isinstance(output, OutputFile | OutputDirectory):
+            for read in given:
+                if isinstance(read, InputFile) and (reason := output.replaces(read)):
+                    raise InputError(reason, place=Place(output), hint="name another output")
+
+
+def _values(arguments: argparse.Namespace) -> Iterator[object]:
+    for value in vars(arguments).values():
+        yield from value if isinstance(value, list) else [value]
+
+
+def _among(path: Path, files: Iterable[os.stat_result]) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return any(os.path.samestat(found, file) for file in files)

@@ -1,0 +1,88 @@
+"""How a training goes: its epochs, how far the one at hand is, and when to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import ReshuffleError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def is_improvement(current: float, best: float | None, *, relative_delta: float) -> bool:
+    """Whether a result is better than the best so far by more than a share of it.
+
+    >>> is_improvement(0.51, 0.50, relative_delta=0.01), is_improvement(0.505, 0.50, relative_delta=0.01)
+    (True, False)
+    """
+    return best is None or current > best * (1 + relative_delta)
+
+
+@dataclass
+class Patience:
+    """Early stopping: counts the validations without improvement.
+
+    The paper stops after less than 1 % within 100 epochs.
+    """
+
+    looks: int = 10  # how many of them stop the training
+    relative_delta: float = 0.01
+    best: float | None = None
+    best_epoch: int = 0
+    without: int = 0
+
+    def look(self, value: float, epoch: int) -> bool:
+        """Count a validation result; True when it is the best so far."""
+        if is_improvement(value, self.best, relative_delta=self.relative_delta):
+            self.best, self.best_epoch, self.without = value, epoch, 0
+            return True
+        self.without += 1
+        return False
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it is time to stop."""
+        return self.without >= self.looks
+
+
+@dataclass
+class Epoch:
+    """The loss of one epoch, and its validation metrics where it was validated."""
+
+    number: int
+    loss: float
+    hits_at_10: float | None = None
+    mrr: float | None = None
+    seconds: float | None = field(default=None, compare=False)  # of the training until its end
+
+
+@dataclass
+class History:
+    """All epochs, and which one was kept."""
+
+    epochs: list[Epoch] = field(default_factory=list)
+    best_epoch: int = 0
+    seconds: float = field(default=0.0, compare=False)  # of training, over all runs that it took
+
+
+@dataclass
+class Underway:
+    """How far an epoch is that has begun: all that its other steps depend on beside parameters and chance."""
+
+    start: Tensor  # the generator's state of which its batches are drawn
+    total: Tensor  # the sum of its losses
+    steps: int = 0
+
+
+class DivergedError(ReshuffleError):
+    """The loss or the validation scores became NaN or infinite."""
+
+    def __init__(self, epoch: int, became: str, learning_rate: float) -> None:
+        self.epoch = epoch
+        super().__init__(
+            f"{became} in epoch {epoch}, and no further epoch can mend that",
+            hint=f"lower the learning rate (learning_rate = {learning_rate:g}); "
+            "with row_function = 'square' values also grow with every layer, so lower num_layers too",
+        )
