@@ -18,7 +18,7 @@ import numpy as np
 from reshuffle.errors import InputError, Place, ReshuffleError, UnknownNameError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.io.files import written_whole
-from reshuffle.kg.vocabulary import is_inverse
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules import PathRule, parse_rules
 from reshuffle.text import counted
 
@@ -57,21 +57,29 @@ class OrderingConstraints:
     relation_ids: Mapping[str, int] = field(init=False, repr=False, compare=False)
     """The position of each relation in `relations`."""
     answerable: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """The user's own relations: no inverse, no identity and no fresh relation."""
+    """The user's own relations: no inverse, no identity and no fresh relation.
+
+    A relation that rules name backwards only, as a disjointness may, comes last: it has no matrix of its own.
+    """
     exactness: str = field(init=False, repr=False, compare=False)
     """What exact answers from these constraints are: exact, or exact within m steps."""
 
     def __post_init__(self) -> None:
         self.sources.flags.writeable = False
-        internal = self.identities | self.hidden
         derived = {
             "num_slots": int(self.sources.shape[1]),
             "relation_ids": {relation: position for position, relation in enumerate(self.relations)},
-            "answerable": tuple(r for r in self.relations if r not in internal and not is_inverse(r)),
+            "answerable": tuple(self._own_relations()),
             "exactness": "exact" if self.bound is None else f"exact within {counted(self.bound, 'step')}",
         }
         for name, value in derived.items():  # plain values, since every engine asks for them again and again
             object.__setattr__(self, name, value)
+
+    def _own_relations(self) -> dict[str, None]:
+        internal = self.identities | self.hidden
+        named = [r for r in self.relations if r not in internal and base_relation(r) not in internal]
+        forwards = [relation for relation in named if not is_inverse(relation)]
+        return dict.fromkeys([*forwards, *map(base_relation, named)])
 
     def inverse_of(self, relation: str) -> str | None:
         """The inverse relation, where the constraints have one."""
@@ -101,9 +109,11 @@ class OrderingConstraints:
         return source
 
     def decisive_slots(self, relation: str) -> tuple[tuple[int, int], ...]:
-        """The (start, exit) pairs that decide `relation`."""
+        """The (start, exit) pairs that decide `relation`; none where it has no matrix, so that its facts decide."""
         if relation in self.roots:
             return self.roots[relation]
+        if relation not in self.relation_ids and relation in self.answerable:
+            return ()
         return self.constrained_slots(relation)
 
     def constrained_slots(self, relation: str) -> tuple[tuple[int, int], ...]:
