@@ -133,6 +133,26 @@ class Proof:
         return "\n".join(lines)
 
 
+def without_circles(proof: Proof) -> Proof:
+    """The proof with every triple proved in one way, its smallest there, so that none rests on itself.
+
+    >>> from reshuffle.rules import PathRule
+    >>> fact = Triple("f", "u", "f")
+    >>> print(without_circles(Proof(fact, PathRule(("u^-1",), "u"), (Proof(fact),))))
+    u(f, f)    fact
+    """
+    steps = list(proof.steps())
+    if len({step.triple for step in steps}) == len({id(step) for step in steps}):
+        return proof
+    best: dict[Triple, Proof] = {}
+    # Premises are smaller than what they prove, so each is there before it is used, and nothing larger ever is.
+    for step in sorted(steps, key=lambda step: step.size):
+        if step.triple not in best:
+            premises = tuple(best[premise.triple] for premise in step.premises)
+            best[step.triple] = Proof(step.triple, step.rule, premises)
+    return best[proof.triple]
+
+
 def spelled(triple: tuple[str, str, str]) -> str:
     """A triple as rules write atoms: `relation(head, tail)`."""
     head, relation, tail = triple
