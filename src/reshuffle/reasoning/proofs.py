@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
@@ -16,7 +17,7 @@ from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.rule import IntersectionRule, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from reshuffle.rules import Rule, RuleBase
 
@@ -134,7 +135,7 @@ class Proof:
 
 
 def without_circles(proof: Proof) -> Proof:
-    """The proof with every triple proved in one way, its smallest there, so that none rests on itself.
+    """The proof itself, or, where triples rest on each other, with each of them proved in one way, its smallest there.
 
     >>> from reshuffle.rules import PathRule
     >>> fact = Triple("f", "u", "f")
@@ -142,7 +143,7 @@ def without_circles(proof: Proof) -> Proof:
     u(f, f)    fact
     """
     steps = list(proof.steps())
-    if len({step.triple for step in steps}) == len({id(step) for step in steps}):
+    if not _rest_on_each_other(steps):
         return proof
     best: dict[Triple, Proof] = {}
     # Premises are smaller than what they prove, so each is there before it is used, and nothing larger ever is.
@@ -151,6 +152,19 @@ def without_circles(proof: Proof) -> Proof:
             premises = tuple(best[premise.triple] for premise in step.premises)
             best[step.triple] = Proof(step.triple, step.rule, premises)
     return best[proof.triple]
+
+
+def _rest_on_each_other(steps: Sequence[Proof]) -> bool:
+    if len({step.triple for step in steps}) == len(steps):
+        return False
+    below: dict[Triple, set[Triple]] = {}
+    for step in steps:
+        below.setdefault(step.triple, set()).update(premise.triple for premise in step.premises)
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def spelled(triple: tuple[str, str, str]) -> str:
