@@ -8,9 +8,11 @@ harden to it; reasoning, extraction and injection start from it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +34,21 @@ if TYPE_CHECKING:
 UNCONSTRAINED = -1
 FORMAT = "reshuffle-constraints"
 VERSION = 1
+# What the values of a file must be, whatever wrote it.
+_SCHEMA: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "num_slots": (int,),
+        "matrices": (dict,),
+        "identities": (list,),
+        "hidden": (list,),
+        "roots": (dict,),
+        "bound": (int, type(None)),
+        "rules": (str, type(None)),
+    }
+)
+_MANY_SLOTS = 20_000  # more have to be used
+_MOST_ENTRIES = 250_000_000  # relations times slots: a gigabyte
+_SHOWN = 40
 _OPENING = f'{{"format": "{FORMAT}"'.encode()
 
 
@@ -175,12 +192,15 @@ class OrderingConstraints:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> OrderingConstraints:
-        """The constraints that `to_dict` gave as plain data."""
+        """The constraints that `to_dict` gave as plain data; anything else raises `ValueError` or its like."""
+        _check_schema(data)
         relations = tuple(data["matrices"])
         sources = np.full((len(relations), data["num_slots"]), UNCONSTRAINED, dtype=np.int32)
         for index, pairs in enumerate(data["matrices"].values()):
             for source, slot in pairs:
                 sources[index, slot] = _checked(source, slot, data["num_slots"])
+        if not {*data["identities"], *data["hidden"], *data["roots"]} <= {*relations} - {""}:
+            raise ValueError("relations without a matrix, or without a name")
         return cls(
             relations,
             sources,
@@ -197,7 +217,9 @@ class OrderingConstraints:
     def save(self, path: str | Path) -> None:
         """Write the constraints to a JSON file, whole or not at all."""
         with written_whole(path) as aside:
-            aside.write_text(json.dumps(self.to_dict(), ensure_ascii=False), encoding="utf-8")
+            data = self.to_dict()
+            text = json.dumps({**data, "digest": _digest(data)}, ensure_ascii=False)
+            aside.write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> OrderingConstraints:
@@ -208,7 +230,7 @@ class OrderingConstraints:
             if data["format"] != FORMAT:
                 raise KeyError("format")
             version = data["version"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
                 f"not a file of compiled constraints ({type(error).__name__})",
                 place=place,
@@ -221,8 +243,10 @@ class OrderingConstraints:
                 hint="compile the rules again",
             )
         try:
+            if "digest" in data and data["digest"] != _digest(data):  # older files have none
+                raise ValueError("it has another digest")
             return cls.from_dict(data)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ReshuffleError) as error:
+        except (KeyError, TypeError, ValueError, ReshuffleError) as error:
             raise InputError(
                 f"compiled constraints that were changed after they were written ({type(error).__name__}: {error})",
                 place=place,
@@ -234,6 +258,31 @@ def is_compiled(path: str | Path) -> bool:
     """Does the file look like compiled constraints (rather than rules)?"""
     with Path(path).open("rb") as file:
         return file.read(len(_OPENING)) == _OPENING
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    """The digest of all that a file says but the digest itself: other slots would give other answers without a word."""
+    said = {name: value for name, value in data.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _check_schema(data: Mapping[str, Any]) -> None:
+    """Raise unless every value has its kind and the sizes are those of constraints that were written here.
+
+    Nothing is made of the numbers before: a short file may name a size that fills the memory.
+    """
+    for name, kind in _SCHEMA.items():
+        if type(data[name]) not in kind:
+            raise ValueError(f"{name} is {str(data[name])[:_SHOWN]}")
+    matrices, roots = data["matrices"], data["roots"]
+    pairs = [pair for listed in (*matrices.values(), *roots.values()) for pair in listed]
+    if not all(type(pair) is list and len(pair) == 2 and {*map(type, pair)} == {int} for pair in pairs):
+        raise ValueError("slots are not pairs of whole numbers")
+    slots, bound = data["num_slots"], data["bound"]
+    if not 0 <= slots <= max(_MANY_SLOTS, 2 * len(pairs) + 1) or slots * len(matrices) > _MOST_ENTRIES:
+        raise ValueError(f"{slots} slots for {len(matrices)} relations")
+    if bound is not None and bound < 0:
+        raise ValueError(f"a bound of {bound}")
 
 
 def _checked(source: int, slot: int, num_slots: int) -> int:

@@ -15,6 +15,7 @@ from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.rule import IntersectionRule, quoted
+from reshuffle.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -170,7 +171,7 @@ def _rest_on_each_other(steps: Sequence[Proof]) -> bool:
 def spelled(triple: tuple[str, str, str]) -> str:
     """A triple as rules write atoms: `relation(head, tail)`."""
     head, relation, tail = triple
-    return f"{quoted(relation)}({head}, {tail})"
+    return f"{quoted(relation)}({visible(head)}, {visible(tail)})"
 
 
 def _tree_lines(proof: Proof) -> Iterator[str]:
