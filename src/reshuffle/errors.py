@@ -70,8 +70,12 @@ def _located(message: str, place: Place | None, source: str | None) -> str:
 class UnknownNameError(ReshuffleError, KeyError):
     """A name that the vocabulary does not hold, with the nearest ones it does."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"unknown {kind} '{visible(name)}'{did_you_mean(name, known)}")
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        if isinstance(name, str):
+            message = f"unknown {kind} '{visible(name)}'{did_you_mean(name, known)}"
+        else:
+            message = f"unknown {kind} {name!r}: a name is text"
+        super().__init__(message)
         self.kind, self.name = kind, name
 
     def __str__(self) -> str:  # KeyError would print the quoted repr

@@ -57,9 +57,8 @@ def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
     tensors, notes = _read(path)
     try:
         _take_up(trainer, tensors, notes, path)
-    except (KeyError, TypeError, ValueError) as error:
-        if "digest" in notes:  # then it is as it was written
-            raise
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        # A digest says that the file is as it was written, not that this program wrote it.
         raise _damaged(path) from error
 
 

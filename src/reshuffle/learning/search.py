@@ -42,6 +42,7 @@ RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {
 """The ranges of the paper's appendix on hyperparameter optimisation."""
 
 METRIC = "hits@10"
+_JOURNAL = "journal.log"
 
 
 class _Searched:
@@ -89,7 +90,9 @@ class Search:
         """Run until there are `num_trials` finished trials, with those of earlier runs; all of them, best first."""
         self._check()
         data = self._data()
-        with _alone_in(made_directory(self.directory)):
+        with _alone_in(made_directory(self.directory)) as surely:
+            if surely:
+                self._remove_stale_lock()
             study = self._study(data)
             with progress("searching", total=num_trials, unit="trial") as report:
                 report(len(_finished(study)))
@@ -131,10 +134,17 @@ class Search:
             )
         return data
 
+    def _remove_stale_lock(self) -> None:
+        """Remove the lock of the journal's own that a search left behind: optuna would wait for it, in silence."""
+        lock = self.directory / f"{_JOURNAL}.lock"
+        if lock.is_symlink() or lock.exists():
+            lock.unlink()
+            self.notes(f"{lock}: removed; a search that was cut off had left it")
+
     def _study(self, data: TrainingData) -> Any:
         import optuna  # noqa: PLC0415 - slow
 
-        study = _opened(self.directory / "journal.log")
+        study = _opened(self.directory / _JOURNAL)
         self._check_same(study, data)
         # A seed that moves on with the search: one that starts anew would propose the same again.
         study.sampler = optuna.samplers.TPESampler(seed=self.settings.training.seed + len(study.trials))
@@ -197,17 +207,20 @@ class Search:
 
 
 @contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
+def _alone_in(directory: Path) -> Iterator[bool]:
     """No other search goes on in the directory: it would take the trial at hand for one that was cut off.
+
+    Gives whether that is sure: some systems have no locks.
 
     The system takes the lock back when this process ends, in whatever way; the file itself means nothing.
     """
     try:
         import fcntl  # noqa: PLC0415 - Windows has none, and searches without a lock
     except ImportError:
-        yield
+        yield False
         return
     with (directory / "search.lock").open("w") as file:
+        locked = True
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -216,9 +229,9 @@ def _alone_in(directory: Path) -> Iterator[None]:
                 place=Place(str(directory)),
                 hint="wait until it has ended, or name another directory",
             ) from error
-        except OSError:
-            pass  # some network file systems have no locks, either
-        yield
+        except OSError:  # some network file systems have no locks, either
+            locked = False
+        yield locked
 
 
 def _opened(journal: Path) -> Any:
