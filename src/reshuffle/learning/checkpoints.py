@@ -68,6 +68,8 @@ def _take_up(trainer: Trainer, tensors: dict[str, Tensor], notes: dict[str, str]
     trainer.best = {name: value.to(trainer.device) for name, value in _part(tensors, "best.").items()}
     trainer.optimizer.load_state_dict(_adam(trainer.optimizer, _part(tensors, "adam.")))
     trainer.generator.set_state(tensors["generator"])
+    if tensors["draw"].shape != trainer.draw_state.shape:
+        raise ValueError("draw")
     trainer.draw_state = tensors["draw"]
     trainer.patience = Patience(**json.loads(notes["patience"]))
     history = json.loads(notes["history"])

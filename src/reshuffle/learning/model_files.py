@@ -235,7 +235,8 @@ def _check_arrays(arrays: dict[str, Tensor], num_slots: int, num_relations: int,
         )
         if tuple(array.shape) != tuple(shape):
             raise InputError(
-                f"the array {name} has the shape {tuple(array.shape)}, expected {tuple(shape)}",
+                "the arrays do not have the shapes that the settings ask for: "
+                f"{name} has {tuple(array.shape)}, expected {tuple(shape)}",
                 place=place,
                 hint=CUT_OR_EDITED,
             )
