@@ -221,7 +221,17 @@ def test_another_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"roots": None}, "AttributeError: 'NoneType' object has no attribute 'items'"),
+        ({"roots": None}, "ValueError: roots is None"),
+        ({"num_slots": True}, "ValueError: num_slots is True"),
+        ({"num_slots": 10**12}, "ValueError: 1000000000000 slots for "),
+        ({"num_slots": -1}, "ValueError: -1 slots for "),
+        ({"bound": -2}, "ValueError: a bound of -2"),
+        ({"bound": "3"}, "ValueError: bound is 3"),
+        ({"matrices": {"c": [[0.0, 1]]}}, "ValueError: slots are not pairs of whole numbers"),
+        ({"matrices": {"c": [5]}}, "ValueError: slots are not pairs of whole numbers"),
+        ({"matrices": {"": [[0, 1]]}}, "ValueError: relations without a matrix, or without a name"),
+        ({"hidden": ["gone"]}, "ValueError: relations without a matrix, or without a name"),
+        ({"identities": [["c"]]}, "TypeError: "),
         ({"matrices": {"c": [[0, 9]]}}, "ValueError: slot 9 of 3"),
         ({"matrices": {"c": [[-1, 0]]}}, "ValueError: slot -1 of 3"),
         ({"roots": {"c": [[0, 3]]}}, "ValueError: slot 3 of 3"),
@@ -244,3 +254,17 @@ def test_a_file_cut_short_is_not_read(tmp_path: Path) -> None:
     file.write_text(json.dumps(data))
     with pytest.raises(InputError, match=r"changed after they were written \(KeyError: 'matrices'\)"):
         OrderingConstraints.load(file)
+
+
+def test_an_edited_slot_is_noticed_and_files_without_a_digest_are_read(tmp_path: Path) -> None:
+    file, data = saved(tmp_path)
+    said = json.loads(file.read_text(encoding="utf-8"))
+    relation = next(iter(said["matrices"]))
+    said["matrices"][relation] = []
+    file.write_text(json.dumps(said))
+    with pytest.raises(
+        InputError, match=r"changed after they were written \(ValueError: it has another digest\)"
+    ):
+        OrderingConstraints.load(file)
+    file.write_text(json.dumps(data))  # as older versions wrote it
+    assert OrderingConstraints.load(file).to_dict() == data

@@ -8,9 +8,11 @@ harden to it; reasoning, extraction and injection start from it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +20,7 @@ import numpy as np
 from reshuffle.errors import InputError, Place, ReshuffleError, UnknownNameError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.io.files import written_whole
-from reshuffle.kg.vocabulary import is_inverse
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules import PathRule, parse_rules
 from reshuffle.text import counted
 
@@ -32,6 +34,21 @@ if TYPE_CHECKING:
 UNCONSTRAINED = -1
 FORMAT = "reshuffle-constraints"
 VERSION = 1
+# What the values of a file must be, whatever wrote it.
+_SCHEMA: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "num_slots": (int,),
+        "matrices": (dict,),
+        "identities": (list,),
+        "hidden": (list,),
+        "roots": (dict,),
+        "bound": (int, type(None)),
+        "rules": (str, type(None)),
+    }
+)
+_MANY_SLOTS = 20_000  # more have to be used
+_MOST_ENTRIES = 250_000_000  # relations times slots: a gigabyte
+_SHOWN = 40
 _OPENING = f'{{"format": "{FORMAT}"'.encode()
 
 
@@ -57,21 +74,29 @@ class OrderingConstraints:
     relation_ids: Mapping[str, int] = field(init=False, repr=False, compare=False)
     """The position of each relation in `relations`."""
     answerable: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """The user's own relations: no inverse, no identity and no fresh relation."""
+    """The user's own relations: no inverse, no identity and no fresh relation.
+
+    A relation that rules name backwards only, as a disjointness may, comes last: it has no matrix of its own.
+    """
     exactness: str = field(init=False, repr=False, compare=False)
     """What exact answers from these constraints are: exact, or exact within m steps."""
 
     def __post_init__(self) -> None:
         self.sources.flags.writeable = False
-        internal = self.identities | self.hidden
         derived = {
             "num_slots": int(self.sources.shape[1]),
             "relation_ids": {relation: position for position, relation in enumerate(self.relations)},
-            "answerable": tuple(r for r in self.relations if r not in internal and not is_inverse(r)),
+            "answerable": tuple(self._own_relations()),
             "exactness": "exact" if self.bound is None else f"exact within {counted(self.bound, 'step')}",
         }
         for name, value in derived.items():  # plain values, since every engine asks for them again and again
             object.__setattr__(self, name, value)
+
+    def _own_relations(self) -> dict[str, None]:
+        internal = self.identities | self.hidden
+        named = [r for r in self.relations if r not in internal and base_relation(r) not in internal]
+        forwards = [relation for relation in named if not is_inverse(relation)]
+        return dict.fromkeys([*forwards, *map(base_relation, named)])
 
     def inverse_of(self, relation: str) -> str | None:
         """The inverse relation, where the constraints have one."""
@@ -101,9 +126,11 @@ class OrderingConstraints:
         return source
 
     def decisive_slots(self, relation: str) -> tuple[tuple[int, int], ...]:
-        """The (start, exit) pairs that decide `relation`."""
+        """The (start, exit) pairs that decide `relation`; none where it has no matrix, so that its facts decide."""
         if relation in self.roots:
             return self.roots[relation]
+        if relation not in self.relation_ids and relation in self.answerable:
+            return ()
         return self.constrained_slots(relation)
 
     def constrained_slots(self, relation: str) -> tuple[tuple[int, int], ...]:
@@ -165,12 +192,15 @@ class OrderingConstraints:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> OrderingConstraints:
-        """The constraints that `to_dict` gave as plain data."""
+        """The constraints that `to_dict` gave as plain data; anything else raises `ValueError` or its like."""
+        _check_schema(data)
         relations = tuple(data["matrices"])
         sources = np.full((len(relations), data["num_slots"]), UNCONSTRAINED, dtype=np.int32)
         for index, pairs in enumerate(data["matrices"].values()):
             for source, slot in pairs:
                 sources[index, slot] = _checked(source, slot, data["num_slots"])
+        if not {*data["identities"], *data["hidden"], *data["roots"]} <= {*relations} - {""}:
+            raise ValueError("relations without a matrix, or without a name")
         return cls(
             relations,
             sources,
@@ -191,7 +221,8 @@ class OrderingConstraints:
 
     def to_bytes(self) -> bytes:
         """The content of such a file."""
-        return json.dumps(self.to_dict(), ensure_ascii=False).encode()
+        data = self.to_dict()
+        return json.dumps({**data, "digest": _digest(data)}, ensure_ascii=False).encode()
 
     @classmethod
     def load(cls, path: str | Path) -> OrderingConstraints:
@@ -202,7 +233,7 @@ class OrderingConstraints:
             if data["format"] != FORMAT:
                 raise KeyError("format")
             version = data["version"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
                 f"not a file of compiled constraints ({type(error).__name__})",
                 place=place,
@@ -215,8 +246,10 @@ class OrderingConstraints:
                 hint="compile the rules again",
             )
         try:
+            if "digest" in data and data["digest"] != _digest(data):  # older files have none
+                raise ValueError("it has another digest")
             return cls.from_dict(data)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, ReshuffleError) as error:
+        except (KeyError, TypeError, ValueError, ReshuffleError) as error:
             raise InputError(
                 f"compiled constraints that were changed after they were written ({type(error).__name__}: {error})",
                 place=place,
@@ -228,6 +261,31 @@ def is_compiled(path: str | Path) -> bool:
     """Does the file look like compiled constraints (rather than rules)?"""
     with Path(path).open("rb") as file:
         return file.read(len(_OPENING)) == _OPENING
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    """The digest of all that a file says but the digest itself: other slots would give other answers without a word."""
+    said = {name: value for name, value in data.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _check_schema(data: Mapping[str, Any]) -> None:
+    """Raise unless every value has its kind and the sizes are those of constraints that were written here.
+
+    Nothing is made of the numbers before: a short file may name a size that fills the memory.
+    """
+    for name, kind in _SCHEMA.items():
+        if type(data[name]) not in kind:
+            raise ValueError(f"{name} is {str(data[name])[:_SHOWN]}")
+    matrices, roots = data["matrices"], data["roots"]
+    pairs = [pair for listed in (*matrices.values(), *roots.values()) for pair in listed]
+    if not all(type(pair) is list and len(pair) == 2 and {*map(type, pair)} == {int} for pair in pairs):
+        raise ValueError("slots are not pairs of whole numbers")
+    slots, bound = data["num_slots"], data["bound"]
+    if not 0 <= slots <= max(_MANY_SLOTS, 2 * len(pairs) + 1) or slots * len(matrices) > _MOST_ENTRIES:
+        raise ValueError(f"{slots} slots for {len(matrices)} relations")
+    if bound is not None and bound < 0:
+        raise ValueError(f"a bound of {bound}")
 
 
 def _checked(source: int, slot: int, num_slots: int) -> int:

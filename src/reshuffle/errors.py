@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from reshuffle.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +31,7 @@ class ReshuffleError(Exception):
     exit_status = 2
 
     def __init__(self, message: str = "", *, hint: str | None = None) -> None:
-        super().__init__(with_hint(message, hint))
+        super().__init__(visible(with_hint(message, hint), but="\n\t"))
         self.message, self.hint = message, hint
 
 
@@ -69,8 +70,12 @@ def _located(message: str, place: Place | None, source: str | None) -> str:
 class UnknownNameError(ReshuffleError, KeyError):
     """A name that the vocabulary does not hold, with the nearest ones it does."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, known)}")
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        if isinstance(name, str):
+            message = f"unknown {kind} '{visible(name)}'{did_you_mean(name, known)}"
+        else:
+            message = f"unknown {kind} {name!r}: a name is text"
+        super().__init__(message)
         self.kind, self.name = kind, name
 
     def __str__(self) -> str:  # KeyError would print the quoted repr
@@ -114,7 +119,6 @@ class Terminated(KeyboardInterrupt):
 
 
 _MOST_CANDIDATES = 50_000
-_BEFORE_LOCAL_NAME = re.compile(r".*[/#](?=.)", re.DOTALL)
 
 
 def near_names(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
@@ -138,7 +142,8 @@ def near_names(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
 
 def _local_name(name: str) -> str:
     """The part of a name behind its last slash or hash, or the whole name where nothing follows."""
-    return _BEFORE_LOCAL_NAME.sub("", name).casefold()
+    before = max(name.rfind(mark, 0, len(name) - 1) for mark in "/#")
+    return name[before + 1 :].casefold()
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,11 +1,31 @@
-"""Numbers with their nouns, and tables, as people read them."""
+"""Numbers with their nouns, names without hidden characters, and tables, as people read them."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+# What moves the cursor, colours or turns around what a terminal shows, or shows as nothing.
+HIDDEN = "\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+_HIDDEN = re.compile(f"[{HIDDEN}]")
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def visible(text: str, *, but: str = "") -> str:
+    """The text with control characters written as escapes, all but those of `but`, so that no name can forge a line.
+
+    >>> print(visible("two\\nlines"), visible("\\x1b[31mred"))
+    two\\nlines \\u001b[31mred
+    """
+    return _HIDDEN.sub(lambda found: found[0] if found[0] in but else _escape(found[0]), text)
+
+
+def _escape(character: str) -> str:
+    return _SHORT.get(character, f"\\u{ord(character):04x}")
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -68,4 +88,4 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import random
 import sys
 from types import SimpleNamespace
 
@@ -11,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reshuffle.errors import InputError
-from reshuffle.kg import read_graph
+from reshuffle.errors import InputError, ReshuffleError
+from reshuffle.kg import KnowledgeGraph, read_graph
+from reshuffle.rules import read_rules
 
 LINES = "every line holds one triple: head<TAB>relation<TAB>tail; other blanks belong to the names"
 RECORDS = (
@@ -340,3 +342,32 @@ def test_what_may_be_empty_must_still_be_well_formed(folder):
     (folder / "f.tsv").write_bytes(b"a\tr\n")
     with pytest.raises(InputError, match=r"f\.tsv:1: found 2 columns"):
         read_graph("f.tsv", may_be_empty=True)
+
+
+# --- damaged files ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_damaged_parquet_file_is_refused_or_read(tmp_path, seed):
+    path, chance = tmp_path / "facts.parquet", random.Random(seed)
+    KnowledgeGraph([(f"e{n}", f"r{n % 3}", f"e{n * 7 % 20}") for n in range(30)]).write(path)
+    good = path.read_bytes()
+    for _ in range(150):
+        damaged = bytearray(good)
+        for _ in range(chance.choice([1, 2, 8])):
+            damaged[chance.randrange(len(good))] = chance.randrange(256)
+        path.write_bytes(damaged[: chance.choice([len(good), chance.randrange(len(good))])])
+        try:
+            KnowledgeGraph.read(path)
+        except ReshuffleError as error:
+            assert str(error).startswith(str(path))
+
+
+@pytest.mark.parametrize("name", ["my.rules.gz", "facts.tsv.gz", "facts.csv.gz", "facts.nt.gz"])
+@pytest.mark.parametrize("cut", [3, 30, -4])
+def test_every_damaged_gzip_file_is_refused_with_its_name(tmp_path, name, cut):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"knows(X, Y) -> likes(X, Y)\n" * 9)[:cut])
+    with pytest.raises(ReshuffleError) as caught:
+        read_rules(path) if "rules" in name else KnowledgeGraph.read(path)
+    assert str(caught.value).startswith(str(path))

@@ -247,6 +247,17 @@ def test_a_damaged_journal_is_one_clear_error_and_trainings_are_kept(
     assert Search(FACTS, QUICK, tmp_path, device="cpu").run(1) == found
 
 
+def test_a_lock_that_was_left_behind_is_removed_and_told(tmp_path: Path) -> None:
+    Search(FACTS, QUICK, tmp_path, device="cpu").run(1)
+    lock, said = tmp_path / "journal.log.lock", []
+    lock.symlink_to(tmp_path / "journal.log")
+    began = time.monotonic()
+    assert len(Search(FACTS, QUICK, tmp_path, device="cpu", notes=said.append).run(1)) == 1
+    assert time.monotonic() - began < 15  # optuna waits for 30 seconds
+    assert f"{lock}: removed; a search that was cut off had left it" in said
+    assert not lock.is_symlink()
+
+
 def test_a_second_search_in_a_directory_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
 

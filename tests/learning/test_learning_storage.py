@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -11,11 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.io.locks import alone_in
+from reshuffle.learning import checkpoints, model_files
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import CUT_OR_EDITED
 from reshuffle.rulegraphs import constraints_for
@@ -382,3 +386,101 @@ def test_nothing_is_pickled(tmp_path: Path) -> None:
     content = (tmp_path / "model.safetensors").read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     assert set(header) - {"__metadata__"} == {"matrices.logits", "types.confidences", "calibration"}
+
+
+# --- directories from strangers, whose digests are right ----------------------------------------------------------
+
+
+def forge(directory: Path, *, arrays: dict[str, Any] | None = None, **changes: Any) -> None:
+    """Change arrays, settings or top values of a saved model, and make all digests fit."""
+    path = directory / model_files.ARRAYS
+    save_file({**load_file(path), **(arrays or {})}, path)
+    values = model_files.read_toml(directory / model_files.SETTINGS)
+    values["arrays"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    for name, value in changes.items():
+        (values if name in values else values["settings"])[name] = value
+    tables = {name: value for name, value in values.items() if isinstance(value, dict)}
+    top = {name: value for name, value in values.items() if name not in tables and name != "digest"}
+    top["digest"] = model_files._digest_of_values({**top, **tables})
+    (directory / model_files.SETTINGS).write_text(model_files.to_toml(top, tables), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_slots": 10**12}, "num_slots is 1000000000000; a model has at most 10000"),
+        ({"num_slots": 9_000}, "matrices.logits has (5, 3, 4), expected (5, 9000, 9001)"),
+        ({"num_hops": 10**12}, "num_hops is 1000000000000; a model has at most 10000"),
+        ({"num_layers": 10**9}, "num_layers is 1000000000; a model has at most 10000"),
+        ({"relations": ["s", "s"]}, "relations has a name twice, or an empty one"),
+        ({"relations": ["s", ""]}, "relations has a name twice, or an empty one"),
+        (
+            {"arrays": {"calibration": torch.ones(3)}},
+            "calibration has (3,), expected (2,)",
+        ),
+        (
+            {"arrays": {"calibration": torch.tensor(1.0)}},
+            "calibration has (), expected (2,)",
+        ),
+        (
+            {"arrays": {"types.confidences": torch.ones(2, 4)}},
+            "types.confidences has (2, 4), expected (4, 4)",
+        ),
+        (
+            {"arrays": {"types.confidences": torch.full((4, 4), torch.inf)}},
+            "the array types.confidences holds numbers that are not finite",
+        ),
+        (
+            {"arrays": {"matrices.logits": torch.full((5, 3, 4), torch.nan)}},
+            "the array matrices.logits holds numbers that are not finite",
+        ),
+        (
+            {"arrays": {"matrices.logits": torch.full((5, 3, 4), torch.inf)}},
+            "the array matrices.logits holds numbers that are not finite",
+        ),
+    ],
+)
+def test_a_directory_from_a_stranger_is_checked_before_it_is_used(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    fitted().save(tmp_path)
+    forge(tmp_path)
+    Reshuffle.load(tmp_path, device="cpu")  # nothing changed, and nothing to object to
+    forge(tmp_path, **changes)
+    with pytest.raises(InputError) as caught:
+        Reshuffle.load(tmp_path, device="cpu")
+    assert message in str(caught.value) and str(caught.value).startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("tensor", "note"),
+    [
+        ({"model.matrices.logits": torch.ones(2)}, {}),
+        ({"draw": torch.ones(2)}, {}),
+        ({"generator": torch.ones(2)}, {}),
+        ({"adam.x.y": torch.ones(1)}, {}),
+        ({}, {"history": "[1]"}),
+        ({}, {"patience": "[]"}),
+        ({}, {"settings": "3"}),
+        ({}, {"history": "[" * 100_000}),
+    ],
+)
+def test_a_checkpoint_from_a_stranger_is_one_clear_error(
+    tensor: dict[str, Any], note: dict[str, str], tmp_path: Path
+) -> None:
+    unfinished = fitted_in(tmp_path)
+    with safe_open(unfinished, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        notes = {name: text for name, text in file.metadata().items() if name != "digest"}
+    tensors, notes = {**tensors, **tensor}, {**notes, **note}
+    save_file(tensors, unfinished, metadata={**notes, "digest": checkpoints._digest(tensors, notes)})
+    with pytest.raises(InputError) as caught:
+        fitted_in(tmp_path, resume=True, max_epochs=3)
+    assert str(caught.value).startswith(f"{unfinished}: ")
+
+
+def fitted_in(directory: Path, *, resume: bool = False, max_epochs: int = 2) -> Path:
+    settings = {"num_slots": 3, "num_channels": 4, "num_layers": 2, "look_every": 1, "max_epochs": max_epochs}
+    model = Reshuffle(recipe="paper", device="cpu", **settings)
+    model.fit(FACTS, valid=KnowledgeGraph([("p0", "s", "p2")]), directory=directory, resume=resume)
+    return directory / "checkpoint.safetensors"

@@ -45,6 +45,15 @@ def test_predictions_are_the_best_scores_without_the_facts(seed: int, initial: s
     assert list(found) == [row for row in everyone if not row.known][:4]
 
 
+@given(st.integers(0, 10**6))
+@settings(max_examples=40)
+def test_rows_stand_in_the_order_of_the_scores_that_they_show(seed: int) -> None:
+    answers = random_answers(seed)
+    for name in list(answers.graph.entities)[:3]:
+        shown = [row.score for row in answers.predict(relation="r", head=name, top=100, known="mark")]
+        assert shown == sorted(shown, reverse=True)
+
+
 def test_the_parts_are_those_of_the_judgement() -> None:
     answers = random_answers(5)
     for side, end in (("tail", {"head": "x"}), ("head", {"tail": "y"})):

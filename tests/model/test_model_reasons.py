@@ -462,6 +462,15 @@ def test_injected_rules_prove_what_they_capture() -> None:
     assert "proofs" not in other.to_dict()
 
 
+def test_an_injected_rule_makes_no_fact_its_own_reason() -> None:
+    facts = KnowledgeGraph([("f", "knows", "f"), *((f"p{n}", "knows", f"p{n + 1}") for n in range(8))])
+    rules = parse_rules("knows(Y, X) -> knows(X, Y)")
+    model = Reshuffle(device="cpu", num_slots=4, num_layers=2, max_epochs=1, epoch_steps=1, batch_size=8)
+    answers = model.fit(facts, inject=rules).on(facts)
+    assert answers.explain("f", "knows", "f").proofs == ()
+    assert [proof.size for proof in answers.explain("p2", "knows", "p1").proofs] == [1]
+
+
 @pytest.mark.parametrize("initial", ["head", "private"])
 def test_a_walk_returns_where_nothing_else_supports(initial: str) -> None:
     rules = parse_rules("r(X, Y) & s(Y, Z) & s(W, Z) -> t(X, W)")

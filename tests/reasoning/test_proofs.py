@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from tests.strategies import fact_lists, rule_bases
 
-from reshuffle.kg import Triple
+from reshuffle.errors import BudgetError, NotExpressibleError
+from reshuffle.kg import KnowledgeGraph, Triple
+from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.proofs import Proof, WrongStepError, check_proof
-from reshuffle.rules import IntersectionRule, PathRule, RuleBase
+from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
+from reshuffle.rules.entailment import closure
 
 CITIZEN = PathRule(("bornIn", "cityIn"), "citizenOf")
 SPEAKS = PathRule(("citizenOf", "hasLanguage"), "speaks")
@@ -136,3 +141,47 @@ def test_the_wrong_step_is_named(proof: Proof, message: str):
     with pytest.raises(WrongStepError) as caught:
         check_proof(proof, BASE, facts)
     assert message in str(caught.value)
+
+
+# --- no triple rests on itself ------------------------------------------------------------------------------------
+
+ENGINES = {"auto": {}, "bound": {"bound": 3}, "chase": {"engine": "chase"}}
+
+
+def rests_on_itself(proof: Proof, above: frozenset[Triple] = frozenset()) -> bool:
+    return proof.triple in above or any(
+        rests_on_itself(premise, above | {proof.triple}) for premise in proof.premises
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=60, deadline=None)
+@given(rules=rule_bases(intersections=True, inverses=True), facts=fact_lists(entities=3, most=8))
+def test_no_proof_has_its_conclusion_below_itself(engine: str, rules: RuleBase, facts):
+    try:
+        answers = Reasoner(rules, **ENGINES[engine]).on(facts)
+    except (NotExpressibleError, BudgetError):
+        return
+    for triple in sorted(closure(rules, facts)):
+        for most in (1, 2, 4):
+            proofs = answers.proofs(*triple, most=most)
+            assert len(set(proofs)) == len(proofs) <= most
+            for proof in proofs:
+                assert not rests_on_itself(proof)
+                check_proof(proof, rules, set(facts))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("rules", ["u(Y, X) -> u(X, Y)", "u(X, Y) & u(Y, Z) -> u(X, Z)"])
+def test_a_loop_is_no_reason_for_itself(engine: str, rules: str):
+    answers = Reasoner(parse_rules(rules), **ENGINES[engine]).on([("f", "u", "f")])
+    assert answers.proofs("f", "u", "f", most=5) == [fact("f", "u", "f")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_cutting_circles_out_leaves_the_other_proofs(engine: str):
+    rules = parse_rules("u(Y, X) -> u(X, Y)\nu(X, Y) & u(Y, Z) -> u(X, Z)")
+    facts = KnowledgeGraph([("a", "u", "b"), ("b", "u", "c"), ("a", "u", "c")])
+    proofs = Reasoner(rules, **ENGINES[engine]).on(facts).proofs("a", "u", "c", most=2)
+    assert [proof.size for proof in proofs] == [0, 1]
+    assert proofs[1].leaves() == (Triple("a", "u", "b"), Triple("b", "u", "c"))

@@ -183,3 +183,13 @@ def test_what_are_no_rules_is_refused(given, found, engine):
     with pytest.raises(InputError) as caught:
         Reasoner(given, engine=engine)
     assert str(caught.value) == found
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+@pytest.mark.parametrize("question", [("a", None, "b"), (None, "r", "b"), ("a", "r", 3)])
+def test_a_name_that_is_no_text_is_an_unknown_name(engine: str, question):
+    answers = Reasoner(parse_rules("r(X, Y) -> s(X, Y)"), engine=engine).on([("a", "r", "b")])
+    odd = next(name for name in question if not isinstance(name, str))
+    for ask in (answers.holds, answers.explain):
+        with pytest.raises(UnknownNameError, match=f"unknown (entity|relation) {odd!r}: a name is text"):
+            ask(*question)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -291,3 +292,70 @@ def test_exported_programs_derive_the_closure(
 ):
     rules, facts = renamed(rules, facts, dict(zip(["r1", "r2", "r3", "r4"], odd, strict=True)))
     assert derived_by(rules, facts) == closure(rules, facts)
+
+
+# --- files of odd names, and lines that must not take long --------------------------------------------------------
+
+HARD_TO_READ_BACK = [
+    "\0",
+    "a\0b",
+    "{",
+    '{"format"',
+    "\ufeff",
+    "\ufeffa",
+    "\x1b[31m",
+    "\x7f",
+    "\x85",
+    "\\u0000",
+]
+
+
+@pytest.mark.parametrize("kind", [name for name in WRITABLE if name not in ("souffle", "prolog")])
+@given(name=st.one_of(st.sampled_from(HARD_TO_READ_BACK), names(inverses=False)), first=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_files_of_odd_names_come_back(kind: str, name: str, first: bool, tmp_path_factory):
+    base = RuleBase((PathRule((name, "s^-1"), "r") if first else PathRule(("r", "s"), name),))
+    for ending in WRITABLE[kind].endings:
+        path = tmp_path_factory.mktemp("odd") / f"rules{ending}"
+        write_rules(base, path)
+        assert read_rules(path) == base
+
+
+@pytest.mark.parametrize("kind", ["text", "anyburl", "amie"])
+@pytest.mark.parametrize("name", ["\x1b[2J", "a\nb", "\0", "\u202e"])
+def test_written_rules_hold_no_control_characters(kind: str, name: str):
+    written = format_rules(RuleBase((PathRule((name,), "r"),)), kind)
+    assert not set(written) & set("\x1b\0\u202e") and len(written.splitlines()) == (
+        2 if kind == "amie" else 1
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "r(X,Y) <= a(" + " " * 20_000,
+        "r(X,Y) <= a(b," + " " * 20_000 + "x",
+        "r(X,Y) :- a(X," + "(," * 10_000,
+        "r(" + '"' * 20_001 + "x",
+        'r(X,Y) -> a("' + '" "' * 10_000,
+    ],
+)
+def test_no_line_takes_long(line: str):
+    began = time.process_time()
+    with pytest.raises(InputError):
+        parse_rules(line)
+    assert (
+        time.process_time() - began < 5
+    )  # milliseconds; minutes where two parts of a pattern take the same blanks
+
+
+@pytest.mark.parametrize("written", ["1e999", "inf", "nan"])
+def test_counts_and_confidences_are_finite(written: str):
+    columns = {"support": 4, "confidence": 2}
+    for place in columns.values():
+        numbers = ["", "", "", "", "", "", "?a"]
+        numbers[place - 1] = written
+        with pytest.raises(InputError, match=f"unknown columns: expected a number, found '{written}'"):
+            parse_rules("\t".join(["?a  r  ?b   => ?a  s  ?b", *numbers]))
+    with pytest.raises(InputError, match="expected three numbers before the rule"):
+        parse_rules(f"1\t1\t{written}\ts(X,Y) <= r(X,Y)")

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
+from reshuffle.text import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.progress import Report
+
+
+_LAYOUT = "\n\t"  # control characters that are ours; names that hold some are escaped where they are put in
 
 
 def common_options() -> argparse.ArgumentParser:
@@ -28,6 +34,15 @@ def common_options() -> argparse.ArgumentParser:
     return common
 
 
+def _with_null(data: Any) -> Any:
+    """The data with null for infinities and NaN, which JSON does not have."""
+    if isinstance(data, dict):
+        return {name: _with_null(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_with_null(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
 @dataclass(frozen=True)
 class Console:
     """What a verb prints with. `verbosity`: -1 for `-q`, 0, or 1 for `-v`."""
@@ -39,7 +54,16 @@ class Console:
 
     def result(self, text: str, data: Any) -> None:
         """The answer: `text` for people, or `data` as one JSON document under `--json`."""
-        print(json.dumps(data, ensure_ascii=False) if self.json else text, file=self.out)
+        self.out.write(f"{self.as_json(data) if self.json else visible(text, but=_LAYOUT)}\n")
+
+    def as_json(self, data: Any) -> str:
+        """The data as one JSON document; where the output cannot hold every character, with escapes."""
+        encoding = (getattr(self.out, "encoding", None) or "utf-8").lower()
+        only_ascii = not encoding.startswith("utf")
+        try:
+            return json.dumps(data, ensure_ascii=only_ascii, allow_nan=False)
+        except ValueError:
+            return json.dumps(_with_null(data), ensure_ascii=only_ascii)
 
     def message(self, text: str) -> None:
         """Something the user should know; silenced by `-q`."""
@@ -72,7 +96,8 @@ def _ignore(done: int, /, note: str = "") -> None:
 
 
 def _print(text: str) -> None:
-    """To stderr, above the bars that are there."""
+    """To stderr, above the bars that are there; no name changes what a terminal shows."""
+    text = visible(text, but=_LAYOUT)
     if (bars := sys.modules.get("tqdm")) is None or not sys.stderr.isatty():
         print(text, file=sys.stderr)  # noqa: T201
         return

@@ -7,7 +7,6 @@ output is sorted while memory stays bounded. With --sketch the answers are a sup
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from heapq import merge
@@ -173,12 +172,15 @@ def _report_violations(answers: Answers, console: Console) -> None:
 def _put_counts(answers: Together, path: str | None, console: Console) -> None:
     """Print the counts, or write them to the file: as lines, or as one JSON object."""
     from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
+    from reshuffle.kg.io.writing import tsv_lines  # noqa: PLC0415
 
     counts = sorted(answers.counts().items())
     data = {relation: {"derived": count.derived, "total": count.total} for relation, count in counts}
-    text = "".join(f"{relation}\t{count.derived}\t{count.total}\n" for relation, count in counts)
     if console.json:
-        text = json.dumps(data, ensure_ascii=False) + "\n"
+        text = console.as_json(data) + "\n"
+    else:
+        rows = ((relation, str(count.derived), str(count.total)) for relation, count in counts)
+        text = "".join(tsv_lines(rows, path or "<stdout>"))
     if path is None:
         console.out.write(text)
         return
@@ -191,13 +193,15 @@ def _put_counts(answers: Together, path: str | None, console: Console) -> None:
 
 def _print_triples(answers: Together, console: Console) -> None:
     """Print the triples as they come: as lines, or as one JSON array."""
+    from reshuffle.kg.io.writing import tsv_lines  # noqa: PLC0415
+
     triples = answers.sorted_triples()
     if not console.json:
-        console.out.writelines(f"{head}\t{relation}\t{tail}\n" for head, relation, tail in triples)
+        console.out.writelines(tsv_lines(triples, "<stdout>"))
         return
     opening = "["
     for triple in triples:
-        console.out.write(f"{opening}{json.dumps(list(triple), ensure_ascii=False)}")
+        console.out.write(f"{opening}{console.as_json(list(triple))}")
         opening = ",\n "
     console.out.write("[]\n" if opening == "[" else "]\n")
 

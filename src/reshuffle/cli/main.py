@@ -105,6 +105,15 @@ def _run(arguments: Sequence[str] | None) -> int:
             sys.stdout.flush()  # not left to Python, which does so at exit and complains in its own way
     except BrokenPipeError:
         _drop_output()  # the reader (`| head`) has what it wanted
+    except (MemoryError, RecursionError, UnicodeEncodeError) as error:
+        # None of them is an answer, and status 1 would be taken for one.
+        Console().error(_too_much(error))
+        return 2
+    except RuntimeError as error:
+        if "allocate memory" not in str(error):  # as torch says it
+            raise
+        Console().error(_too_much(MemoryError()))
+        return 2
     except OSError as error:
         # A full disk, above all: what can be known before is refused before, with a better message.
         Console().error(_failed_access(error))
@@ -124,6 +133,23 @@ def _answered(options: argparse.Namespace) -> int:
     except ReshuffleError as error:
         console.error(str(error))
         return error.exit_status
+
+
+def _too_much(error: MemoryError | RecursionError | UnicodeEncodeError) -> str:
+    if isinstance(error, MemoryError):
+        return with_hint(
+            "there is not enough memory for this",
+            "allow the process more, take smaller inputs, or limit answering with --memory where a verb has it",
+        )
+    if isinstance(error, RecursionError):
+        return with_hint(
+            "something in the input is nested too deeply", "no file that this program writes is nested so"
+        )
+    found = error.object[error.start : error.end][:1]
+    return with_hint(
+        f"the output holds {found!a}, which the encoding {error.encoding} cannot write",
+        "set PYTHONIOENCODING=utf-8, print with --json, or write to a file with -o where a verb has it",
+    )
 
 
 def _failed_access(error: OSError) -> str:

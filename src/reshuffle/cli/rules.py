@@ -113,8 +113,6 @@ def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
 
 def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Console) -> None:
     """Print the rules as a table or in a format. The table says how many are not shown; else a message does."""
-    import json  # noqa: PLC0415
-
     if arguments.format is None and not console.json:
         console.out.write(found.table(arguments.top) + "\n")
         return
@@ -122,7 +120,7 @@ def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Consol
     if len(kept) < len(found):
         console.message(f"{len(kept):,} of {counted(len(found), 'rule')}")
     if console.json or arguments.format == "json":
-        console.out.write(json.dumps(kept.to_dict(), ensure_ascii=False) + "\n")
+        console.out.write(console.as_json(kept.to_dict()) + "\n")
         return
     from reshuffle.rules.writing import format_rules  # noqa: PLC0415
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from reshuffle.data.finding import file_path
 from reshuffle.errors import InputError, Place
+from reshuffle.kg.io.files import GZIP_ERRORS
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -108,6 +109,10 @@ def check_content(path: Path, file: FileCard, *, source: str) -> None:
 def content_checksum(path: Path) -> str:
     """SHA-256 of the lines joined by newlines, so that line ends and compression do not count."""
     content = path.read_bytes()
-    if path.suffix == ".gz":
-        content = gzip.decompress(content)
+    try:
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+    except GZIP_ERRORS as error:
+        raise InputError(
+            "damaged or cut short: it cannot be unpacked", place=Place(str(path)), hint="fetch it again"
+        ) from error
     return hashlib.sha256(b"\n".join(content.splitlines())).hexdigest()

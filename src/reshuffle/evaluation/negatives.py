@@ -111,7 +111,7 @@ class Negatives:
                 place=Place(str(path)),
                 hint="check the path; Negatives.save (--save-negatives) writes one",
             ) from error
-        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        except Exception as error:  # whatever a damaged file makes the reader of Parquet raise
             raise _not_negatives(path) from error
         if triples[0] != triples[1]:
             raise _not_negatives(path)

@@ -93,8 +93,10 @@ class Vocabulary:
     def __repr__(self) -> str:
         return f"<Vocabulary of {len(self)} names>"
 
-    def find(self, name: str) -> int | None:
+    def find(self, name: object) -> int | None:
         """The id of `name`, or None."""
+        if not isinstance(name, str):  # what a caller may hand over, whatever its type says
+            return None
         if not self._large:
             return self._ids.get(name)
         self._scans += 1

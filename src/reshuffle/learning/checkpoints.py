@@ -62,9 +62,8 @@ def load_checkpoint(trainer: Trainer, path: str | Path) -> None:
     tensors, notes = _read(path)
     try:
         _take_up(trainer, tensors, notes, path)
-    except (KeyError, TypeError, ValueError) as error:
-        if "digest" in notes:  # then it is as it was written
-            raise
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        # A digest says that the file is as it was written, not that this program wrote it.
         raise _damaged(path) from error
 
 
@@ -74,6 +73,8 @@ def _take_up(trainer: Trainer, tensors: dict[str, Tensor], notes: dict[str, str]
     trainer.best = {name: value.to(trainer.device) for name, value in _part(tensors, "best.").items()}
     trainer.optimizer.load_state_dict(_adam(trainer.optimizer, _part(tensors, "adam.")))
     trainer.generator.set_state(tensors["generator"])
+    if tensors["draw"].shape != trainer.draw_state.shape:
+        raise ValueError("draw")
     trainer.draw_state = tensors["draw"]
     if "underway.start" in tensors:
         total = tensors["underway.total"].to(trainer.device)

@@ -71,6 +71,11 @@ _TABLE = (dict, "a table")
 # Arrays beside the parameters of the model, and how the names of the arrays of its path matrices begin.
 _TYPES, _CALIBRATION = "types.confidences", "calibration"
 _PATH_MATRICES = "path_matrices."
+_MATRICES = "matrices.logits"
+# What a file may ask for, beyond all that was ever trained: some memory is taken before the arrays are compared.
+_LARGEST = MappingProxyType(
+    {"num_slots": 10_000, "num_layers": 10_000, "num_hops": 10_000, "num_channels": 1_000_000}
+)
 
 
 @dataclass(frozen=True)
@@ -189,6 +194,7 @@ def _loaded(folder: Path) -> StoredModel:
     arrays = _read_arrays(arrays_path, values["arrays"])
     relations, identities = tuple(values["relations"]), tuple(values["identities"])
     settings = _settings(values["settings"], Place(str(folder / SETTINGS)))
+    _check_arrays(arrays, settings.architecture.num_slots, len(relations), Place(str(folder / ARRAYS)))
     injection = _load_injection(values["injected"], folder) if "injected" in values else None
     calibration, types = arrays.pop(_CALIBRATION, None), arrays.pop(_TYPES, None)
     return StoredModel(
@@ -276,6 +282,39 @@ def _read_arrays(path: Path, digest: str) -> dict[str, Tensor]:
     return arrays
 
 
+def _check_arrays(arrays: dict[str, Tensor], num_slots: int, num_relations: int, place: Place) -> None:
+    """Refuse arrays of other shapes, and numbers that no training gives, before a model is made of them.
+
+    So the matrices bound what the settings may ask for. The rows of hard matrices have logits of minus infinity, all
+    but one; elsewhere a number that is not finite would come out as a score that is none.
+    """
+    roles = 2 * num_relations
+    wanted = {_CALIBRATION: (2,), _TYPES: (roles, roles)}
+    for name, array in arrays.items():
+        is_matrix = name.endswith(_MATRICES)
+        shape = (
+            (len(array), num_slots, num_slots + 1)
+            if is_matrix and array.ndim
+            else wanted.get(name, array.shape)
+        )
+        if tuple(array.shape) != tuple(shape):
+            raise InputError(
+                "the arrays do not have the shapes that the settings ask for: "
+                f"{name} has {tuple(array.shape)}, expected {tuple(shape)}",
+                place=place,
+                hint=CUT_OR_EDITED,
+            )
+        highest = array.amax(dim=-1) if is_matrix and array.numel() else array
+        if highest.isnan().any() or not highest.isfinite().all():
+            raise InputError(
+                f"the array {name} holds numbers that are not finite",
+                place=place,
+                hint="train the model again",
+            )
+    if _MATRICES not in arrays:
+        raise InputError(f"there is no array {_MATRICES}", place=place, hint=CUT_OR_EDITED)
+
+
 # --- settings.toml ------------------------------------------------------------------------------------------------
 
 
@@ -305,6 +344,11 @@ def _read_values(path: Path) -> dict[str, Any]:
 
 def _settings(values: dict[str, Any], place: Place) -> Settings:
     """The settings of the model; older files do not have all of them."""
+    for name, most in _LARGEST.items():
+        if type(values.get(name)) is int and values[name] > most:
+            raise InputError(
+                f"{name} is {values[name]}; a model has at most {most}", place=place, hint=CUT_OR_EDITED
+            )
     try:
         return Settings().changed(**values).as_a_whole()
     except ReshuffleError as error:
@@ -339,6 +383,8 @@ def _check_kinds(values: dict[str, Any], place: Place) -> None:
         names = value if isinstance(value, list) else []
         if type(value) is not kind or not all(isinstance(one, str) for one in names):
             raise InputError(f"{name} is {value!r}; it must be {wanted}", place=place, hint=CUT_OR_EDITED)
+        if len(set(names)) < len(names) or "" in names:
+            raise InputError(f"{name} has a name twice, or an empty one", place=place, hint=CUT_OR_EDITED)
 
 
 def to_toml(top: dict[str, Any], tables: dict[str, dict[str, Any]] | None = None) -> str:

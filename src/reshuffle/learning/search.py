@@ -43,6 +43,7 @@ RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {
 """The ranges of the paper's appendix on hyperparameter optimisation."""
 
 METRIC = "hits@10"
+_JOURNAL = "journal.log"
 
 
 class _Searched:
@@ -91,7 +92,9 @@ class Search:
         self._check()
         data = self._data()
         # Another search would take the trial at hand for one that was cut off.
-        with alone_in(made_directory(self.directory), "search", leave_file=True):
+        with alone_in(made_directory(self.directory), "search", leave_file=True) as surely:
+            if surely:
+                self._remove_stale_lock()
             study = self._study(data)
             with progress("searching", total=num_trials, unit="trial") as report:
                 report(len(_finished(study)))
@@ -133,10 +136,17 @@ class Search:
             )
         return data
 
+    def _remove_stale_lock(self) -> None:
+        """Remove the lock of the journal's own that a search left behind: optuna would wait for it, in silence."""
+        lock = self.directory / f"{_JOURNAL}.lock"
+        if lock.is_symlink() or lock.exists():
+            lock.unlink()
+            self.notes(f"{lock}: removed; a search that was cut off had left it")
+
     def _study(self, data: TrainingData) -> Any:
         import optuna  # noqa: PLC0415 - slow
 
-        study = _opened(self.directory / "journal.log")
+        study = _opened(self.directory / _JOURNAL)
         self._check_same(study, data)
         # A seed that moves on with the search: one that starts anew would propose the same again.
         study.sampler = optuna.samplers.TPESampler(seed=self.settings.training.seed + len(study.trials))

@@ -407,7 +407,7 @@ def setting_from_text(text: str) -> tuple[str, Any]:
         raise ReshuffleError(f"'{text}' is not a setting", hint="write key=value, such as num_slots=30")
     try:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return name.strip(), value.strip()
 
 
@@ -417,5 +417,5 @@ def read_toml(path: str | Path, *, hint: str = "one `name = value` per line") ->
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path))) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"not TOML: {error}", place=Place(str(path)), hint=hint) from error

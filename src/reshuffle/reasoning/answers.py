@@ -106,10 +106,15 @@ class Answers(ABC):
 
     @abstractmethod
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
-        """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
+        """Up to `most` different derivations, smaller ones first; empty when the triple does not follow.
+
+        None uses a triple to derive itself. The chase begins with a smallest one (in a dense fixpoint of millions of
+        triples it may settle for one of little depth). Geometry derives along a shortest path of facts: where another
+        path needs fewer rules, that one is not found first.
+        """
 
     def explain(self, head: str, relation: str, tail: str) -> Proof | None:
-        """The smallest derivation, or None when the triple does not follow."""
+        """The first of `proofs`, or None when the triple does not follow."""
         return next(iter(self.proofs(head, relation, tail)), None)
 
     @abstractmethod

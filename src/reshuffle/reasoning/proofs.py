@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.rule import IntersectionRule, quoted
+from reshuffle.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from reshuffle.rules import Rule, RuleBase
 
@@ -133,10 +135,43 @@ class Proof:
         return "\n".join(lines)
 
 
+def without_circles(proof: Proof) -> Proof:
+    """The proof itself, or, where triples rest on each other, with each of them proved in one way, its smallest there.
+
+    >>> from reshuffle.rules import PathRule
+    >>> fact = Triple("f", "u", "f")
+    >>> print(without_circles(Proof(fact, PathRule(("u^-1",), "u"), (Proof(fact),))))
+    u(f, f)    fact
+    """
+    steps = list(proof.steps())
+    if not _rest_on_each_other(steps):
+        return proof
+    best: dict[Triple, Proof] = {}
+    # Premises are smaller than what they prove, so each is there before it is used, and nothing larger ever is.
+    for step in sorted(steps, key=lambda step: step.size):
+        if step.triple not in best:
+            premises = tuple(best[premise.triple] for premise in step.premises)
+            best[step.triple] = Proof(step.triple, step.rule, premises)
+    return best[proof.triple]
+
+
+def _rest_on_each_other(steps: Sequence[Proof]) -> bool:
+    if len({step.triple for step in steps}) == len(steps):
+        return False
+    below: dict[Triple, set[Triple]] = {}
+    for step in steps:
+        below.setdefault(step.triple, set()).update(premise.triple for premise in step.premises)
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError:
+        return True
+    return False
+
+
 def spelled(triple: tuple[str, str, str]) -> str:
     """A triple as rules write atoms: `relation(head, tail)`."""
     head, relation, tail = triple
-    return f"{quoted(relation)}({head}, {tail})"
+    return f"{quoted(relation)}({visible(head)}, {visible(tail)})"
 
 
 def _tree_lines(proof: Proof) -> Iterator[str]:

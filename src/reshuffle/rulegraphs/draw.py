@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.kg.io.files import written_whole
+from reshuffle.text import visible
 
 if TYPE_CHECKING:
     from reshuffle.rulegraphs.graph import RuleGraph
@@ -94,9 +95,9 @@ def _bundles(graph: RuleGraph) -> dict[tuple[int, int, bool], list[str]]:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + visible(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _entities(text: str) -> str:
     """Quoted for Mermaid, which knows no escapes but numbered entities."""
-    return '"' + text.replace("#", "#35;").replace('"', "#34;") + '"'
+    return '"' + visible(text).replace("#", "#35;").replace('"', "#34;") + '"'

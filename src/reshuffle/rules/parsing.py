@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.kg.io.files import files_inside, find_source
+from reshuffle.kg.io.files import GZIP_ERRORS, broken_gzip, files_inside, find_source
 from reshuffle.rules.formats import amie, anyburl, nemo, owl
 from reshuffle.rules.formats import native as text
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine, meaning
@@ -28,6 +28,7 @@ WRITTEN_ONLY = {".dl": "Soufflé", ".pl": "Prolog"}
 LOG_LINES = "log lines"
 _ARROW = re.compile(rf"{QUOTED}|(<=|->|=>|:-)|{BRACKETED}")
 _EXAMPLE = "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"
+_LARGEST = 1 << 29  # bytes of a rule file, unpacked
 _OPENING = 5  # lines that tell triples from rules
 
 Confidence = Literal["file", "recomputed"]
@@ -213,8 +214,19 @@ def _format_of(path: Path) -> str:
 def _content(path: Path) -> bytes:
     if path.is_dir():
         raise InputError("a directory, not a rule file", place=Place(str(path)), hint=files_inside(path))
-    with find_source(str(path)).open(lambda _: None) as stream:
-        return stream.read()
+    source = find_source(str(path))
+    try:
+        with source.open(lambda _: None) as stream:
+            content = stream.read(_LARGEST + 1)
+    except GZIP_ERRORS as error:
+        raise broken_gzip(source, error, line=1) from error
+    if len(content) > _LARGEST:
+        raise InputError(
+            f"found more than {_LARGEST:,} bytes, expected rules",
+            place=source.place(),
+            hint="split the file, or check what it unpacks to",
+        )
+    return content
 
 
 def _decoded(content: bytes, file: str) -> str:

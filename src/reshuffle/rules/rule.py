@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _PLAIN = re.compile(r"[^\W\d][\w.:-]*(\^-1)?\Z")
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})
 VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
 
 _FRESH_PREFIX = "~"
@@ -61,8 +62,8 @@ def quoted(relation: str) -> str:
 
 
 def quoted_text(name: str) -> str:
-    r"""`name` in double quotes, with `\`, `"` and what would end a line or column escaped."""
-    return f'"{name.translate(_ESCAPES)}"'
+    r"""`name` in double quotes, with `\`, `"` and control characters escaped."""
+    return f'"{visible(name.translate(_ESCAPES))}"'
 
 
 @dataclass(frozen=True)

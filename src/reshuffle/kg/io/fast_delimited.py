@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from reshuffle.kg import name_kernels as kernels
+from reshuffle.kg.io.files import LONGEST_LINE
 from reshuffle.kg.rows import TripleColumns
 from reshuffle.kg.vocabulary import Vocabulary, is_inverse
 
@@ -133,6 +134,8 @@ def _line_blocks(stream: BinaryIO, block: int) -> Iterator[bytes]:
         cut = text.rfind(b"\n") + 1
         if not cut:
             rest += text
+            if len(rest) >= LONGEST_LINE:
+                raise OddInput
             continue
         yield rest + text[:cut] if rest else text[:cut]
         rest = text[cut:]

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def alone_in(directory: Path, doing: str, *, leave_file: bool = False) -> Iterator[None]:
+def alone_in(directory: Path, doing: str, *, leave_file: bool = False) -> Iterator[bool]:
     """No other process does the same in the directory; one that comes second gets an error at once.
 
-    The file itself means nothing, since only its lock counts; it is removed at the end unless it is to be left.
+    Gives whether that is sure, since some file systems have no locks. The file itself means nothing, since only its lock
+    counts; it is removed at the end unless it is to be left.
     """
     path = directory / f"{doing}.lock"
     descriptor = locked(path)
@@ -33,7 +34,7 @@ def alone_in(directory: Path, doing: str, *, leave_file: bool = False) -> Iterat
         )
     with released(descriptor):
         try:
-            yield
+            yield _lock(descriptor) is True
         finally:
             if not leave_file:
                 path.unlink(missing_ok=True)

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
 from reshuffle.kg.io.files import (
     GZIP_ERRORS,
+    LONGEST_LINE,
     STDIN,
     Format,
     NoTriplesError,
@@ -220,7 +222,9 @@ def _numbered_lines(source: Source, report: Callable[[int], None]) -> Iterator[t
     offset = number = 0
     try:
         with source.open(report) as stream:
-            for number, raw in enumerate(stream, start=1):
+            for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), start=1):
+                if len(raw) == LONGEST_LINE:
+                    raise _too_long(source, number)
                 try:
                     line = raw.decode()
                 except UnicodeDecodeError as error:
@@ -231,6 +235,14 @@ def _numbered_lines(source: Source, report: Callable[[int], None]) -> Iterator[t
                 yield number, line.removesuffix("\n")
     except GZIP_ERRORS as error:
         raise broken_gzip(source, error, line=number + 1) from error
+
+
+def _too_long(source: Source, number: int) -> InputError:
+    return InputError(
+        f"this line has {LONGEST_LINE:,} bytes or more, expected one triple in it",
+        place=source.place(number),
+        hint="check that the file has line breaks, and that it unpacks to triples",
+    )
 
 
 def _bad_row(

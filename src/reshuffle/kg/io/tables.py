@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,24 +76,39 @@ def read_parquet(source: Source, report: Callable[[int], None]) -> TripleColumns
     """The triples of a Parquet file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load, and only needed here
 
-    try:
-        with source.open(report) as stream:
-            content = pa.py_buffer(stream.read())
+    with source.open(report) as stream:
+        content = pa.py_buffer(stream.read())
+    with refusing_damage(source.place()):
         file = pq.ParquetFile(pa.BufferReader(content))
-        present = [column for column in file.schema_arrow.names if column in COLUMNS]
-        _check_names(file.schema_arrow.names, COLUMNS, source.place())
-        table = file.read(columns=present)
-    except pa.ArrowInvalid as error:
-        raise InputError(
-            "found something else than Parquet, or only a part of it; expected a Parquet file",
-            place=source.place(),
-            hint="copy or write it again; a text file should end in .tsv or .csv",
-        ) from error
+        names = list(file.schema_arrow.names)
+    _check_names(names, COLUMNS, source.place())
+    with refusing_damage(source.place()):
+        table = file.read(columns=[column for column in names if column in COLUMNS])
+        table.validate(full=True)
     if not table.num_rows:
         raise no_triples(source, "at least one row")
     triples = from_arrow(table, place=source.place())
     refuse_inverse_names(triples.relations, place=source.place())
     return triples
+
+
+@contextmanager
+def refusing_damage(place: Place) -> Iterator[None]:
+    """For reading Parquet alone: what a damaged file makes its reader raise, of whatever type, is our own error."""
+    try:
+        yield
+    except MemoryError as error:
+        raise InputError(
+            "reading it takes more memory than there is",
+            place=place,
+            hint="a damaged file may name sizes that it has not; copy it again, or split it",
+        ) from error
+    except Exception as error:
+        raise InputError(
+            "found something else than Parquet, or only a part of it; expected a Parquet file",
+            place=place,
+            hint="copy or write it again; a text file should end in .tsv or .csv",
+        ) from error
 
 
 def write_parquet(batches: Iterator[pa.RecordBatch], path: Path) -> None:

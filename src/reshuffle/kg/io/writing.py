@@ -31,6 +31,7 @@ _HEADER = b"head,relation,tail\n"
 # What TSV cannot hold anywhere, and what it drops at the end of a line.
 _UNFIT_FOR_TSV = r"^$|[\t\n]"
 _UNFIT_AT_END = r"[ \r]$"
+_PRINTED = 1000  # lines at once: whoever looks at the first ones does not wait for many more
 _NEEDS_QUOTES = r'[",\r\n]|^$|[ \t]$'
 
 
@@ -44,6 +45,15 @@ def write_triples(triples: Iterable[tuple[str, str, str]], path: str | os.PathLi
     _write(_batches(iter(triples), Place(os.fspath(path))), path)
 
 
+def tsv_lines(triples: Iterable[tuple[str, str, str]], name: str) -> Iterator[str]:
+    """The lines of a TSV file, many at once, for the stream called `name`; refuses what such a file cannot hold."""
+    render = _tsv(
+        Place(name), hint="write them to a .csv or .parquet file with -o, or print them with --json"
+    )
+    for batch in _batches(iter(triples), Place(name), size=_PRINTED):
+        yield b"".join(_pieces(render(batch))).decode()
+
+
 def check_triples_writable(path: str | os.PathLike[str]) -> None:
     """Can triples be written there? To be asked before work whose result would be lost otherwise."""
     check_writable(path)
@@ -51,8 +61,10 @@ def check_triples_writable(path: str | os.PathLike[str]) -> None:
         pyoxigraph(Place(os.fspath(path)))
 
 
-def _batches(triples: Iterator[tuple[str, str, str]], place: Place) -> Iterator[pa.RecordBatch]:
-    while rows := list(islice(triples, BLOCK // 10)):
+def _batches(
+    triples: Iterator[tuple[str, str, str]], place: Place, *, size: int = BLOCK // 10
+) -> Iterator[pa.RecordBatch]:
+    while rows := list(islice(triples, size)):
         batch = batches_of(rows)
         if any(column.null_count for column in batch.columns):  # Arrow would join such a line to nothing
             raise _empty_name(place)
@@ -98,24 +110,26 @@ def _pieces(lines: pa.Array) -> Iterator[memoryview]:
     yield memoryview(text)[ends[lines.offset] : ends[lines.offset + len(lines)]]
 
 
-def _tsv(place: Place) -> Callable[[pa.RecordBatch], pa.Array]:
+def _tsv(
+    place: Place, hint: str = "let the file name end in .csv or .parquet"
+) -> Callable[[pa.RecordBatch], pa.Array]:
     def render(batch: pa.RecordBatch) -> pa.Array:
         for column in batch.columns:
-            _refuse(column, _UNFIT_FOR_TSV, place)
-        _refuse(batch.column("tail"), _UNFIT_AT_END, place)
+            _refuse(column, _UNFIT_FOR_TSV, place, hint)
+        _refuse(batch.column("tail"), _UNFIT_AT_END, place, hint)
         return _joined(batch.columns, "\t", "\n")
 
     return render
 
 
-def _refuse(names: pa.Array, pattern: str, place: Place) -> None:
+def _refuse(names: pa.Array, pattern: str, place: Place, hint: str) -> None:
     position = pc.index(pc.match_substring_regex(names, pattern), True).as_py()
     if position >= 0:
         raise InputError(
             f"the name {names[position].as_py()!r} cannot be written as TSV, which has no quotes: expected names "
             "without tabs and line breaks, not empty, and no blank at the end of a tail",
             place=place,
-            hint="let the file name end in .csv or .parquet",
+            hint=hint,
         )
 
 

@@ -346,7 +346,8 @@ def predict(
     if np.isnan(totals).any():  # it would be sorted, too
         raise found_nan()
     sure = None if answers.calibration is None else answers.calibration.confidences(totals, facts)
-    order = np.argsort(-totals, kind="stable")  # equal ones by id
+    shown = _scores_shown(scores, derived=model.derived[question.relation])
+    order = np.argsort(-shown, kind="stable")  # equal ones by id
     best = order if known == "mark" else order[~facts[order]]
     if question.excludes_itself(model.graph):
         best = best[best != question.anchor]
@@ -362,6 +363,13 @@ def predict(
         for place in best[:top].tolist()
     )
     return Predictions(rows, tuple(scores.evidence))
+
+
+def _scores_shown(scores: Scores[NDArray[np.float32]], *, derived: bool) -> NDArray[np.float64]:  # candidate
+    """`JudgedTriple.score` of every answer, to the last bit: by another sum, rows may stand in another order."""
+    evidence = sum((values[0].astype(np.float64) for values in scores.evidence.values()), start=np.float64(0))
+    shown: NDArray[np.float64] = scores.constraint[0].astype(np.float64) + evidence
+    return shown if scores.injected is None or not derived else shown + scores.injected[0]
 
 
 def parts_of(

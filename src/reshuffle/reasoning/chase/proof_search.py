@@ -158,7 +158,9 @@ class ProofSearch:
     def _smallest(self, goal: Key, most: int, *, must_find: bool) -> list[_Choice]:
         if most <= 0:
             return []
-        found = list(itertools.islice(self._trees(goal, avoid_loops=most > 1), most))
+        # The smallest tree of what is no fact has no loop; every other may have.
+        avoid_loops = most > 1 or not must_find
+        found = list(itertools.islice(self._trees(goal, avoid_loops=avoid_loops), most))
         if found or not must_find:
             return found
         program, num_entities = self._store.program, self._store.num_entities
@@ -170,7 +172,7 @@ class ProofSearch:
         self._sizes = self._sizes or (LevelSizes(*given) if dense else CheapestSizes(*given))
         self._sizes.reach(goal)
         self._blocks.clear()
-        return list(itertools.islice(self._trees(goal, avoid_loops=most > 1, insist=True), most))
+        return list(itertools.islice(self._trees(goal, avoid_loops=avoid_loops, insist=True), most))
 
     def _lowest(self, goal: Key, heights: Heights) -> _Choice:
         """A proof by premises that have lower proofs, straight down and so never circular."""

@@ -290,7 +290,7 @@ class GeometryAnswers(Answers):
         self._search = None
 
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
-        """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
+        """Up to `most` different derivations, smaller ones first; empty when the triple does not follow."""
         goal = Triple(head, relation, tail)
         with self.shared.reading():
             return self._proof_search().proofs(goal, most=most) if self.holds(*goal) else []

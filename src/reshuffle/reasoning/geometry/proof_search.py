@@ -20,7 +20,7 @@ import numpy as np
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.reasoning.geometry.kernels import product_search as kernel
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
-from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
+from reshuffle.reasoning.proofs import Proof, atom_triple, oriented, without_circles
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.geometry.workspaces import Workspaces
 
 _MOST_NODES = 200_000  # of the product that looking for further paths may visit
+_MOST_IN_VAIN = 200  # derivations looked at that bring no proof that was not there
 _START = frozenset({0})  # where every automaton starts
 
 
@@ -57,26 +58,33 @@ class ProofSearch:
         self._readings = _Readings(self._rules, path_constraints, live.labels)
 
     def proofs(self, goal: Triple, *, most: int) -> list[Proof]:
-        """Up to `most` derivations, smallest first."""
+        """Up to `most` derivations along shortest paths of facts, smaller ones first, none of them circular."""
         if not self._has_rules:
             return self._supports(goal)[:most]
         if goal.relation in self._mixed:
             found = self._mixed_proofs(goal, most=most)
         else:
             found = self._path_proofs(goal, most=most)
-        return sorted(found, key=lambda proof: proof.size)[:most]
+        different = dict.fromkeys(map(without_circles, found))
+        return sorted(different, key=lambda proof: proof.size)[:most]
 
     # --- paths --------------------------------------------------------------------------------------
 
     def _path_proofs(self, goal: Triple, *, most: int) -> list[Proof]:
-        """Derivations of shortest paths; a fact is its own."""
-        found: dict[Proof, None] = {}
-        for path in self._paths(goal, several=most > 1):
-            for proof in Derivation(self._readings, path).proofs(goal.relation):
-                found[proof] = None
-                if len(found) >= most:
-                    return list(found)
+        """Derivations of shortest paths; a fact is its own.
+
+        Walks in a circle go on for ever, and bring nothing new once their circles are cut out.
+        """
+        found: dict[Proof, int] = {}
+        for tried, proof in enumerate(self._read_paths(goal, several=most > 1)):
+            found.setdefault(without_circles(proof), tried)
+            if len(found) >= most or tried - next(reversed(found.values())) >= _MOST_IN_VAIN:
+                break
         return list(found)
+
+    def _read_paths(self, goal: Triple, *, several: bool) -> Iterator[Proof]:
+        for path in self._paths(goal, several=several):
+            yield from Derivation(self._readings, path).proofs(goal.relation)
 
     def _paths(self, goal: Triple, *, several: bool) -> Iterator[Path]:
         """Paths of facts that make the goal follow, shortest first; without `several` just one."""

@@ -6,11 +6,14 @@ size and the functional variable. `Quality` keeps positive examples, body size a
 
 from __future__ import annotations
 
+import math
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reshuffle.rules.formats.statement import Atom, SourceLine, Statement, relation_name
 from reshuffle.rules.rule import Quality, quoted_text
+from reshuffle.text import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +29,7 @@ _QUOTED_NAME = r'"(?:\\.|[^"\\])*"(?:\^-1)*|<[^<>]*>(?:\^-1)*'
 # AMIE puts two blanks between the parts of an atom, so that a name may hold one; hand-written files may not.
 _WIDE = re.compile(rf"{_QUOTED_NAME}|\S+(?: \S+)*")
 _NARROW = re.compile(rf"{_QUOTED_NAME}|\S+")
-_UNBRACKETED = re.compile(r'[<>\t\n\r"\\]|\A=')
+_UNBRACKETED = re.compile(rf'[<>{HIDDEN}"\\]|\A=')
 _HINT = "an atom of AMIE is written ?a  relation  ?b"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -90,11 +93,13 @@ def _count(line: SourceLine, written: str, at: int) -> int | None:
 
 
 def _number(line: SourceLine, written: str, at: int) -> float | None:
-    try:
-        # AMIE writes numbers in the locale of its machine.
-        return float(written.replace(",", ".")) if written.strip() else None
-    except ValueError:
-        raise _odd_columns(line, f"expected a number, found '{written}'", at) from None
+    if not written.strip():
+        return None
+    with suppress(ValueError):
+        number = float(written.replace(",", "."))  # AMIE writes numbers in the locale of its machine
+        if math.isfinite(number):
+            return number
+    raise _odd_columns(line, f"expected a number, found '{written}'", at)
 
 
 def _odd_columns(line: SourceLine, problem: str, at: int) -> InputError:

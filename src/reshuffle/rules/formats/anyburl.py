@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, statement_of, written_columns
 from reshuffle.rules.rule import quoted_text
+from reshuffle.text import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,18 +19,21 @@ if TYPE_CHECKING:
     from reshuffle.rules.formats.statement import SourceLine, Statement
     from reshuffle.rules.rule import RuleBase
 
+# Blanks belong to one part of a pattern only: where two could take them, a line of blanks takes quadratic time.
 _WITHIN_ATOM = r"(?:(?!\)\s*[,&]).)"  # a name or constant never runs on into the next atom
-_NAME = rf"((?:{QUOTED}|{BRACKETED})(?:\^-1)*|{_WITHIN_ATOM}+?)"
+_NAME = rf"((?:{QUOTED}|{BRACKETED})(?:\^-1)*|(?=\S){_WITHIN_ATOM}+?)"
 _VARIABLE = r"\s*([A-Z][0-9]*|\?\w+)\s*"
 _ATOM = re.compile(rf"\s*{_NAME}\({_VARIABLE},{_VARIABLE}\)")
 # Constants are entity names as they stand in the data, blanks, commas and parentheses included.
-_CONSTANT = rf"\s*({QUOTED}|{_WITHIN_ATOM}+?)\s*"
-_ATOM_WITH_CONSTANTS = re.compile(rf"\s*([^(]+)\({_CONSTANT},{_CONSTANT}\)(?=\s*(?:[,&#]|\Z))")
+_CONSTANT = rf"\s*({QUOTED}|(?=\S){_WITHIN_ATOM}+?(?<=\S))\s*"
+_ATOM_WITH_CONSTANTS = re.compile(rf"\s*([^\s(][^(]*)\({_CONSTANT},{_CONSTANT}\)(?=\s*(?:[,&#]|\Z))")
+_LONGEST = 10_000  # of an atom with constants: each comma in it may be the one between them
 _SEPARATOR = re.compile(r"\s*[,&]\s*")
 _FALSE = re.compile(r"\s*false\s*\Z")
 _END = re.compile(r"\s*(#.*)?\Z")
 # Names that reach their parenthesis without being taken for a quote, a comment, an arrow or another atom.
-_BARE = re.compile(r"""[^\s"<#()&,](?:[^\t\n\r"<()&,]*[^\s"<()&,])?\Z""")
+# A brace in front would make the file look like JSON.
+_BARE = re.compile(rf"""[^\s{HIDDEN}"<#()&,{{](?:[^{HIDDEN}"<()&,]*[^\s{HIDDEN}"<()&,])?\Z""")
 _INNER = "ABCDEFGHIJKLMNOPQRSTUVW"  # AnyBURL's variables between X and Y
 _COLUMNS = re.compile(r"\s*((?:[^\t]*\t)*)")
 
@@ -106,7 +110,8 @@ def _body(line: SourceLine, at: int, form: str) -> list[re.Match[str]]:
 
 
 def _atom(line: SourceLine, at: int, end: int) -> re.Match[str]:
-    match = _ATOM.match(line.text, at, end) or _ATOM_WITH_CONSTANTS.match(line.text, at, end)
+    match = _ATOM.match(line.text, at, end)
+    match = match or _ATOM_WITH_CONSTANTS.match(line.text, at, min(end, at + _LONGEST))
     if match is None:
         raise _why_no_atom(line, at, end)
     return match

@@ -27,7 +27,7 @@ _NOTHING = re.compile(r"(#.*|(->|<=).*)?\Z")
 _COLUMNS = re.compile(r"(?:[^\t(\"<#]*\t)*")
 _EMPTY_NAME = re.compile(r'("(\^-1)*"|<(\^-1)+>)(\^-1)*\Z')  # nothing is left without quotes and inverses
 _ATOM_HINT = "an atom is written relation(X, Y)"
-_CLOSED = re.compile(rf"(?:{QUOTED}|(?!->)[^()])*\)")
+_CLOSED = re.compile(rf"(?:{QUOTED}|(?!->)[^()\"])*\)")
 
 
 def read_line(line: SourceLine) -> Statement:

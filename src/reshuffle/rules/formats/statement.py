@@ -7,6 +7,7 @@ direction, lead from the head's first variable to its second through variables t
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -26,7 +27,7 @@ QUOTED = r'"(?:\\.|[^"\\])*"'
 BRACKETED = r"<[^<>=][^<>]*>"  # not `<=`, which is an arrow
 
 _UNKNOWN = "-"
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -124,10 +125,14 @@ def relation_name(written: str) -> str:
 def unquoted(text: str) -> str:
     """The text without the quotes or angle brackets around it, if any."""
     if len(text) > 1 and text[0] == '"' == text[-1]:
-        return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text[1:-1])
+        return _ESCAPE.sub(_unescaped, text[1:-1])
     if len(text) > 1 and text[0] == "<" and text[-1] == ">":
         return text[1:-1]
     return text
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2])
 
 
 def _read_columns(line: SourceLine, start: int, end: int) -> Quality | None:
@@ -139,10 +144,17 @@ def _read_columns(line: SourceLine, start: int, end: int) -> Quality | None:
         raise _odd_columns(line, f"found {len(fields)}", start)
     try:
         predictions, support = (None if field.strip() == _UNKNOWN else int(field) for field in fields[:2])
-        confidence = None if fields[2].strip() == _UNKNOWN else float(fields[2])
+        confidence = None if fields[2].strip() == _UNKNOWN else _finite(fields[2])
     except ValueError:
         raise _odd_columns(line, "found " + ", ".join(repr(field) for field in fields), start) from None
     return Quality(predictions, support, confidence)
+
+
+def _finite(written: str) -> float:
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(written)
+    return number
 
 
 def written_columns(quality: Quality | None) -> str:
