@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def alone_in(directory: Path, doing: str, *, leave_file: bool = False) -> Iterator[bool]:
     """No other process does the same in the directory; one that comes second gets an error at once.
 
-    Gives whether that is sure, since some file systems have no locks. The file itself means nothing, since only its lock
+    Gives whether that is sure: some file systems have no locks. The file itself means nothing, since only its lock
     counts; it is removed at the end unless it is to be left.
     """
     path = directory / f"{doing}.lock"
