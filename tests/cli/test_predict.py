@@ -12,7 +12,8 @@ import pytest
 
 from reshuffle.cli.main import main
 from reshuffle.constraints import OrderingConstraints
-from reshuffle.kg import KnowledgeGraph
+from reshuffle.errors import ReshuffleError
+from reshuffle.kg import KnowledgeGraph, read_graph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
@@ -266,13 +267,18 @@ def test_scores_that_are_no_numbers_are_refused(trained, tmp_path: Path, capsys)
     model = Reshuffle.load(trained[0], device="cpu")
     for parameter in model.model.parameters():
         parameter.data.fill_(np.nan)
+    with pytest.raises(ReshuffleError) as caught:
+        model.on(read_graph(trained[1])).predict(head="p1", relation="parent")
+    assert str(caught.value) == (
+        "the scorer gave NaN for a candidate, expected numbers that can be compared\n"
+        "  hint: a model whose training diverged does this; go back to an earlier checkpoint"
+    )
     model.save(tmp_path / "model")
     asked = ["--head", "p1", "--relation", "parent"]
     assert main(["predict", str(tmp_path / "model"), trained[1], *asked]) == 2
-    assert capsys.readouterr().err == (
-        "the scorer gave NaN for a candidate, expected numbers that can be compared\n"
-        "  hint: a model whose training diverged does this; go back to an earlier checkpoint\n"
-    )
+    told = capsys.readouterr().err
+    assert told.startswith(f"{tmp_path / 'model' / 'model.safetensors'}: the array ")
+    assert told.endswith(" holds numbers that are not finite\n  hint: train the model again\n")
 
 
 def test_no_model(files, tmp_path: Path, capsys):

@@ -111,6 +111,8 @@ class Negatives:
                 place=Place(str(path)),
                 hint="check the path; Negatives.save (--save-negatives) writes one",
             ) from error
+        except MemoryError:
+            raise
         except Exception as error:  # whatever a damaged file makes the reader of Parquet raise
             raise _not_negatives(path) from error
         if triples[0] != triples[1]:

@@ -232,6 +232,8 @@ def _name_array(names: Iterable[str] | pa.Array, kind: str) -> pa.Array:
     listed = list(names)
     try:
         array = pa.array(listed, pa.large_string())
+    except MemoryError:  # Arrow's own is one of its exceptions, too
+        raise
     except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
         raise _not_text(listed, kind) from error
     if array.null_count:  # Arrow takes None for a missing value
