@@ -12,6 +12,7 @@ import torch
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.evaluation.questions import Question
 from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.io.files import made_directory
@@ -23,7 +24,6 @@ from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer, examples_of
 from reshuffle.model.answers.model_answers import ModelAnswers
-from reshuffle.model.answers.predictions import Question
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
 from reshuffle.model.reshuffle import ReshuffleModel, identity_names

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.evaluation.questions import question_about
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.model.answers.predictions import Judgement, parts_of, question_about
+from reshuffle.model.answers.predictions import Judgement, parts_of
 from reshuffle.reasoning.proofs import Proof, atom_triple, spelled
 from reshuffle.rules import PathRule
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.questions import Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.model_answers import ModelOnGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.scoring import Calibration, Scores
 

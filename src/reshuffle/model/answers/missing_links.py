@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.evaluation.questions import Question, check_top, learned_relation
 from reshuffle.evaluation.ranks import refuse_nan
-from reshuffle.model.answers.predictions import Prediction, Predictions, Question, check_top, learned_relation
+from reshuffle.model.answers.predictions import Prediction, Predictions
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:

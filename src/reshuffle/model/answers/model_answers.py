@@ -11,19 +11,20 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from reshuffle.errors import InputError, UnknownNameError, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.evaluation.queries import passed_over
-from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
+from reshuffle.evaluation.questions import question_of
+from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
+from reshuffle.kg.growing import naming, without_gone
 from reshuffle.kg.io.files import made_directory
 from reshuffle.model.answers import explanations
 from reshuffle.model.answers.missing_links import missing_links
-from reshuffle.model.answers.predictions import Judgement, parts_of, predict, question_of
+from reshuffle.model.answers.predictions import Judgement, parts_of, predict
 from reshuffle.model.answers.walks import WalkGraph
 from reshuffle.model.channels.registry import channel_kind
 from reshuffle.model.exporting import export_head_states, export_states
@@ -42,9 +43,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
-    from reshuffle.model.answers.predictions import Known, Predictions, Question
+    from reshuffle.model.answers.predictions import Predictions
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.channels.registry import Kind
     from reshuffle.model.reshuffle import ReshuffleModel
@@ -77,7 +79,7 @@ class ModelOnGraph:
         `matrices` are those of the model, where they are computed already.
         """
         refuse_inverse_names(graph.relations)
-        self.model, self.graph, self.relations = model, _naming(graph, relations), relations
+        self.model, self.graph, self.relations = model, naming(graph, relations), relations
         self.initial, self._seed, self.through_inverse = initial, seed, through_inverse
         self._num_given = graph.num_entities
         self.gone: Sequence[str] = ()
@@ -133,7 +135,7 @@ class ModelOnGraph:
         before the first change stays. What is kept is handed over: this object is not to be used any more.
         """
         everyone = graph.entities
-        graph, kept = _without_gone(graph, self._num_given)
+        graph, kept = without_gone(graph, self._num_given)
         after = ModelOnGraph(
             self.model,
             self.relations,
@@ -211,32 +213,6 @@ class ModelOnGraph:
     def on_device(self, ids: NDArray[np.integer]) -> Tensor:
         """Ids where the model is."""
         return torch.from_numpy(ids.astype(np.int64)).to(self.matrices.device)
-
-
-def _naming(graph: KnowledgeGraph, relations: Sequence[str]) -> KnowledgeGraph:
-    """The same facts, over a vocabulary that has these relations as well; the ids of the others stay."""
-    names, _ = graph.relations.extended_by(Vocabulary(relations, kind="relation"))
-    if names is graph.relations:
-        return graph
-    return KnowledgeGraph.from_ids(
-        graph.heads, graph.relation_ids, graph.tails, entities=graph.entities, relations=names
-    )
-
-
-def _without_gone(graph: KnowledgeGraph, num_given: int) -> tuple[KnowledgeGraph, NDArray[np.int64]]:
-    """The graph without the entities behind the given ones that have no fact, and the ids of those that it has."""
-    there = np.zeros(graph.num_entities, dtype=np.bool_)
-    there[:num_given] = there[graph.heads] = there[graph.tails] = True
-    kept = np.flatnonzero(there)
-    if there.all():
-        return graph, kept
-    places = np.cumsum(there, dtype=np.int32) - np.int32(1)
-    names = Vocabulary(graph.entities.to_arrow().filter(pa.array(there)), kind=graph.entities.kind)
-    heads, tails = places[graph.heads], places[graph.tails]
-    left = KnowledgeGraph.from_ids(
-        heads, graph.relation_ids, tails, entities=names, relations=graph.relations
-    )
-    return left, kept
 
 
 def _ends(facts: KnowledgeGraph, numbers: NDArray[np.int64]) -> NDArray[np.int64]:

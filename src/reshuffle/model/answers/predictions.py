@@ -1,15 +1,16 @@
-"""Questions and their ranked answers: new links, what their scores are made of, as a list and as a table."""
+"""Ranked answers to questions: new links, what their scores are made of, as a list and as a table."""
 
 from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError, Place, UnknownNameError, did_you_mean
+from reshuffle.errors import InputError, Place
+from reshuffle.evaluation.questions import check_known, check_top
 from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
@@ -17,88 +18,19 @@ from reshuffle.kg.io.files import written_whole
 from reshuffle.text import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.explanations import Explanation, Reason
     from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
     from reshuffle.model.scoring import Scores
     from reshuffle.reasoning.proofs import Proof
 
-Known = Literal["exclude", "mark"]
-
 ENDINGS = (".parquet", ".csv", ".tsv")
-
-
-@dataclass(frozen=True)
-class Question:
-    """Who is asked about, by id; `side` is the end that is asked for."""
-
-    anchor: int
-    relation: int
-    side: Side
-
-    def known(self, graph: KnowledgeGraph) -> NDArray[np.bool_]:  # entity
-        """Which answers are facts."""
-        edges = graph.by_head if self.side == "tail" else graph.by_tail
-        mask = np.zeros(graph.num_entities, dtype=np.bool_)
-        mask[edges.of(self.anchor, self.relation)] = True
-        return mask
-
-    def ends(self, answer: int) -> tuple[int, int]:
-        """Head and tail of the triple that an answer makes."""
-        return (self.anchor, answer) if self.side == "tail" else (answer, self.anchor)
-
-    def triple(self, graph: KnowledgeGraph, answer: int) -> Triple:
-        """The triple that an answer makes, by name."""
-        head, tail = self.ends(answer)
-        return Triple(graph.entities[head], graph.relations[self.relation], graph.entities[tail])
-
-
-def question_of(
-    graph: KnowledgeGraph,
-    relations: Sequence[str],
-    relation: str,
-    *,
-    head: str | None = None,
-    tail: str | None = None,
-) -> Question:
-    """A question by name, about a relation that the model knows; exactly one end must be given."""
-    if (head is None) == (tail is None):
-        raise InputError(
-            "found both ends of the question" if head is not None else "found no end of the question",
-            hint="give head=... to ask for tails, or tail=... to ask for heads",
-        )
-    number = learned_relation(graph, relations, relation)
-    if head is not None:
-        return Question(graph.entities.id(head), number, "tail")
-    return Question(graph.entities.id(str(tail)), number, "head")
-
-
-def question_about(
-    graph: KnowledgeGraph, relations: Sequence[str], triple: Triple, side: Side
-) -> tuple[Question, int]:
-    """The question that a triple answers, and the answer."""
-    head, relation, tail = triple
-    if side == "tail":
-        return question_of(graph, relations, relation, head=head), graph.entities.id(tail)
-    return question_of(graph, relations, relation, tail=tail), graph.entities.id(head)
-
-
-def learned_relation(graph: KnowledgeGraph, relations: Sequence[str], relation: str) -> int:
-    """The id of a relation that the model knows; the graph need not have a fact of it."""
-    if relation in relations:
-        return graph.relations.id(relation)
-    if relation not in graph.relations:
-        raise UnknownNameError("relation", relation, relations)
-    raise InputError(
-        f"the model has not learned the relation '{relation}'{did_you_mean(relation, relations)}",
-        hint="ask for a relation of the training facts, or train again with facts of this one",
-    )
 
 
 @dataclass(frozen=True)
@@ -367,8 +299,7 @@ def predict(
 ) -> Predictions:
     """The best answers to one question; `answers` is kept for those who ask a prediction for its reasons."""
     check_top(top)
-    if known not in ("exclude", "mark"):
-        raise InputError(f"known = {known!r}", hint="'exclude' leaves known triples out, 'mark' marks them")
+    check_known(known)
     facts = question.known(model.graph)
     scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=question.side)
     totals = scores.summed()[0]
@@ -400,11 +331,3 @@ def parts_of(
         "evidence": {part: float(values[query, answer]) for part, values in scores.evidence.items()},
         "injected": None if rules is None else float(rules[query, answer]),
     }
-
-
-def check_top(top: int) -> None:
-    """Refuse what is no whole number, or less than one."""
-    if not isinstance(top, int | np.integer):
-        raise InputError(f"found top = {top!r}, expected a whole number", hint="give 1 or more")
-    if top < 1:
-        raise InputError(f"top = {top} asks for no prediction", hint="give 1 or more")

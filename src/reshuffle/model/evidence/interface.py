@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.architecture import DirectFacts
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 

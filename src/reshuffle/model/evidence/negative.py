@@ -19,8 +19,8 @@ from reshuffle.model.kernels import runs
 from reshuffle.reasoning.proofs import spelled
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import MessageGraph
 
 _FEW = 3  # facts that the words name

@@ -12,8 +12,8 @@ from reshuffle.model.propagation import propagate
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import MessageGraph
 
 

@@ -14,8 +14,8 @@ from reshuffle.model.evidence.interface import Asked, EvidenceKind, LocalEvidenc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.architecture import DirectFacts
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 

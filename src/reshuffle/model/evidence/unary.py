@@ -18,8 +18,8 @@ from reshuffle.model.kernels import runs
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
 _SMOOTHING = 2.0  # added to the number of entities that a confidence is a share of: rare roles prove little
