@@ -41,6 +41,11 @@ class Question:
         """Head and tail of the triple that an answer makes."""
         return (self.anchor, answer) if self.side == "tail" else (answer, self.anchor)
 
+    def ids(self, answer: int) -> tuple[int, int, int]:
+        """The triple that an answer makes, by id."""
+        head, tail = self.ends(answer)
+        return head, self.relation, tail
+
     def triple(self, graph: KnowledgeGraph, answer: int) -> Triple:
         """The triple that an answer makes, by name."""
         head, tail = self.ends(answer)
