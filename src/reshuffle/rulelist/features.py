@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.kg import CompletedGraph
-from reshuffle.rulelist.walk_kernels import steps_from, walk
+from reshuffle.rulelist.kernels.walking import steps_from, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,11 +2,12 @@
 
     loss = mean over questions of  -log softmax(scores)[answer]
          + prior / questions * 1/2 (sum over rules of (w - scale * -log(1 - confidence))^2 + v^2
-                                    + sum over tables of u^2)
+                                    + sum over tables of (u_r - u)^2)
 
 w and v are kept from falling below 0, so that more walks never lower a score. There is a scale for each length of
-bodies, fitted as well: long bodies are many and say much the same, so that each one counts less. Everything is a
-function of the seed: parts of a batch are summed in a fixed order, however many threads there are.
+bodies, fitted as well: long bodies are many and say much the same, so that each one counts less. The tables of a
+relation are held at common ones, u, which are fitted, too: a relation with few facts goes by what holds for all.
+Everything is a function of the seed: parts of a batch are summed in a fixed order, however many threads there are.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from reshuffle.progress import SILENT
 from reshuffle.rulelist.features import NUM_DISTANCES
-from reshuffle.rulelist.fit_kernels import loss_and_gradient
+from reshuffle.rulelist.kernels.losses import loss_and_gradient
 from reshuffle.rulelist.type_tables import KINDS
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class FitSettings:
     batch: int = 1024
     rate: float = 0.05
     """The learning rate of the first step; it falls linearly to 0."""
-    prior: float = 1.0
+    prior: float = 3.0
     """How strongly weights are held at what the confidences say."""
     nonnegative: bool = True
 
@@ -62,9 +63,10 @@ class Shape:
 
     @property
     def parts(self) -> tuple[tuple[int, ...], ...]:
-        """The scales, weights, count weights, distances, types."""
+        """The scales, weights, count weights, distances, types, and what is common of the last two."""
         of_tables = (self.directed, NUM_DISTANCES), (self.directed, len(KINDS))
-        return ((NUM_SCALES,), (self.rules,), (self.rules,), *of_tables)
+        common = (NUM_DISTANCES,), (len(KINDS),)
+        return ((NUM_SCALES,), (self.rules,), (self.rules,), *of_tables, *common)
 
     def views(self, values: Array) -> tuple[Array, ...]:
         """The parts of an array of all numbers: views, not copies."""
@@ -149,11 +151,11 @@ class Fit:
         self, values: Array, batch: NDArray[np.int64], pool: ThreadPoolExecutor
     ) -> tuple[float, Array]:
         """The mean loss of a batch, and the gradient of loss and prior."""
-        weights = self.shape.views(values)[1:]
+        weights = self.shape.views(values)[1:5]
 
         def of_part(questions: NDArray[np.int64]) -> tuple[float, Array]:
             gradient = np.zeros_like(values)
-            views = self.shape.views(gradient)[1:]
+            views = self.shape.views(gradient)[1:5]
             loss = loss_and_gradient(
                 questions, self.rows.arrays, self.roles.arrays, self.log_shares, weights, views
             )
@@ -167,7 +169,10 @@ class Fit:
     def _pull(self, values: Array) -> Array:
         """The gradient of the prior."""
         pull = values.copy()
-        scales, weights, *_ = self.shape.views(pull)
+        scales, weights, _, distances, types, *common = self.shape.views(pull)
+        for table, mean in zip((distances, types), common, strict=True):
+            table[:] -= mean
+            mean[:] = -table.sum(axis=0)
         weights -= scales[self.groups] * self.priors
         scales[:] = -np.bincount(self.groups, weights * self.priors, minlength=NUM_SCALES)
         return pull * (self.settings.prior / max(1, len(self.rows)))

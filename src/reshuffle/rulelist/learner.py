@@ -30,7 +30,7 @@ from reshuffle.rulelist.fitting import Fit, FitSettings
 from reshuffle.rulelist.programs import Program
 from reshuffle.rulelist.rule_finding import Budget, find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
-from reshuffle.rulelist.training_rows import Room, training_rows
+from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
 from reshuffle.rules.parsing import as_rules
 from reshuffle.text import counted
@@ -169,8 +169,8 @@ class _Learning:
         program = Program.of(rules, list(self.graph.relations), loops=loops)
         seed, count = self.settings.seed, len(self.graph.relations)
         rows = training_rows(features, program, room=self.settings.room, seed=seed, progress=self.progress)
-        if len(rows) < 2 * len(self.graph):
-            self.notes(f"weights are fitted to {len(rows):,} of {counted(2 * len(self.graph), 'question')}")
+        if len(rows) < (asked := len(questions_of(self.graph).anchors)):
+            self.notes(f"weights are fitted to {len(rows):,} of {counted(asked, 'question')}")
         shares: NDArray[np.float64] = (
             TypeBaseline.fit(self.graph).confidences.astype(np.float64).round(DIGITS)
         )
@@ -189,7 +189,7 @@ class _Learning:
                 checkpoint.save(rules, now)
 
         state = fit.run(state, after_step=keep, progress=self.progress)
-        scales, weights, counts, distances, types = fit.shape.views(np.round(state.values, DIGITS) + 0.0)
+        scales, weights, counts, distances, types, *_ = fit.shape.views(np.round(state.values, DIGITS) + 0.0)
         tables = Tables(tuple(self.graph.relations), distances.copy(), types.copy(), shares)
         weighted = [
             WeightedRule(rule, float(weight), float(count_weight))

@@ -59,7 +59,7 @@ _OF_RULES = f"""
 # support        facts among them, none of them found by itself
 # confidence     support / (predictions + 5)
 # Numbers are not negative; `-` is for one that is not known. A rule may stand alone: without a weight it gets its
-# scale times -log(1 - confidence), with a confidence of at most {MOST_CONFIDENT}, or of {UNMEASURED} where there is none.
+# scale times -log(1 - confidence), with a confidence of at most {MOST_CONFIDENT}, or of {UNMEASURED} if it has none.
 # weight\tper log count\tpredictions\tsupport\tconfidence\trule
 """
 _OF_DISTANCES = f"""
@@ -141,7 +141,7 @@ def _lines(model: RuleModel) -> Iterator[str]:
 
 def _columns(one: WeightedRule) -> str:
     quality = one.rule.quality
-    counts = (None, None, None) if quality is None else vars(quality).values()
+    counts = () if quality is None else vars(quality).values()
     return "\t".join(
         "-" if value is None else _number(value) for value in (one.weight, one.count_weight, *counts)
     )

@@ -19,11 +19,11 @@ from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.growing import naming, without_gone
 from reshuffle.progress import UNHEARD
+from reshuffle.rulelist.body_walks import walks_of
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions
+from reshuffle.rulelist.kernels.scoring_sums import add_rules
 from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.proofs import walks_of
 from reshuffle.rulelist.rule_predictions import RulePrediction, RulePredictions
-from reshuffle.rulelist.score_kernels import add_rules
 from reshuffle.rulelist.sums import Part, RuleSum
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
 from reshuffle.text import counted

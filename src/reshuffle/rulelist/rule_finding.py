@@ -23,8 +23,8 @@ import numpy as np
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.progress import SILENT
-from reshuffle.rulelist.closed_path_kernels import closing_words
 from reshuffle.rulelist.features import FeatureGraph, Questions
+from reshuffle.rulelist.kernels.closed_paths import closing_words
 from reshuffle.rulelist.programs import Program
 from reshuffle.rules import IntersectionRule, PathRule, Quality
 from reshuffle.rules.mining import CAUTION
@@ -55,7 +55,7 @@ class Budget:
 
     steps: int = 500_000_000
     least_share: float = 0.1
-    longest: int = 4
+    longest: int = 3
     rules: int = 300
     """For each relation, the most confident ones."""
     listed: int = 3_000

@@ -21,9 +21,12 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
+from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.progress import UNHEARD
 from reshuffle.rulelist.features import NUM_DISTANCES
 from reshuffle.rulelist.fitting import NUM_SCALES
+from reshuffle.rulelist.rule_answers import RuleAnswers
 from reshuffle.rulelist.type_tables import KINDS
 from reshuffle.rules import Quality, RuleBase
 from reshuffle.rules.parsing import as_rules
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.kg.coerce import Triples
+    from reshuffle.progress import Notes
     from reshuffle.rules import Rule
     from reshuffle.rules.parsing import Rules
 
@@ -189,6 +194,10 @@ class RuleModel:
     def top(self, number: int) -> RuleModel:
         """The model with its first rules alone."""
         return replace(self, rules=self.rules[: max(0, number)])
+
+    def on(self, graph: Triples, *, notes: Notes = UNHEARD) -> RuleAnswers:
+        """The model on a graph; `notes` hears of facts that are passed over."""
+        return RuleAnswers(self, as_graph(graph), notes=notes)
 
     # --- what others take --------------------------------------------------------------------------------------------
 

@@ -97,6 +97,8 @@ class RuleSum:
         known = "  (a fact)" if self.known else ""
         lines = [f"{spelled(self.triple)}: score {self.score:.{_DIGITS}f}{known}"]
         for part, value in zip(self.parts, values, strict=True):
+            if not float(value):
+                continue
             lines.append(f"  {value:>8}  {part.words}")
             lines += [f"  {'':>8}    {', '.join(map(spelled, walk))}" for walk in part.proofs]
         return "\n".join(lines if self else [*lines, "  no rule leads to it"])

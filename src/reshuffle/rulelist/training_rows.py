@@ -16,7 +16,7 @@ import numpy as np
 from reshuffle.kg.rows import Rows, starts_of
 from reshuffle.progress import SILENT
 from reshuffle.rulelist.features import Questions
-from reshuffle.rulelist.fit_kernels import choose_candidates
+from reshuffle.rulelist.kernels.losses import choose_candidates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,13 +80,20 @@ class TrainingRows:
 
 
 def questions_of(graph: KnowledgeGraph) -> Questions:
-    """Every fact asked from its head and from its tail."""
+    """Every fact asked from its head and from its tail, but for facts that are the only one of one of their ends.
+
+    Such a fact hidden, its end has none: distances and roles would learn to prefer who has no facts, and whoever is
+    asked about has some.
+    """
     inverse = graph.relation_ids + np.int32(len(graph.relations))
-    return Questions(
+    both = Questions(
         np.concatenate([graph.heads, graph.tails]),
         np.concatenate([graph.relation_ids, inverse]),
         np.concatenate([graph.tails, graph.heads]),
     )
+    degrees = np.bincount(both.anchors, minlength=graph.num_entities)
+    several = np.flatnonzero((degrees[both.anchors] > 1) & (degrees[both.answers] > 1))
+    return both.part(several) if len(several) else both
 
 
 def training_rows(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.kg.rows import starts_in
-from reshuffle.rulelist.score_kernels import LEAST_SHARE, all_type_features
+from reshuffle.rulelist.kernels.scoring_sums import LEAST_SHARE, all_type_features
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.rulelist.walk_kernels import is_hidden
+from reshuffle.rulelist.kernels.walking import is_hidden
 
 
 @compiled

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from reshuffle.compiled import compiled
-from reshuffle.rulelist.score_kernels import type_features
+from reshuffle.rulelist.kernels.scoring_sums import type_features
 
 
 @compiled
