@@ -2,7 +2,8 @@
 
 reshuffle predict model facts.tsv --head ada --relation speaks --reasons 2
 reshuffle predict model facts.tsv --relation speaks --tail english --top 5 --reasons 0
-reshuffle predict model facts.tsv --all --top 100 -o missing.csv
+reshuffle predict model facts.tsv --head ada                           what is not known about ada
+reshuffle predict model facts.tsv --all --top 100 --reasons 2 -o missing.csv
 
 MODEL is a directory that `reshuffle train` wrote. --all looks for the most plausible missing links of the whole graph,
 or of one relation: of all heads whose facts are like those of a head in training. They come in the order of their
@@ -11,8 +12,10 @@ plausibility. Exit status 1 when there is no new link.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.inputs import is_rule_list, rule_model_of
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 
@@ -20,7 +23,10 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.learning.estimator import Reshuffle
     from reshuffle.model.answers.predictions import Predictions
+    from reshuffle.rulelist import RuleModel
+    from reshuffle.rulelist.rule_predictions import RulePredictions
 
 HELP = "ranked new links, with reasons"
 _OF_KNOWN = (
@@ -30,20 +36,23 @@ _OF_KNOWN = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", metavar="MODEL", help="a model directory")
+    parser.add_argument("model", metavar="MODEL", help="a model directory, or a rule file")
     parser.add_argument(
         "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
     )
-    parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?)")
+    parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?), or of all relations")
     parser.add_argument("--relation", metavar="R")
-    parser.add_argument("--tail", metavar="T", help="ask for the heads of (?, R, T)")
+    parser.add_argument("--tail", metavar="T", help="ask for the heads of (?, R, T), or of all relations")
     parser.add_argument("--all", action="store_true", help="look for links of all plausible heads")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="so many links (default 10)")
     parser.add_argument(
         "--known", choices=("exclude", "mark"), default="exclude", help="leave facts out, or mark them"
     )
     parser.add_argument(
-        "--reasons", type=int, metavar="N", help="up to N for each link (default 1; none with --all or -o)"
+        "--reasons",
+        type=int,
+        metavar="N",
+        help="up to N for each link, printed or as a column (default 1; none with --all or -o)",
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="write the table: .parquet, .csv or .tsv")
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
@@ -58,13 +67,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if any(row.known for row in found):
         console.message(_OF_KNOWN)
     if arguments.output:
-        found.write(arguments.output)
+        found.write(arguments.output, reasons=reasons)
         text = f"{arguments.output}: {counted(len(found), 'prediction')}"
         console.result(text, {"file": arguments.output, "predictions": len(found)})
     elif console.json:
         console.result("", found.to_dict(reasons=reasons))
     else:
-        console.result(_text(found, reasons), {})
+        console.result(found.text(reasons=reasons), {})
     return 0 if any(not row.known for row in found) else 1
 
 
@@ -72,13 +81,13 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     ends = [name for name in ("head", "tail") if getattr(arguments, name) is not None]
     if arguments.all and (ends or arguments.known == "mark"):
         arguments.usage_error("--all asks about all heads: leave out --head, --tail and --known mark")
-    if not arguments.all and (len(ends) != 1 or arguments.relation is None):
-        arguments.usage_error("give --head H --relation R, or --relation R --tail T, or --all")
+    if not arguments.all and len(ends) != 1:
+        arguments.usage_error("give --head H or --tail T, with or without --relation R; or --all")
+    if not arguments.all and arguments.relation is None and arguments.known == "mark":
+        arguments.usage_error("--known mark needs --relation R")
     for name, least in (("top", 1), ("reasons", 0)):
         if (given := getattr(arguments, name)) is not None and given < least:
             raise InputError(f"--{name} {given}", hint=f"give {least} or more")
-    if arguments.output and arguments.reasons:
-        arguments.usage_error("--reasons are printed: leave out -o, or take --json")
 
 
 def _reasons(arguments: argparse.Namespace) -> int:
@@ -88,16 +97,15 @@ def _reasons(arguments: argparse.Namespace) -> int:
     return 0 if arguments.all or arguments.output else 1
 
 
-def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
+def _found(arguments: argparse.Namespace, console: Console) -> Predictions | RulePredictions:
     """Load the model, read the facts, ask."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-    from reshuffle.model.answers.predictions import ENDINGS  # noqa: PLC0415
+    from reshuffle.kg.io.writing import ROW_ENDINGS  # noqa: PLC0415
 
     if arguments.output:
-        check_writable(arguments.output, endings=ENDINGS)
-    model = Reshuffle.load(arguments.model, device=arguments.device)
+        check_writable(arguments.output, endings=ROW_ENDINGS)
+    model = _model_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = model.on(graph, notes=console.message)
     if arguments.all:
@@ -111,14 +119,10 @@ def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
     )
 
 
-def _text(found: Predictions, most: int) -> str:
-    """The table, followed by the reasons for each link."""
-    lines = [str(found)]
-    for place, row in enumerate(found if most else (), start=1):
-        proofs = row.proofs(most)  # a rule that somebody wrote comes before what was learned
-        reasons = row.reasons(most - len(proofs)) if len(proofs) < most else ()
-        known = proofs or reasons
-        lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
-        lines += [f"by injected rules:\n{proof}" for proof in proofs]
-        lines += [str(reason) for reason in reasons]
-    return "\n".join(lines)
+def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:
+    """A trained model, a rule model, or the rules of a file, weighted by their confidences."""
+    if is_rule_list(arguments.model) or Path(arguments.model).is_file():
+        return rule_model_of(arguments.model, console)
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
+    return Reshuffle.load(arguments.model, device=arguments.device)

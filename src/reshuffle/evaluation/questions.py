@@ -37,14 +37,14 @@ class Question:
         mask[edges.of(self.anchor, self.relation)] = True
         return mask
 
+    def excludes_itself(self, graph: KnowledgeGraph) -> bool:
+        """Is (h, r, h) no answer? It is one only where the graph has a fact of that form of the relation."""
+        own = graph.relation_ids == self.relation
+        return not bool((graph.heads[own] == graph.tails[own]).any())
+
     def ends(self, answer: int) -> tuple[int, int]:
         """Head and tail of the triple that an answer makes."""
         return (self.anchor, answer) if self.side == "tail" else (answer, self.anchor)
-
-    def ids(self, answer: int) -> tuple[int, int, int]:
-        """The triple that an answer makes, by id."""
-        head, tail = self.ends(answer)
-        return head, self.relation, tail
 
     def triple(self, graph: KnowledgeGraph, answer: int) -> Triple:
         """The triple that an answer makes, by name."""

@@ -14,15 +14,21 @@ import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.evaluation.queries import passed_over
-from reshuffle.evaluation.questions import check_known, check_top, question_about, question_of
+from reshuffle.evaluation.questions import (
+    check_known,
+    check_top,
+    learned_relation,
+    question_about,
+    question_of,
+)
 from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
-from reshuffle.kg.growing import naming, without_gone
-from reshuffle.progress import UNHEARD
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist.body_walks import walks_of
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
 from reshuffle.rulelist.programs import Program
+from reshuffle.rulelist.rule_links import best_links
 from reshuffle.rulelist.rule_predictions import RulePrediction, RulePredictions
 from reshuffle.rulelist.sums import Part, RuleSum
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.baselines.types import TypeBaseline
     from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.progress import Notes
+    from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.rule_model import RuleModel
 
 _SCORES_AT_ONCE = 1 << 22
@@ -47,7 +53,7 @@ class RulesOnGraph:
 
     def __init__(self, model: RuleModel, graph: KnowledgeGraph) -> None:
         refuse_inverse_names(graph.relations)
-        self.model, self.graph = model, naming(graph, model.relations)
+        self.model, self.graph = model, graph.naming(model.relations)
         self.features = FeatureGraph(self.graph)
         rules = [one.rule for one in model.rules]
         self.program = Program.of(rules, list(self.graph.relations), loops=model.loops)
@@ -114,10 +120,14 @@ class RulesOnGraph:
     def _log_shares(self) -> NDArray[np.float64]:
         return log_shares(self.model.tables.shares)
 
+    def has_loops(self, relation: int) -> bool:
+        """May an entity be its own answer?"""
+        return bool(self.program.walks.loops[relation])
+
     def sum_of(self, question: Question, answer: int, *, most: int) -> RuleSum:
         """The score of one answer, written out, with up to `most` walks for each rule."""
         asked = self.questions(np.array([question.anchor]), np.array([question.relation]), question.side)
-        row = self.row_of(int(asked.relations[0]))
+        row, (head, tail) = self.row_of(int(asked.relations[0])), question.ends(answer)
         steps = int(self.features.steps(asked)[0, answer])
         tables = self.model.tables
         distance = float(tables.distances[row, steps]) if row >= 0 else 0.0
@@ -134,7 +144,7 @@ class RulesOnGraph:
         return RuleSum(
             question.triple(self.graph, answer),
             tuple(sorted(kept, key=lambda part: -part.value)),
-            bool(self.graph.has_ids(*question.ids(answer))),
+            self.graph.has_ids(head, question.relation, tail),
             question.side,
             score,
         )
@@ -221,20 +231,32 @@ class RuleAnswers:
     def predict(
         self,
         *,
-        relation: str,
+        relation: str | None = None,
         head: str | None = None,
         tail: str | None = None,
         top: int = 10,
         known: Known = "exclude",
     ) -> RulePredictions:
-        """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too."""
-        check_top(top)
+        """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
+
+        Without a relation, all of them are asked about, as `missing` does. An entity is its own answer only where the
+        relation may have loops.
+        """
         check_known(known)
+        if relation is None:
+            if known != "exclude":
+                raise InputError(
+                    "facts of all relations cannot be marked", hint="give a relation, or leave out known"
+                )
+            return self.missing(head=head, tail=tail, top=top)
+        check_top(top)
         state = self._state
         question = question_of(state.graph, self.relations, relation, head=head, tail=tail)
         (scores,) = state.scores(np.array([question.anchor]), np.array([question.relation]), question.side)
         facts = question.known(state.graph)
         order = np.argsort(-scores[0], kind="stable")  # equal ones by id
+        if not state.has_loops(question.relation):
+            order = order[(order != question.anchor) | facts[order]]
         best = order if known == "mark" else order[~facts[order]]
         rows = (
             RulePrediction(
@@ -245,6 +267,36 @@ class RuleAnswers:
             for place in best[:top].tolist()
         )
         return RulePredictions(tuple(rows))
+
+    def missing(
+        self,
+        *,
+        relation: str | None = None,
+        head: str | None = None,
+        tail: str | None = None,
+        top: int = 100,
+        progress: Progress = SILENT,
+    ) -> RulePredictions:
+        """The most plausible links that are no facts and that rules lead to: of one relation or all, from a head, to a
+        tail, or anywhere. They come in the order of their `plausibility`, score + log of its share in a softmax.
+        """
+        check_top(top)
+        state = self._state
+        names = self.relations if relation is None else (relation,)
+        numbers = np.array([learned_relation(state.graph, self.relations, name) for name in names])
+        side: Side = "tail" if tail is None else "head"
+        given = head if tail is None else tail
+        ids = state.graph.entities
+        anchors = np.arange(len(ids)) if given is None else np.array([ids.id(given)])
+        wanted = None if given is None or head is None or tail is None else ids.id(head)
+        links = best_links(state, anchors, numbers, side, top=top, wanted=wanted, progress=progress)
+        rows = (
+            RulePrediction(
+                question.triple(state.graph, answer), state.sum_of(question, answer, most=1), False, value
+            )
+            for value, question, answer in links
+        )
+        return RulePredictions(tuple(rows), several=True)
 
     def tails(self, head: str, relation: str, *, top: int = 10) -> list[str]:
         """The best new tails."""
@@ -295,7 +347,7 @@ class RuleAnswers:
             notes(f"{strange:,} of {counted(len(taken), 'triple')} no facts, and passed over")
 
     def _move(self, graph: KnowledgeGraph) -> None:
-        left, kept = without_gone(graph, self._num_given)
+        left, kept = graph.without_gone(self._num_given)
         gone = np.setdiff1d(np.arange(graph.num_entities), kept)
         self._gone.update(graph.entities[gone])
         self._state = RulesOnGraph(self.model, left)

@@ -191,6 +191,19 @@ class RuleModel:
         after.shares[np.ix_(rows, rows)] = before.shares
         return replace(self, tables=after)
 
+    def selected(
+        self, *, min_confidence: float = 0.0, min_support: int = 0, max_length: int = 1000
+    ) -> RuleModel:
+        """The model with those of its rules alone that are sure, frequent and short enough."""
+        kept = (
+            one
+            for one in self.rules
+            if len(one.rule.body) <= max_length
+            and (_row(one)["confidence"] or 0.0) >= min_confidence
+            and (_row(one)["support"] or 0) >= min_support
+        )
+        return replace(self, rules=tuple(kept))
+
     def top(self, number: int) -> RuleModel:
         """The model with its first rules alone."""
         return replace(self, rules=self.rules[: max(0, number)])
@@ -204,6 +217,10 @@ class RuleModel:
     def rule_base(self) -> RuleBase:
         """The rules with their qualities, without weights."""
         return RuleBase(tuple(one.rule for one in self.rules))
+
+    def sure_rules(self, least: float | None = None) -> RuleBase:
+        """The rules of at least that confidence; without one, those that had no exception in the training facts."""
+        return RuleBase(tuple(one.rule for one in self.rules if _is_sure(one.rule.quality, least)))
 
     @cached_property
     def type_baseline(self) -> TypeBaseline:
@@ -251,3 +268,12 @@ def _row(one: WeightedRule) -> dict[str, Any]:
 def _forwards(rule: Rule) -> Rule:
     """A rule about an inverse says the same as its reversal about the relation."""
     return rule.reversed() if is_inverse(rule.head) else rule
+
+
+def _is_sure(quality: Quality | None, least: float | None) -> bool:
+    if quality is None or quality.confidence is None:
+        return True  # somebody wrote it as it stands
+    if least is not None:
+        return quality.confidence >= least
+    certain = quality.predictions is not None and quality.predictions == quality.support
+    return quality.confidence >= 1 or (certain and bool(quality.support))

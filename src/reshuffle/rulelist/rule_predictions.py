@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import RowFrames
+from reshuffle.kg.io.writing import check_row_ending, write_rows
 from reshuffle.text import table
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class RulePrediction:
     triple: Triple
     sum: RuleSum
     known: bool = False
+    plausibility: float | None = None
+    """What links of several questions are ranked by; None where one question was asked."""
 
     @property
     def score(self) -> float:
@@ -39,6 +42,7 @@ class RulePrediction:
         }
         return {
             **self.triple._asdict(),
+            **({} if self.plausibility is None else {"plausibility": self.plausibility}),
             "score": self.score,
             "rules": self.sum.rule_score,
             **parts,
@@ -55,6 +59,8 @@ class RulePredictions(RowFrames):
     """Predictions, best first. Prints as a table."""
 
     links: tuple[RulePrediction, ...]
+    several: bool = False
+    """Are they links of several questions, each with its plausibility?"""
 
     def __len__(self) -> int:
         return len(self.links)
@@ -74,7 +80,31 @@ class RulePredictions(RowFrames):
         import pyarrow as pa  # noqa: PLC0415 - only for who asks
 
         names = ((name, pa.large_string()) for name in Triple._fields)
-        return pa.schema([*names, *((name, pa.float64()) for name in _NUMBERS), ("known", pa.bool_())])
+        return pa.schema([*names, *((name, pa.float64()) for name in self._numbers), ("known", pa.bool_())])
+
+    @property
+    def _numbers(self) -> tuple[str, ...]:
+        return ("plausibility", *_NUMBERS) if self.several else _NUMBERS
+
+    def write(self, path: str, *, reasons: int = 0) -> None:
+        """The table as a file: .parquet, .csv or .tsv, with a header; with reasons, these in a column of their own."""
+        import pyarrow as pa  # noqa: PLC0415 - only for who asks
+
+        check_row_ending(path)
+        rows = self.to_arrow()
+        if reasons:
+            told = ["; ".join(part.words for part in link.reasons(reasons)) for link in self.links]
+            rows = rows.append_column("reasons", pa.array(told, pa.large_string()))
+        write_rows(rows, path)
+
+    def text(self, *, reasons: int) -> str:
+        """The table, followed by so many rules for each link."""
+        lines = [str(self)]
+        for place, link in enumerate(self.links if reasons else (), start=1):
+            found = link.reasons(reasons)
+            lines += ["", f"{place}. {' '.join(link.triple)}{'' if found else ': no rule leads to it'}"]
+            lines += map(str, found)
+        return "\n".join(lines)
 
     def to_dict(self, *, reasons: int = 0) -> dict[str, Any]:
         """Plain data; with so many reasons for each."""
@@ -90,7 +120,7 @@ class RulePredictions(RowFrames):
         cells = [
             [
                 str(place),
-                *(f"{row[name]:.3f}" for name in _NUMBERS),
+                *(f"{row[name]:.3f}" for name in self._numbers),
                 row["head"],
                 row["relation"],
                 row["tail"] + mark,
@@ -98,4 +128,5 @@ class RulePredictions(RowFrames):
             for place, row in enumerate(self.rows(), start=1)
             for mark in ["  known" if row["known"] else ""]
         ]
-        return table(["rank", *_NUMBERS, *Triple._fields], cells, align="r" * 5 + "lll")
+        align = "r" * (1 + len(self._numbers)) + "lll"
+        return table(["rank", *self._numbers, *Triple._fields], cells, align=align)

@@ -46,6 +46,10 @@ class Part:
         )
         return f"distance: {far} apart"
 
+    def __str__(self) -> str:
+        walks = [f"  {', '.join(map(spelled, walk))}" for walk in self.proofs]
+        return "\n".join([f"{self.value:+.{_DIGITS}f}  {self.words}", *walks])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         data: dict[str, Any] = {"kind": self.kind, "value": self.value}

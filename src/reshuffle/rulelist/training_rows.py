@@ -159,7 +159,7 @@ class _Rows:
         filled, kept = choose_candidates(
             questions, (known.starts, known.values), walks.arrays, steps, self.order, windows, out
         )
-        others = len(self.order) - known.sizes - reached
+        others = len(self.order) - np.diff(known.starts) - reached
         boosts = np.log(np.maximum(others, 1) / np.maximum(np.diff(starts) - reached, 1))
         return TrainingRows(
             questions.relations.astype(np.int64),

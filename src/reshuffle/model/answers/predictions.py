@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError
 from reshuffle.evaluation.questions import check_known, check_top
-from reshuffle.evaluation.ranks import refuse_nan
+from reshuffle.evaluation.ranks import found_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
-from reshuffle.kg.io.files import written_whole
+from reshuffle.kg.io.writing import check_row_ending, write_rows
+from reshuffle.model.evidence.registry import SHOWN_NAMES
+from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import table
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from reshuffle.model.scoring import Scores
     from reshuffle.reasoning.proofs import Proof
 
-ENDINGS = (".parquet", ".csv", ".tsv")
+_BETWEEN_REASONS = " | "
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ class Judgement(JudgedTriple):
         return data
 
     def __str__(self) -> str:
-        told = ", ".join(f"{part} {value:+.3f}" for part, value in self.evidence.items())
+        told = ", ".join(
+            f"{SHOWN_NAMES.get(part, part)} {value:+.3f}" for part, value in self.evidence.items()
+        )
         return f"{' '.join(self.triple)}: {self.verdict}{'; evidence: ' + told if told else ''}"
 
 
@@ -216,26 +219,35 @@ class Predictions(ArrowFrames):
     def _of_rules(self) -> tuple[str, ...]:
         return ("injected",) if any(row.injected is not None for row in self.rows) else ()
 
-    def write(self, path: str) -> None:
-        """The table as a file: .parquet, .csv or .tsv, with a header."""
-        from pyarrow import parquet  # noqa: PLC0415 - slow to load, and only needed here
+    def write(self, path: str, *, reasons: int = 0) -> None:
+        """The table as a file: .parquet, .csv or .tsv, with a header.
 
-        ending = Path(path).suffix
-        if ending not in ENDINGS:
-            raise InputError(
-                f"found the ending '{ending}'",
-                place=Place(path),
-                hint=f"predictions go to {', '.join(ENDINGS)}",
-            )
+        With reasons, a column `reasons` has up to so many for each link: a list in Parquet, else one text.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - slow to load, and only needed here
+
+        check_row_ending(path)
         rows = self.to_arrow()
-        with written_whole(path) as aside:
-            if ending == ".parquet":
-                parquet.write_table(rows, aside)
-                return
-            with aside.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
-                writer.writerow(rows.column_names)
-                writer.writerows(row.values() for row in rows.to_pylist())
+        if reasons:
+            told = [_told_reasons(row, reasons) for row in self.rows]
+            as_lists = Path(path).suffix == ".parquet"
+            column = (
+                pa.array(told) if as_lists else pa.array([_BETWEEN_REASONS.join(lines) for lines in told])
+            )
+            rows = rows.append_column("reasons", column)
+        write_rows(rows, path)
+
+    def text(self, *, reasons: int) -> str:
+        """The table, followed by so many reasons for each link."""
+        lines = [str(self)]
+        for place, row in enumerate(self.rows if reasons else (), start=1):
+            proofs = row.proofs(reasons)  # a rule that somebody wrote comes before what was learned
+            learned = row.reasons(reasons - len(proofs)) if len(proofs) < reasons else ()
+            known = proofs or learned
+            lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
+            lines += [f"by injected rules:\n{proof}" for proof in proofs]
+            lines += [str(reason) for reason in learned]
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         if not self.rows:
@@ -248,7 +260,7 @@ class Predictions(ArrowFrames):
             *(["confidence"] if sure else []),
             "constraint",
             *self._of_rules,
-            *self.kinds,
+            *(SHOWN_NAMES.get(kind, kind) for kind in self.kinds),
         ]
         cells = [
             [
@@ -282,6 +294,18 @@ def _told(score: float | None) -> str:
     return "-" if score is None else "captured" if score == 0 else f"{score:.3f}"
 
 
+def _told_reasons(row: Prediction, most: int) -> list[str]:
+    """Up to so many reasons, a line each: how much it brings, the rule, and the facts it uses."""
+    proofs = row.proofs(most)
+    learned = row.reasons(most - len(proofs)) if len(proofs) < most else ()
+    told = [("by an injected rule", proof) for proof in proofs]
+    told += [(f"{reason.share:.0%} of its support", reason.proof) for reason in learned]
+    return [
+        f"{share}: {proof.rule}: {', '.join(spelled(premise.triple) for premise in proof.premises)}"
+        for share, proof in told
+    ]
+
+
 def _data(row: Prediction, reasons: int) -> dict[str, Any]:
     data = row.row()
     evidence = {kind: data.pop(kind) for kind in row.evidence}
@@ -303,10 +327,13 @@ def predict(
     facts = question.known(model.graph)
     scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=question.side)
     totals = scores.summed()[0]
-    refuse_nan(totals)  # it would be sorted, too
+    if np.isnan(totals).any():  # it would be sorted, too
+        raise found_nan()
     sure = None if answers.calibration is None else answers.calibration.confidences(totals, facts)
     order = np.argsort(-totals, kind="stable")  # equal ones by id
     best = order if known == "mark" else order[~facts[order]]
+    if question.excludes_itself(model.graph):
+        best = best[best != question.anchor]
     rows = tuple(
         Prediction(
             question.triple(model.graph, place),

@@ -65,6 +65,8 @@ class EvidenceKind(ABC):
     shape: Shape
 
     name: ClassVar[str]
+    shown: ClassVar[str]
+    """What tables and explanations call it."""
     own_weights: ClassVar[tuple[Weight, ...]]
     reads_states: ClassVar[bool] = False
     """Does it look at the states of the matrices? Then a hardened model keeps its soft matrices for it."""

@@ -23,6 +23,7 @@ class Paths(EvidenceKind):
     """A positive weight for each slot, per relation."""
 
     name = "paths"
+    shown = "paths"
     reads_states = True
 
     own_weights = (

@@ -21,6 +21,7 @@ class Proximity(EvidenceKind):
     """A weight for each number of steps, per relation and shared by all."""
 
     name = "proximity"
+    shown = "distance"
 
     own_weights = (
         # Columns: 0 to num_hops steps, and further away.

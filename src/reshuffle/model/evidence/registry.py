@@ -30,6 +30,7 @@ def _kind(name: str, place: str) -> type[EvidenceKind]:
 
 KINDS = tuple(_kind(name, place) for name, place in architecture.EVIDENCE.items())
 EVIDENCE = tuple(architecture.EVIDENCE)
+SHOWN_NAMES = {kind.name: kind.shown for kind in KINDS}
 LOCAL = tuple(kind.name for kind in KINDS if issubclass(kind, LocalEvidence))
 
 # The sum of squares depends on the order in its last bit, and the losses of a training should stay the same.

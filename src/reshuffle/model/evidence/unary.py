@@ -14,7 +14,7 @@ from torch.nn.functional import softplus
 from reshuffle.kg.roles import Roles
 from reshuffle.kg.rows import Rows
 from reshuffle.model.evidence.interface import Asked, LocalEvidence, Weight
-from reshuffle.model.kernels import runs
+from reshuffle.model.propagation import runs
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Unary(LocalEvidence):
     """The best confidence, the number of asked roles, the weights of all roles and the degree, taken together."""
 
     name = "unary"
+    shown = "types"
     counts = True
 
     own_weights = (

@@ -29,6 +29,7 @@ class WalkCounts(EvidenceKind):
     """The weights of relations and steps, for each relation that is asked for and shared by all."""
 
     name = "ways"
+    shown = "walks"
 
     own_weights = (
         Weight(
