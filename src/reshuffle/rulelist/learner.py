@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.fitting import FitState
-    from reshuffle.rulelist.training_rows import TrainingRows
+    from reshuffle.rulelist.training_rows import Teacher, TrainingRows
     from reshuffle.rules import Rule
     from reshuffle.rules.parsing import Rules
 
@@ -95,6 +95,7 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     *,
     rules: Rules = (),
     mine: bool = True,
+    teacher: Teacher | None = None,
     settings: RuleSettings | None = None,
     directory: str | Path | None = None,
     resume: bool = False,
@@ -103,13 +104,14 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
 ) -> RuleModel:
     """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out to stop by.
 
-    Mined rules whose weights are fitted to 0 are left out; given ones stay.
+    Mined rules whose weights are fitted to 0 are left out; given ones stay. A teacher is a model whose ranking the
+    weights are fitted to as well.
     """
     graph = facts.facts if isinstance(facts, GraphSplit) else as_graph(facts)
     given = list(as_rules(rules).rules) if rules else []
     if not len(graph):
         raise InputError("found no facts to learn from", hint="give at least one triple")
-    learning = _Learning(graph, settings or RuleSettings(), progress, notes)
+    learning = _Learning(graph, settings or RuleSettings(), teacher, progress, notes)
     return learning.model(
         given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
     )
@@ -133,9 +135,15 @@ def refit(
 
 class _Learning:
     def __init__(
-        self, graph: KnowledgeGraph, settings: RuleSettings, progress: Progress, notes: Notes
+        self,
+        graph: KnowledgeGraph,
+        settings: RuleSettings,
+        teacher: Teacher | None,
+        progress: Progress,
+        notes: Notes,
     ) -> None:
-        self.graph, self.settings, self.progress, self.notes = graph, settings, progress, notes
+        self.graph, self.settings, self.teacher = graph, settings, teacher
+        self.progress, self.notes = progress, notes
 
     def model(self, given: list[Rule], *, mine: bool, directory: Path | None, resume: bool) -> RuleModel:
         digest = self._digest(given, mine=mine)
@@ -168,7 +176,8 @@ class _Learning:
         features, loops = FeatureGraph(self.graph), loops_of(self.graph)
         program = Program.of(rules, list(self.graph.relations), loops=loops)
         seed, count = self.settings.seed, len(self.graph.relations)
-        rows = training_rows(features, program, room=self.settings.room, seed=seed, progress=self.progress)
+        options: dict[str, Any] = {"room": self.settings.room, "seed": seed, "teacher": self.teacher}
+        rows = training_rows(features, program, **options, progress=self.progress)
         if len(rows) < (asked := len(questions_of(self.graph).anchors)):
             self.notes(f"weights are fitted to {len(rows):,} of {counted(asked, 'question')}")
         shares: NDArray[np.float64] = (
@@ -203,7 +212,12 @@ class _Learning:
 
     def _digest(self, given: Sequence[Rule], *, mine: bool) -> str:
         """Of all that a run depends on."""
-        told = [asdict(self.settings), mine, [(str(rule), rule.quality) for rule in given]]
+        told = [
+            asdict(self.settings),
+            mine,
+            self.teacher is None,
+            [(str(rule), rule.quality) for rule in given],
+        ]
         digest = hashlib.sha256(repr(told).encode())
         digest.update("\n".join("\t".join(triple) for triple in self.graph).encode())
         return digest.hexdigest()

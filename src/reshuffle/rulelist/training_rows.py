@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reshuffle.rulelist.programs import Program
 
 _AT_ONCE = 256  # questions of one task
+_TAUGHT = 0.5  # how much of what is wanted comes from a teacher
 _FIRST = 1024  # questions whose rows tell how much room all would take
 
 
@@ -57,6 +58,9 @@ class TrainingRows:
     rules: NDArray[np.int32]  # entry
     logs: NDArray[np.float32]  # entry: log of the number of walks
     boosts: NDArray[np.float64]  # question: log of how many a candidate of the window stands for
+    targets: NDArray[
+        np.float32
+    ]  # candidate: the share that it should have; none where the answer should have all
 
     def __len__(self) -> int:
         return len(self.relations)
@@ -77,6 +81,24 @@ class TrainingRows:
         for name in ("starts", "entry_starts"):
             columns[name] = starts_of(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
         return cls(**columns)
+
+
+class Teacher(Protocol):
+    """A model that scores training questions, each with its own fact hidden."""
+
+    def scores(self, questions: Questions) -> NDArray[np.float32]:  # question entity
+        """The scores of all entities as answers."""
+        ...
+
+
+def _taught(scores: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float32]:  # candidate
+    """The softmax of each question's scores, mixed with 1 for its first candidate, the answer."""
+    sizes = np.diff(starts)
+    scores = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts[:-1]), sizes))
+    targets = _TAUGHT * scores / np.repeat(np.add.reduceat(scores, starts[:-1]), sizes)
+    targets[starts[:-1]] += 1 - _TAUGHT
+    taught: NDArray[np.float32] = targets.astype(np.float32)
+    return taught
 
 
 def questions_of(graph: KnowledgeGraph) -> Questions:
@@ -102,11 +124,15 @@ def training_rows(
     *,
     room: Room,
     seed: int,
+    teacher: Teacher | None = None,
     progress: Progress = SILENT,
 ) -> TrainingRows:
-    """The rows of all questions about a graph, or of as many as there is room for, drawn by seed."""
+    """The rows of all questions about a graph, or of as many as there is room for, drawn by seed.
+
+    With a teacher, half of what a question wants is the teacher's shares of the candidates, and half the answer.
+    """
     chance = np.random.default_rng(seed)
-    rows = _Rows(features, program, room, chance)
+    rows = _Rows(features, program, room, chance, teacher)
     questions = questions_of(features.graph)
     questions = questions.part(chance.permutation(len(questions.anchors)))
     parts: list[TrainingRows] = []
@@ -122,9 +148,14 @@ def training_rows(
 
 class _Rows:
     def __init__(
-        self, features: FeatureGraph, program: Program, room: Room, chance: np.random.Generator
+        self,
+        features: FeatureGraph,
+        program: Program,
+        room: Room,
+        chance: np.random.Generator,
+        teacher: Teacher | None,
     ) -> None:
-        self.features, self.program, self.room = features, program, room
+        self.features, self.program, self.room, self.teacher = features, program, room, teacher
         self.order = chance.permutation(features.graph.num_entities).astype(np.int32)
         self.window = min(room.window, len(self.order))
         self.chance = chance
@@ -161,6 +192,12 @@ class _Rows:
         )
         others = len(self.order) - np.diff(known.starts) - reached
         boosts = np.log(np.maximum(others, 1) / np.maximum(np.diff(starts) - reached, 1))
+        targets = np.zeros(0, dtype=np.float32)
+        if self.teacher is not None:
+            rows = np.repeat(np.arange(count), np.diff(starts))
+            scores = self.teacher.scores(questions)[rows, entities[:filled]].astype(np.float64)
+            in_window = np.arange(filled) - starts[rows] >= reached[rows]
+            targets = _taught(scores + np.where(in_window, boosts[rows], 0.0), starts)
         return TrainingRows(
             questions.relations.astype(np.int64),
             starts,
@@ -172,6 +209,7 @@ class _Rows:
             rules[:kept].copy(),
             logs[:kept].copy(),
             boosts,
+            targets,
         )
 
     def _known(self, questions: Questions) -> Rows:

@@ -69,12 +69,13 @@ def loss_and_gradient(batch, data, roles, log_shares, weights, gradients):
     """The summed loss of some questions; adds its gradient to `gradients`.
 
     The loss of a question is -log of the answer's share in a softmax over its candidates. The first candidate is the
-    answer, with its own fact hidden. Who comes from a window stands for several who are not there, by `boosts`.
+    answer, with its own fact hidden. Who comes from a window stands for several who are not there, by `boosts`. Where
+    there are `targets`, they are the shares that the candidates should have instead.
 
-    Invariant: a gradient is the sum over questions of (share - [is the answer]) times the feature. Cost: two steps
-    per candidate, with its roles, and two per entry.
+    Invariant: a gradient is the sum over questions of (share - target) times the feature. Cost: two steps per
+    candidate, with its roles, and two per entry.
     """
-    relations, starts, reached, entities, distances, entry_starts, places, rules, logs, boosts = data
+    relations, starts, reached, entities, distances, entry_starts, places, rules, logs, boosts, targets = data
     rule_weights, count_weights, distance_weights, type_weights = weights
     for_rules, for_counts, for_distances, for_types = gradients
     widest = 0
@@ -97,14 +98,7 @@ def loss_and_gradient(batch, data, roles, log_shares, weights, gradients):
         for entry in range(entry_starts[query], entry_starts[query + 1]):
             rule = rules[entry]
             scores[places[entry]] += rule_weights[rule] + count_weights[rule] * logs[entry]
-        highest, answer, total = scores[:size].max(), scores[0], 0.0
-        for at in range(size):
-            scores[at] = np.exp(scores[at] - highest)
-            total += scores[at]
-        loss += np.log(total) + highest - answer
-        for at in range(size):
-            scores[at] /= total
-        scores[0] -= 1
+        loss += _pushes(scores[:size], targets[first : first + size] if len(targets) else targets)
         for at in range(size):
             for_distances[relation, distances[first + at]] += scores[at]
             for kind in range(3):
@@ -113,4 +107,25 @@ def loss_and_gradient(batch, data, roles, log_shares, weights, gradients):
             push = scores[places[entry]]
             for_rules[rules[entry]] += push
             for_counts[rules[entry]] += push * logs[entry]
+    return loss
+
+
+@compiled
+def _pushes(scores, targets):
+    """The loss of one question, whose scores become its gradient: share - target for each candidate.
+
+    Invariant: the shares are positive and sum up to 1. Without targets the first candidate's is 1. Cost: linear.
+    """
+    highest, wanted, total = scores.max(), scores[0], 0.0
+    if len(targets):
+        wanted = (targets * scores).sum()
+    for at in range(len(scores)):
+        scores[at] = np.exp(scores[at] - highest)
+        total += scores[at]
+    loss = np.log(total) + highest - wanted
+    scores /= total
+    if len(targets):
+        scores -= targets
+    else:
+        scores[0] -= 1
     return loss
