@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reshuffle.cli.inputs import RULE_MODEL
 from reshuffle.cli.main import main
+from reshuffle.rulelist.model_text import FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +53,10 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> s
 
 def test_the_directory_holds_the_list_alone(world: Path) -> None:
     assert [path.name for path in (world / "model").iterdir()] == ["model.rules"]
+
+
+def test_verbs_know_the_file_without_importing_the_model() -> None:
+    assert RULE_MODEL == FILE
 
 
 def test_predict_and_explain_tell_the_same_sum(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
