@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -215,10 +215,24 @@ def test_intersections_are_found_where_they_say_more_than_their_parts() -> None:
 def test_a_small_budget_looks_at_some_facts_only() -> None:
     graph = random_graph(9, facts=60)
     whole = find_rules(graph, budget=Budget(longest=3))
-    some = find_rules(graph, budget=Budget(longest=3, steps=4000))
+    some = find_rules(graph, budget=Budget(longest=3, work=4000))
     assert whole.shares == {1: 1.0, 2: 1.0, 3: 1.0}
     assert some.shares[1] == 1.0
     assert min(some.shares.values()) < 1 or len(some.shares) < 3
+
+
+def test_what_the_budget_leaves_out_is_told() -> None:
+    told: list[str] = []
+    learn_rules(random_graph(9, facts=60), settings=SHORT.changed(work=300), notes=told.append)
+    assert told == [
+        "bodies of 1 atom were looked for at 51% of the facts",
+        "the graph is dense: bodies of more than 1 atom were not looked for",
+    ]
+
+
+def test_each_setting_has_a_name_of_its_own() -> None:
+    names = [one.name for part in (Budget, Room, FitSettings) for one in fields(part)]
+    assert len(names) == len(set(names))
 
 
 # --- rules from elsewhere ---------------------------------------------------------------------------------------------

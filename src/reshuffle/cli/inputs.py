@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from reshuffle.rulelist import RuleModel
     from reshuffle.rules import RuleBase
 
+RULE_MODEL = "model.rules"
+"""`rulelist.model_text.FILE`, which is slow to import; few verbs are given a rule model."""
+
 
 def add_rule_options(parser: argparse.ArgumentParser) -> None:
     """The arguments of verbs that build a rule graph."""
@@ -140,9 +143,7 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
 
 def is_rule_list(path: str) -> bool:
     """Is the path a rule model: a directory that holds its file, or the file?"""
-    from reshuffle.rulelist.model_text import is_rule_model  # noqa: PLC0415 - verbs import when they run
-
-    return is_rule_model(path)
+    return (Path(path) / RULE_MODEL).is_file() or (Path(path).name == RULE_MODEL and Path(path).is_file())
 
 
 def rule_model_of(path: str, console: Console) -> RuleModel:

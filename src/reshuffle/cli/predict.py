@@ -121,7 +121,10 @@ def _found(arguments: argparse.Namespace, console: Console) -> Predictions | Rul
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:
     """A trained model, a rule model, or the rules of a file, weighted by their confidences."""
-    if is_rule_list(arguments.model) or Path(arguments.model).is_file():
+    from reshuffle.constraints import is_compiled  # noqa: PLC0415
+
+    file = Path(arguments.model).is_file()
+    if is_rule_list(arguments.model) or (file and not is_compiled(arguments.model)):
         return rule_model_of(arguments.model, console)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 

@@ -167,6 +167,10 @@ class _Learning:
         for length, share in found.shares.items():
             if share < 1:
                 self.notes(f"bodies of {counted(length, 'atom')} were looked for at {share:.0%} of the facts")
+        if (longest := max(found.shares, default=0)) < self.settings.finding.longest:
+            self.notes(
+                f"the graph is dense: bodies of more than {counted(longest, 'atom')} were not looked for"
+            )
         there = set(rules)
         return [*rules, *(rule for rule in found.rules if rule not in there)]
 

@@ -49,11 +49,11 @@ _DIGITS = 4  # of a confidence
 class Budget:
     """How much work finding may do, counted in steps of walks, and how many rules it may keep.
 
-    `steps` is for each length of bodies, of listing and of counting. A length of which less than `least_share` of the
+    `work` is for each length of bodies, of listing and of counting. A length of which less than `least_share` of the
     facts could be looked at is left out, and all longer ones.
     """
 
-    steps: int = 500_000_000
+    work: int = 500_000_000
     least_share: float = 0.1
     longest: int = 3
     rules: int = 300
@@ -114,7 +114,7 @@ class _Finding:
         turned = degrees[tails] < degrees[heads]
         start, end = np.where(turned, tails, heads), np.where(turned, heads, tails)
         work = np.minimum(walks[start], before[start] * degrees[end]).sum()
-        return float(min(1.0, self.budget.steps / max(1.0, work)))
+        return float(min(1.0, self.budget.work / max(1.0, work)))
 
     def _listed(self, length: int, share: float) -> Iterator[tuple[int, Codes, float, float]]:
         graph = self.graph
@@ -205,7 +205,7 @@ class _Finding:
         starts = self.chance.permutation(np.flatnonzero(np.diff(self.features.edges[0]))).astype(np.int32)
         counts, done, work = np.zeros(len(bodies)), 0, 0
         with self.progress("counting pairs", total=len(starts), unit="entities") as report:
-            while done < len(starts) and work < self.budget.steps:
+            while done < len(starts) and work < self.budget.work:
                 some = starts[done : done + _STARTS_AT_ONCE]
                 nothing = np.zeros(len(some), dtype=np.int32)
                 questions = Questions(some, nothing, nothing - 1)
@@ -307,7 +307,7 @@ class _Measuring:
         everyone = np.flatnonzero(np.diff(features.edges[0])).astype(np.int32)
         starts = np.random.default_rng(self.seed).permutation(everyone)
         counts, done, work = np.zeros(len(self.rules)), 0, 0
-        while done < len(starts) and work < self.budget.steps:
+        while done < len(starts) and work < self.budget.work:
             some = starts[done : done + _STARTS_AT_ONCE]
             anchors, asked = np.repeat(some, len(relations)), np.tile(relations, len(some))
             questions = Questions(anchors, asked, np.full_like(anchors, -1))
