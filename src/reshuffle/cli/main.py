@@ -32,6 +32,7 @@ VERBS: tuple[str, ...] = (
     "evaluate",
     "predict",
     "rules",
+    "distil",
     "search",
     "data",
     "bench",

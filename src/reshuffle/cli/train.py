@@ -65,14 +65,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Train, save, report."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
-
     _check_options(arguments)
     if arguments.recipe == "rules":
         from reshuffle.cli.rule_training import train_rules  # noqa: PLC0415 - needs no torch
 
         return train_rules(arguments, console)
+    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     settings = settings_of(arguments)
     facts = facts_of(arguments.facts, console)

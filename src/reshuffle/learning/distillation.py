@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 HELD_OUT = 0.05
 """The share of the facts that is kept for the comparison, and not fitted to."""
 _MOST_HELD_OUT = 2_000
+_MOST_RULES, _RULES_PER_RELATION = 2_000, 40  # whichever is more
 _MOST_NUMBERS = 1 << 26  # of the states of the questions at a time
 
 
@@ -158,7 +159,8 @@ def rules_of(
     model: Reshuffle, facts: KnowledgeGraph, *, max_length: int, progress: Progress = SILENT
 ) -> RuleBase:
     """The extracted rules that find some fact, with their confidences on the facts."""
-    found = extract_rules(model, on=facts, max_length=max_length, min_support=1, progress=progress)
+    most = max(_MOST_RULES, _RULES_PER_RELATION * len(model.relations))
+    found = extract_rules(model, on=facts, max_length=max_length, min_support=1, most=most, progress=progress)
     return found.to_rule_base()
 
 
