@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reshuffle.kg.splits import InductiveBenchmark
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.reasoning import Reasoner
+    from reshuffle.rulelist import RuleModel, learn_rules
     from reshuffle.rules import RuleBase, parse_rules
 
 __version__ = "0.1.0"
@@ -29,8 +30,10 @@ _HOME = {
     "Reshuffle": "reshuffle.learning.estimator",
     "ReshuffleError": "reshuffle.errors",
     "RuleBase": "reshuffle.rules",
+    "RuleModel": "reshuffle.rulelist",
     "evaluate": "reshuffle.evaluation",
     "extract_rules": "reshuffle.extraction",
+    "learn_rules": "reshuffle.rulelist",
     "load_benchmark": "reshuffle.data.load",
     "parse_rules": "reshuffle.rules",
 }
@@ -43,9 +46,11 @@ __all__ = [
     "Reshuffle",
     "ReshuffleError",
     "RuleBase",
+    "RuleModel",
     "__version__",
     "evaluate",
     "extract_rules",
+    "learn_rules",
     "load_benchmark",
     "parse_rules",
 ]

@@ -18,6 +18,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.inputs import is_rule_list, rule_model_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
 from reshuffle.errors import InputError, did_you_mean
 
@@ -109,7 +110,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     task = _task_of(arguments, console)
     rules = _rules_of(arguments, task, console)
     if arguments.scorer not in BASELINES:
-        scorer, types = _model_of(arguments, task)
+        scorer, types = _model_of(arguments, task, console)
     else:
         types = TypeBaseline.fit(task.train)
         scorer = _scorer_of(arguments, task, types, rules)
@@ -221,8 +222,11 @@ def _scorer_of(
     return by_rules if arguments.scorer == "rules" else TieBroken(by_rules, by_type)
 
 
-def _model_of(arguments: argparse.Namespace, task: Task) -> tuple[Scorer, TypeBaseline]:
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
+def _model_of(arguments: argparse.Namespace, task: Task, console: Console) -> tuple[Scorer, TypeBaseline]:
+    if is_rule_list(arguments.scorer):
+        listed = rule_model_of(arguments.scorer, console).on(task.facts)
+        return listed, listed.type_baseline
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     answers = Reshuffle.load(arguments.scorer, device=arguments.device).on(task.facts)
     return answers, answers.type_baseline

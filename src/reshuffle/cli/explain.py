@@ -2,7 +2,8 @@
 
 RULES may be a model directory: then it is what the triple's score is made of, and the facts that lead from head to tail
 with the rule that they follow. Exit status 1 when nothing supports it. With --hard it is what the hardened matrices
-entail, as `infer` has it: for every slot that the relation asks for, the facts by which it is reached.
+entail, as `infer` has it: for every slot that the relation asks for, the facts by which it is reached. Of a rule model
+it is the sum that makes the score, the largest part first; exit status 1 when no rule leads there.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, reasoners_of
+from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of, rule_model_of
 from reshuffle.errors import InputError, Place, ReshuffleError
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
+    if is_rule_list(arguments.rules):
+        return _explain_by_list(arguments, console)
     if is_model(arguments.rules) and not arguments.hard:
         return _explain_by_model(arguments, console)
     if arguments.hard and not is_model(arguments.rules):
@@ -103,6 +106,24 @@ def _tell(answers: Answers, proofs: list[Proof], said: str, console: Console) ->
         },
     )
     return 0
+
+
+def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
+    """Print the sum behind the score of a rule model."""
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+
+    if arguments.bound is not None or arguments.engine != "auto" or arguments.hard:
+        raise InputError(
+            "--bound, --engine and --hard are not for rule models",
+            place=Place(arguments.rules),
+            hint="leave them out; `reshuffle infer` reasons with the rules that are sure",
+        )
+    model = rule_model_of(arguments.rules, console)
+    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    answers, most = model.on(graph, notes=console.message), arguments.most or 1
+    found = answers.explain(arguments.head, arguments.relation, arguments.tail, most=most)
+    console.result(str(found), found.to_dict())
+    return 0 if found else 1
 
 
 def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:

@@ -13,7 +13,7 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, reasoners_of
+from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
@@ -38,6 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sketch.add_argument("--sketch", type=int, metavar="K", help="use K random channels")
     sketch.add_argument("--epsilon", type=float, metavar="E", help="choose K for a mean false-positive rate")
     sketch.add_argument("--seed", type=int, default=0, metavar="S", help="of the random channels (default 0)")
+    parser.add_argument(
+        "--min-confidence", type=float, metavar="C",
+        help="of a rule model: reason with rules at least so sure (default: those without an exception)",
+    )  # fmt: skip
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
     parser.add_argument(
         "-o", "--output", type=OutputFile, metavar="OUT", help=".tsv, .csv, .nt, .ttl or .parquet, also .gz"
@@ -54,7 +58,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         _write(answers, arguments.output, console)
     else:
         _print_triples(answers, console)
-    if is_model(arguments.rules) and answers.derived == 0:
+    if is_model(arguments.rules) and not is_rule_list(arguments.rules) and answers.derived == 0:
         console.message(
             "nothing follows from the hardened matrices; `reshuffle predict` ranks by the soft ones"
         )
@@ -119,7 +123,7 @@ def _answers(arguments: argparse.Namespace, console: Console) -> Together:
 
     reasoners = reasoners_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
-    if is_model(arguments.rules):
+    if is_model(arguments.rules) and not is_rule_list(arguments.rules):
         _report_unseen(reasoners, graph, console)
     if arguments.sketch is not None or arguments.epsilon is not None:
         return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners])

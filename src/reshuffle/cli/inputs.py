@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.outputs import InputFile, InputModel
-from reshuffle.errors import InputError, did_you_mean
+from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.reasoning import Reasoner
+    from reshuffle.rulelist import RuleModel
     from reshuffle.rules import RuleBase
+
+RULE_MODEL = "model.rules"
+"""`rulelist.model_text.FILE`, which is slow to import; few verbs are given a rule model."""
 
 
 def add_rule_options(parser: argparse.ArgumentParser) -> None:
@@ -73,20 +77,25 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
 
 
-def add_training_options(parser: argparse.ArgumentParser) -> None:
+def add_training_options(
+    parser: argparse.ArgumentParser, *, recipes: Sequence[str] = ("best", "paper")
+) -> None:
     """The arguments of verbs that train: the facts and the settings."""
     parser.add_argument(
         "facts", type=InputFile, metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
     )
-    add_settings_options(parser)
+    add_settings_options(parser, recipes=recipes)
 
 
-def add_settings_options(parser: argparse.ArgumentParser) -> None:
+def add_settings_options(
+    parser: argparse.ArgumentParser, *, recipes: Sequence[str] = ("best", "paper")
+) -> None:
     """The options for settings: a recipe, a file, single settings, and the device."""
     parser.add_argument(
         "--recipe",
-        choices=["best", "paper"],
-        help="the settings to start from: the best ones known, or the paper's own model",
+        choices=recipes,
+        help="the settings to start from: the best ones known, or the paper's own model"
+        + ("; rules: a weighted rule list instead, which needs no torch" if "rules" in recipes else ""),
     )
     parser.add_argument(
         "--config", type=InputFile, metavar="FILE.toml", help="settings, one `name = value` per line"
@@ -124,7 +133,9 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
     from reshuffle.reasoning import Reasoner  # noqa: PLC0415
 
     sources: Sequence[OrderingConstraints | RuleBase]
-    if is_model(arguments.rules):
+    if is_rule_list(arguments.rules):
+        sources = [_sure_rules(arguments, console)]
+    elif is_model(arguments.rules):
         sources = _hardened(arguments.rules, console)
     elif Path(arguments.rules).is_file() and is_compiled(arguments.rules):
         sources = [OrderingConstraints.load(arguments.rules)]
@@ -140,6 +151,37 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
         )
         for source in sources
     ]
+
+
+def is_rule_list(path: str) -> bool:
+    """Is the path a rule model: a directory that holds its file, or the file?"""
+    return (Path(path) / RULE_MODEL).is_file() or (Path(path).name == RULE_MODEL and Path(path).is_file())
+
+
+def rule_model_of(path: str, console: Console) -> RuleModel:
+    """The rule model of a directory, or of a file of rules that may have confidences."""
+    from reshuffle.rulelist import RuleModel, load_rule_model  # noqa: PLC0415
+    from reshuffle.rules import read_rules  # noqa: PLC0415
+
+    if is_rule_list(path):
+        return load_rule_model(path)
+    return RuleModel.from_rules(read_rules(path, skip_unsupported=True, notes=console.message))
+
+
+def _sure_rules(arguments: argparse.Namespace, console: Console) -> RuleBase:
+    """The rules of a rule model that are sure enough to reason with."""
+    least = getattr(arguments, "min_confidence", None)
+    chosen = rule_model_of(arguments.rules, console)
+    sure = chosen.sure_rules(least)
+    told = "without an exception in the training facts" if least is None else f"of confidence {least} or more"
+    console.message(f"{arguments.rules}: {len(sure):,} of {counted(len(chosen), 'rule')}, those {told}")
+    if not len(sure):
+        raise InputError(
+            "no rule is sure enough to reason with",
+            place=Place(arguments.rules),
+            hint="give a lower --min-confidence; `reshuffle predict` ranks by all of them",
+        )
+    return sure
 
 
 def is_model(path: str) -> bool:

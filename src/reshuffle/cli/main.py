@@ -33,6 +33,7 @@ VERBS: tuple[str, ...] = (
     "evaluate",
     "predict",
     "rules",
+    "distil",
     "search",
     "data",
     "bench",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-MODEL_FILES = ("model.safetensors", "settings.toml", "injected.json", "injected.rules")
-"""The files that make a model of a directory; `learning.model_files` writes them."""
+MODEL_FILES = ("model.safetensors", "settings.toml", "injected.json", "injected.rules", "model.rules")
+"""The files that make a model of a directory; `learning.model_files` and `rulelist.model_text` write them."""
 
 
 class InputFile(str):

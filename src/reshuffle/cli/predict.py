@@ -12,8 +12,10 @@ plausibility. Exit status 1 when there is no new link.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.inputs import is_rule_list, rule_model_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
 from reshuffle.errors import InputError
 from reshuffle.text import counted
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.learning.estimator import Reshuffle
     from reshuffle.model.answers.predictions import Predictions
+    from reshuffle.rulelist import RuleModel
+    from reshuffle.rulelist.rule_predictions import RulePredictions
 
 HELP = "ranked new links, with reasons"
 _OF_KNOWN = (
@@ -32,7 +37,7 @@ _OF_KNOWN = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=InputModel, metavar="MODEL", help="a model directory")
+    parser.add_argument("model", type=InputModel, metavar="MODEL", help="a model directory, or a rule file")
     parser.add_argument(
         "facts",
         type=InputFile,
@@ -98,16 +103,15 @@ def _reasons(arguments: argparse.Namespace) -> int:
     return 0 if arguments.all or arguments.output else 1
 
 
-def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
+def _found(arguments: argparse.Namespace, console: Console) -> Predictions | RulePredictions:
     """Load the model, read the facts, ask."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-    from reshuffle.model.answers.predictions import ENDINGS  # noqa: PLC0415
+    from reshuffle.kg.io.writing import ROW_ENDINGS  # noqa: PLC0415
 
     if arguments.output:
-        check_writable(arguments.output, endings=ENDINGS)
-    model = Reshuffle.load(arguments.model, device=arguments.device)
+        check_writable(arguments.output, endings=ROW_ENDINGS)
+    model = _model_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = model.on(graph, notes=console.message)
     if arguments.all:
@@ -119,3 +123,15 @@ def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
         top=arguments.top,
         known=arguments.known,
     )
+
+
+def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:
+    """A trained model, a rule model, or the rules of a file, weighted by their confidences."""
+    from reshuffle.constraints import is_compiled  # noqa: PLC0415
+
+    file = Path(arguments.model).is_file()
+    if is_rule_list(arguments.model) or (file and not is_compiled(arguments.model)):
+        return rule_model_of(arguments.model, console)
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
+    return Reshuffle.load(arguments.model, device=arguments.device)

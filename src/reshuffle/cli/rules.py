@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.inputs import is_rule_list, rule_model_of
 from reshuffle.errors import InputError, Place
 from reshuffle.text import counted
 
@@ -61,6 +62,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     if arguments.top is not None and arguments.top < 1:
         raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
+    if is_rule_list(arguments.model):
+        return _print_list(arguments, console)
     model = _model_of(arguments, console)
     facts = None
     if arguments.on is not None:
@@ -80,6 +83,35 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         found = found.without_redundant()
     found = found.sorted_by(arguments.sort)
     _print(found, arguments, console)
+    return 0
+
+
+def _print_list(arguments: argparse.Namespace, console: Console) -> int:
+    """Print the rules of a rule model, which brings its order and its measures."""
+    import json  # noqa: PLC0415
+
+    from reshuffle.rules.writing import format_rules  # noqa: PLC0415
+
+    for name in ("on", "hard", "types", "no_redundant"):
+        if getattr(arguments, name):
+            raise InputError(
+                f"--{name.replace('_', '-')} is not for a rule model: its rules are measured already",
+                place=Place(arguments.model),
+                hint="leave it out; `reshuffle train FACTS -o DIR --recipe rules --refit` measures them anew",
+            )
+    model = rule_model_of(arguments.model, console)
+    found = model.selected(
+        min_confidence=arguments.min_confidence,
+        min_support=arguments.min_support,
+        max_length=arguments.max_length,
+    )
+    kept = found if arguments.top is None else found.top(arguments.top)
+    if arguments.format is None and not console.json:
+        console.out.write(found.table(arguments.top or 20) + "\n")
+    elif console.json or arguments.format == "json":
+        console.out.write(json.dumps(kept.to_dict(), ensure_ascii=False) + "\n")
+    else:
+        console.out.write(format_rules(kept.rule_base(), arguments.format))
     return 0
 
 

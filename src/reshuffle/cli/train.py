@@ -4,6 +4,7 @@ reshuffle train facts.tsv -o model                        10 % of the facts are 
 reshuffle train WN18RR-v1 -o model --config paper.toml    the benchmark's training graph and its validation triples
 reshuffle train facts.tsv -o model --set num_slots=30 --set learning_rate=0.005
 reshuffle train facts.tsv -o model --inject my.rules      keep rules that are known to hold, and learn the rest
+reshuffle train facts.tsv -o model --recipe rules         a weighted rule list: a text that predicts; needs no torch
 reshuffle train facts.tsv -o model --resume               go on after a kill, as if nothing had happened
 
 The directory gets model.safetensors and settings.toml, and on the way log.csv, TensorBoard events, and a checkpoint.
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
-from reshuffle.cli.outputs import InputFile, OutputDirectory
+from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
 
 if TYPE_CHECKING:
     import argparse
@@ -57,16 +58,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
     )
-    add_training_options(parser)
+    parser.add_argument(
+        "--rules",
+        type=InputModel,
+        metavar="FILE_OR_MODEL",
+        action="append",
+        default=[],
+        help="recipe rules: rules that take part beside the mined ones, of a file or of a model; repeatable",
+    )
+    parser.add_argument(
+        "--refit", action="store_true", help="recipe rules: fit the weights of the rules in DIR again"
+    )
+    add_training_options(parser, recipes=("best", "paper", "rules"))
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Train, save, report."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
-
     _check_options(arguments)
     _check_free(Path(arguments.output))
+    if arguments.recipe == "rules":
+        from reshuffle.cli.rule_training import train_rules  # noqa: PLC0415 - needs no torch
+
+        return train_rules(arguments, console)
+    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
     settings = settings_of(arguments)
     facts = facts_of(arguments.facts, console)
     valid = None
@@ -103,6 +119,11 @@ def _check_options(arguments: argparse.Namespace) -> None:
     for name in ("mode", "slots"):
         if arguments.inject is None and getattr(arguments, f"inject_{name}") is not None:
             arguments.usage_error(f"--inject-{name} needs --inject RULES")
+
+    if arguments.recipe != "rules" and (arguments.rules or arguments.refit):
+        arguments.usage_error(
+            "--rules and --refit need --recipe rules; --inject puts rules into other models"
+        )
 
 
 def _check_free(directory: Path) -> None:

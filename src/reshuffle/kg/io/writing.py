@@ -6,10 +6,12 @@ error, not a silent change. N-Triples lines are Turtle as well, and are what a `
 
 from __future__ import annotations
 
+import csv
 import gzip
 import os
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
@@ -23,7 +25,6 @@ from reshuffle.kg.io.tables import BLOCK, batches_of, name_batches, write_parque
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from reshuffle.kg.graph import KnowledgeGraph
 
@@ -194,3 +195,30 @@ def _joined(columns: list[pa.Array], separator: str, ending: str) -> pa.Array:
 
 
 _RENDERERS = {Format.TSV: _tsv, Format.CSV: _csv, Format.N_TRIPLES: _rdf, Format.TURTLE: _rdf}
+
+
+ROW_ENDINGS = (".parquet", ".csv", ".tsv")
+"""Of files for tables of results."""
+
+
+def check_row_ending(path: str) -> None:
+    """Refuse a file name that says no format for a table of results."""
+    ending = Path(path).suffix
+    if ending not in ROW_ENDINGS:
+        hint = f"predictions go to {', '.join(ROW_ENDINGS)}"
+        raise InputError(f"found the ending '{ending}'", place=Place(path), hint=hint)
+
+
+def write_rows(rows: pa.Table, path: str) -> None:
+    """Write a table of results with a header, whole or not at all; its ending names the format."""
+    from pyarrow import parquet  # noqa: PLC0415 - slow to load, and only needed here
+
+    with written_whole(path) as aside:
+        if Path(path).suffix == ".parquet":
+            parquet.write_table(rows, aside)
+            return
+        with aside.open("w", encoding="utf-8", newline="") as file:
+            delimiter = "," if Path(path).suffix == ".csv" else "\t"
+            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+            writer.writerow(rows.column_names)
+            writer.writerows(row.values() for row in rows.to_pylist())

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError
 from reshuffle.evaluation.questions import check_known, check_top
 from reshuffle.evaluation.ranks import found_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
-from reshuffle.kg.io.files import written_whole
+from reshuffle.kg.io.writing import check_row_ending, write_rows
 from reshuffle.model.evidence.registry import SHOWN_NAMES
 from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import table
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from reshuffle.model.scoring import Scores
     from reshuffle.reasoning.proofs import Proof
 
-ENDINGS = (".parquet", ".csv", ".tsv")
 _BETWEEN_REASONS = " | "
 
 
@@ -227,31 +225,17 @@ class Predictions(ArrowFrames):
         With reasons, a column `reasons` has up to so many for each link: a list in Parquet, else one text.
         """
         import pyarrow as pa  # noqa: PLC0415 - slow to load, and only needed here
-        from pyarrow import parquet  # noqa: PLC0415
 
-        ending = Path(path).suffix
-        if ending not in ENDINGS:
-            raise InputError(
-                f"found the ending '{ending}'",
-                place=Place(path),
-                hint=f"predictions go to {', '.join(ENDINGS)}",
-            )
+        check_row_ending(path)
         rows = self.to_arrow()
         if reasons:
             told = [_told_reasons(row, reasons) for row in self.rows]
-            as_lists = ending == ".parquet"
+            as_lists = Path(path).suffix == ".parquet"
             column = (
                 pa.array(told) if as_lists else pa.array([_BETWEEN_REASONS.join(lines) for lines in told])
             )
             rows = rows.append_column("reasons", column)
-        with written_whole(path) as aside:
-            if ending == ".parquet":
-                parquet.write_table(rows, aside)
-                return
-            with aside.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
-                writer.writerow(rows.column_names)
-                writer.writerows(row.values() for row in rows.to_pylist())
+        write_rows(rows, path)
 
     def text(self, *, reasons: int) -> str:
         """The table, followed by so many reasons for each link."""

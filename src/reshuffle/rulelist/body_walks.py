@@ -1,0 +1,57 @@
+"""The facts behind a rule: walks along its body from one entity to another, found when somebody asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reshuffle.kg import Triple, inverse_name
+from reshuffle.rules import IntersectionRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reshuffle.rulelist.features import FeatureGraph
+    from reshuffle.rules import Rule
+
+
+def walks_of(
+    features: FeatureGraph, rule: Rule, head: int, tail: int, *, most: int
+) -> Iterator[tuple[Triple, ...]]:
+    """Up to `most` walks, each as its facts in the order of the body; the smallest ids first."""
+    names = list(features.graph.relations)
+    codes = {name: code for code, name in enumerate([*names, *map(inverse_name, names)])}
+    body = [codes[name] for name in rule.body]
+    if isinstance(rule, IntersectionRule):
+        found = [[(head, code, tail) for code in body]][:most]
+    else:
+        found = _paths(features, body, head, tail, most)
+    for walk in found:
+        yield tuple(_fact(features, *edge) for edge in walk)
+
+
+def _paths(
+    features: FeatureGraph, body: list[int], head: int, tail: int, most: int
+) -> list[list[tuple[int, int, int]]]:
+    """Walks from head to tail, looked for among those who lie on one."""
+    count = features.num_relations
+    leading = [{tail}]  # who leads to the tail by the rest of the body, longest rest first
+    for code in reversed(body):
+        back = code - count if code >= count else code + count
+        leading.insert(0, {int(e) for here in leading[0] for e in features.adjacency.of(here, back)})
+    walks: list[list[tuple[int, int, int]]] = []
+    waiting: list[tuple[int, list[tuple[int, int, int]]]] = [(head, [])]
+    while waiting and len(walks) < most:
+        here, walk = waiting.pop()
+        if len(walk) == len(body):
+            walks.append(walk)
+            continue
+        code = body[len(walk)]
+        onward = [int(e) for e in features.adjacency.of(here, code) if int(e) in leading[len(walk) + 1]]
+        waiting += [(there, [*walk, (here, code, there)]) for there in reversed(onward)]
+    return walks
+
+
+def _fact(features: FeatureGraph, here: int, code: int, there: int) -> Triple:
+    graph, count = features.graph, features.num_relations
+    start, end = (there, here) if code >= count else (here, there)
+    return Triple(graph.entities[start], graph.relations[code % count], graph.entities[end])

@@ -1,0 +1,142 @@
+"""Features of questions: which rules lead where by how many walks, and how many steps away everyone is.
+
+Questions are arrays of ids: the anchor, the directed relation (r + R asks the inverse of r), and the answer whose fact
+is hidden, or -1. What is computed here is the same for training, for answers and for any other model: sparse rows
+(question, entity, rule, number of walks).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reshuffle.kg import CompletedGraph
+from reshuffle.rulelist.kernels.walking import steps_from, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.rows import Adjacency
+    from reshuffle.rulelist.programs import Program
+
+MOST_STEPS = 6
+"""Distances are told apart up to here; everyone beyond is "more"."""
+NUM_DISTANCES = MOST_STEPS + 2
+_BUFFER = 1 << 21
+_AT_ONCE = 512  # questions of one task
+
+
+class Questions(NamedTuple):
+    """Who is asked about, over which directed relation, and the answer to hide, or -1."""
+
+    anchors: NDArray[np.int32]
+    relations: NDArray[np.int32]
+    answers: NDArray[np.int32]
+
+    def part(self, rows: slice | NDArray[np.int64]) -> Questions:
+        """Some of the questions."""
+        return Questions(self.anchors[rows], self.relations[rows], self.answers[rows])
+
+
+@dataclass(frozen=True)
+class WalkRows:
+    """Sparse rows: question q has the entries `starts[q] : starts[q + 1]`, in the order of the program's rows."""
+
+    starts: NDArray[np.int64]  # question + 1
+    rules: NDArray[np.int32]  # entry
+    ends: NDArray[np.int32]  # entry: the entity that is reached
+    counts: NDArray[np.float64]  # entry: by how many walks
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        """As kernels take them."""
+        return self.starts, self.rules, self.ends, self.counts
+
+    @classmethod
+    def joined(cls, parts: list[WalkRows]) -> WalkRows:
+        """One after the other."""
+        shifts = np.cumsum([0, *(len(part.rules) for part in parts)])
+        starts = [part.starts[:-1] + shift for part, shift in zip(parts, shifts, strict=False)]
+        return cls(
+            np.concatenate([*starts, shifts[-1:]]).astype(np.int64),
+            np.concatenate([np.zeros(0, np.int32), *(part.rules for part in parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(part.ends for part in parts)]),
+            np.concatenate([np.zeros(0, np.float64), *(part.counts for part in parts)]),
+        )
+
+
+@dataclass(frozen=True)
+class FeatureGraph:
+    """A graph, ready for walks. It is never changed, so that threads may share it."""
+
+    graph: KnowledgeGraph
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The out-edges of every entity over relations and inverses, sorted by (code, neighbour)."""
+        return CompletedGraph(self.graph, num_identities=0).by_head
+
+    @property
+    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+        """The same as kernels take it."""
+        rows = self.adjacency
+        return rows.starts, rows.relations, rows.neighbours
+
+    @property
+    def num_relations(self) -> int:
+        """R; codes go to 2 R."""
+        return len(self.graph.relations)
+
+    def walks(self, program: Program, questions: Questions, *, most_reached: int | None = None) -> WalkRows:
+        """The rules that lead from each anchor, where to, and how often; all in one thread."""
+        return WalkRows.joined(
+            list(self._walked(program, questions, most_reached or self.graph.num_entities))
+        )
+
+    def _walked(self, program: Program, questions: Questions, most_reached: int) -> Iterator[WalkRows]:
+        done, room = 0, _BUFFER
+        while done < len(questions.anchors):
+            rest = questions.part(slice(done, None))
+            starts = np.zeros(len(rest.anchors) + 1, dtype=np.int64)
+            rules, ends = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+            counts = np.empty(room, dtype=np.float64)
+            fitted = walk(
+                program.walks, self.edges, self.num_relations, rest, most_reached, starts, rules, ends, counts
+            )
+            if fitted == 0:
+                room *= 2
+                continue
+            size = starts[fitted]
+            yield WalkRows(
+                starts[: fitted + 1], rules[:size].copy(), ends[:size].copy(), counts[:size].copy()
+            )
+            done += fitted
+
+    def steps(self, questions: Questions) -> NDArray[np.uint8]:  # question entity
+        """The number of steps from each anchor to each entity, `MOST_STEPS + 1` for all that are further."""
+        steps = np.empty((len(questions.anchors), self.graph.num_entities), dtype=np.uint8)
+        steps_from(self.edges, self.num_relations, questions, MOST_STEPS, steps)
+        return steps
+
+    def walks_in_pieces(
+        self, program: Program, questions: Questions, *, most_reached: int | None = None
+    ) -> Iterator[tuple[slice, WalkRows]]:
+        """The same, some questions at a time, by two threads."""
+        pieces = [
+            slice(start, min(start + _AT_ONCE, len(questions.anchors)))
+            for start in range(0, len(questions.anchors), _AT_ONCE)
+        ]
+        with ThreadPoolExecutor(2) as pool:
+            tasks = [
+                pool.submit(self.walks, program, questions.part(piece), most_reached=most_reached)
+                for piece in pieces
+            ]
+            for piece, task in zip(pieces, tasks, strict=True):
+                yield piece, task.result()

@@ -1,0 +1,1 @@
+"""Inner loops: walks along bodies, words between two entities, sums of scores, losses."""

@@ -1,0 +1,248 @@
+"""Learning a rule model from facts: find rules, compute features, fit weights.
+
+    model = learn_rules(facts)                         mines and fits
+    model = learn_rules(facts, rules=mine)             rules from elsewhere take part as well
+    model = learn_rules(facts, rules=mine, mine=False) only these
+    model = refit(model, facts)                        the same rules, their weights fitted again
+
+Everything is a function of facts, rules, settings and seed. With a directory, what is found and how far the fit has
+come is kept there, so that a run that was cut off goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reshuffle.errors import InputError, did_you_mean
+from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.kg.coerce import as_graph
+from reshuffle.kg.splits import GraphSplit
+from reshuffle.kg.vocabulary import base_relation
+from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.rulelist.features import FeatureGraph
+from reshuffle.rulelist.fit_checkpoints import Checkpoint
+from reshuffle.rulelist.fitting import Fit, FitSettings
+from reshuffle.rulelist.programs import Program
+from reshuffle.rulelist.rule_finding import Budget, find_rules, loops_of, measured
+from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
+from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
+from reshuffle.rulelist.type_tables import RoleCounts, log_shares
+from reshuffle.rules.parsing import as_rules
+from reshuffle.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.coerce import Triples
+    from reshuffle.progress import Notes, Progress
+    from reshuffle.rulelist.fitting import FitState
+    from reshuffle.rulelist.training_rows import Teacher, TrainingRows
+    from reshuffle.rules import Rule
+    from reshuffle.rules.parsing import Rules
+
+_SAVED_EVERY = 50  # steps
+
+
+@dataclass(frozen=True)
+class RuleSettings:
+    """How rules are found and fitted."""
+
+    finding: Budget = field(default_factory=Budget)
+    room: Room = field(default_factory=Room)
+    fit: FitSettings = field(default_factory=FitSettings)
+    seed: int = 0
+
+    def changed(self, **changes: Any) -> RuleSettings:
+        """The settings with some changed, by their own names: `changed(longest=2, prior=3.0)`."""
+        parts = {name: getattr(self, name) for name in ("finding", "room", "fit")}
+        known = {one.name: (name, one.type) for name, part in parts.items() for one in fields(part)}
+        for name, value in changes.items():
+            if name == "seed":
+                continue
+            if name not in known:
+                hint = f"the settings are seed, {', '.join(sorted(known))}"
+                raise InputError(
+                    f"there is no setting '{name}'{did_you_mean(name, [*known, 'seed'])}", hint=hint
+                )
+            part, _ = known[name]
+            parts[part] = replace(parts[part], **{name: _checked(name, value, getattr(parts[part], name))})
+        return RuleSettings(**parts, seed=_checked("seed", changes.get("seed", self.seed), self.seed))
+
+
+def _checked(name: str, value: Any, default: Any) -> Any:
+    """A value of the same kind as the default, and not negative."""
+    kind = type(default)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)) or value < 0:
+        told = {bool: "true or false", int: "a whole number of at least 0", float: "a number of at least 0"}[
+            kind
+        ]
+        raise InputError(f"found {name} = {value!r}, expected {told}", hint=f"the default is {default!r}")
+    return value
+
+
+def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
+    facts: Triples | GraphSplit,
+    *,
+    rules: Rules = (),
+    mine: bool = True,
+    teacher: Teacher | None = None,
+    settings: RuleSettings | None = None,
+    directory: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress = SILENT,
+    notes: Notes = UNHEARD,
+) -> RuleModel:
+    """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out to stop by.
+
+    Mined rules whose weights are fitted to 0 are left out; given ones stay. A teacher is a model whose ranking the
+    weights are fitted to as well.
+    """
+    graph = facts.facts if isinstance(facts, GraphSplit) else as_graph(facts)
+    given = list(as_rules(rules).rules) if rules else []
+    if not len(graph):
+        raise InputError("found no facts to learn from", hint="give at least one triple")
+    learning = _Learning(graph, settings or RuleSettings(), teacher, progress, notes)
+    return learning.model(
+        given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
+    )
+
+
+def refit(
+    model: RuleModel,
+    facts: Triples | GraphSplit,
+    *,
+    settings: RuleSettings | None = None,
+    progress: Progress = SILENT,
+) -> RuleModel:
+    """The same rules in their order, with weights and tables fitted to facts, and measured on them."""
+    bare = [replace(one.rule, quality=None) for one in model.rules]
+    fitted = (
+        learn_rules(facts, rules=bare, mine=False, settings=settings, progress=progress) if bare else model
+    )
+    by_rule = {one.rule: one for one in fitted.rules}
+    return replace(fitted, rules=tuple(by_rule[one.rule] for one in model.rules)).knowing(model.relations)
+
+
+class _Learning:
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        settings: RuleSettings,
+        teacher: Teacher | None,
+        progress: Progress,
+        notes: Notes,
+    ) -> None:
+        self.graph, self.settings, self.teacher = graph, settings, teacher
+        self.progress, self.notes = progress, notes
+
+    def model(self, given: list[Rule], *, mine: bool, directory: Path | None, resume: bool) -> RuleModel:
+        digest = self._digest(given, mine=mine)
+        checkpoint = None if directory is None else Checkpoint(directory, digest)
+        rules = checkpoint.rules() if checkpoint is not None and resume else None
+        if rules is None:
+            rules = self._rules(given, mine=mine)
+            if checkpoint is not None:
+                checkpoint.save(rules, None)
+        state = checkpoint.state() if checkpoint is not None and resume else None
+        kept = len(given)
+        return self._fitted(rules, kept, state, checkpoint)
+
+    def _rules(self, given: list[Rule], *, mine: bool) -> list[Rule]:
+        """The given rules, measured where they bring no confidence, and behind them the mined ones."""
+        options: dict[str, Any] = {"budget": self.settings.finding, "seed": self.settings.seed}
+        rules = measured(given, self.graph, **options) if given else []
+        if not mine:
+            return rules
+        found = find_rules(self.graph, **options, progress=self.progress)
+        for length, share in found.shares.items():
+            if share < 1:
+                self.notes(f"bodies of {counted(length, 'atom')} were looked for at {share:.0%} of the facts")
+        if (longest := max(found.shares, default=0)) < self.settings.finding.longest:
+            self.notes(
+                f"the graph is dense: bodies of more than {counted(longest, 'atom')} were not looked for"
+            )
+        there = set(rules)
+        return [*rules, *(rule for rule in found.rules if rule not in there)]
+
+    def _fitted(
+        self, rules: list[Rule], kept: int, state: FitState | None, checkpoint: Checkpoint | None
+    ) -> RuleModel:
+        features, loops = FeatureGraph(self.graph), loops_of(self.graph)
+        program = Program.of(rules, list(self.graph.relations), loops=loops)
+        seed, count = self.settings.seed, len(self.graph.relations)
+        options: dict[str, Any] = {"room": self.settings.room, "seed": seed, "teacher": self.teacher}
+        rows = training_rows(features, program, **options, progress=self.progress)
+        if len(rows) < (asked := len(questions_of(self.graph).anchors)):
+            self.notes(f"weights are fitted to {len(rows):,} of {counted(asked, 'question')}")
+        shares: NDArray[np.float64] = (
+            TypeBaseline.fit(self.graph).confidences.astype(np.float64).round(DIGITS)
+        )
+        fit = Fit(
+            rows,
+            RoleCounts.of(self.graph, np.arange(count), count),
+            log_shares(shares),
+            np.array([prior_of(rule.quality) for rule in rules], dtype=np.float64),
+            np.array([scale_of(rule) for rule in rules], dtype=np.int64),
+            self.settings.fit,
+            seed,
+        )
+
+        def keep(now: FitState) -> None:
+            if checkpoint is not None and now.step % _SAVED_EVERY == 0:
+                checkpoint.save(rules, now)
+
+        state = fit.run(state, after_step=keep, progress=self.progress)
+        scales, weights, counts, distances, types, *_ = fit.shape.views(np.round(state.values, DIGITS) + 0.0)
+        tables = Tables(tuple(self.graph.relations), distances.copy(), types.copy(), shares)
+        weighted = [
+            WeightedRule(rule, float(weight), float(count_weight))
+            for rule, weight, count_weight in zip(rules, weights, counts, strict=True)
+        ]
+        order = _by_effect(weighted, rows, self.graph, kept)
+        model = RuleModel(tuple(weighted[place] for place in order), tables, loops, tuple(scales.tolist()))
+        return model.knowing(
+            base_relation(name) for one in weighted for name in (one.rule.head, *one.rule.body)
+        )
+
+    def _digest(self, given: Sequence[Rule], *, mine: bool) -> str:
+        """Of all that a run depends on."""
+        told = [
+            asdict(self.settings),
+            mine,
+            self.teacher is None,
+            [(str(rule), rule.quality) for rule in given],
+        ]
+        digest = hashlib.sha256(repr(told).encode())
+        digest.update("\n".join("\t".join(triple) for triple in self.graph).encode())
+        return digest.hexdigest()
+
+
+def _by_effect(
+    rules: Sequence[WeightedRule], rows: TrainingRows, graph: KnowledgeGraph, kept: int
+) -> NDArray[np.int64]:
+    """The places of the rules, largest effect first; mined ones without any weight are left out.
+
+    The effect is what a rule adds to the score of an average fact of its relation.
+    """
+    weights = np.array([one.weight for one in rules], dtype=np.float64)
+    counts = np.array([one.count_weight for one in rules], dtype=np.float64)
+    right = rows.places == 0
+    found, logs = rows.rules[right], rows.logs[right]
+    added = np.bincount(found, weights[found] + counts[found] * logs, minlength=len(rules))
+    numbers = {name: number for number, name in enumerate(graph.relations)}
+    heads = np.array([numbers.get(one.rule.head, -1) for one in rules], dtype=np.int64)
+    asked = np.bincount(rows.relations % max(1, len(graph.relations)), minlength=len(graph.relations))
+    sizes = np.where(heads >= 0, asked[heads], 1) if len(asked) else np.ones(len(rules))
+    speaks = (weights > 0) | (counts > 0) | (np.arange(len(rules)) < kept)
+    order = np.lexsort((np.arange(len(rules)), -weights, -added / np.maximum(sizes, 1)))
+    return order[speaks[order]]

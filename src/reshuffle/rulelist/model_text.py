@@ -1,0 +1,324 @@
+r"""A rule model as a text file that a person can read and change.
+
+Sections begin with a name in brackets. In `[rules]` each line is a rule, with numbers before it that tabs set apart:
+
+    weight  per log count  predictions  support  confidence  rule
+
+Of these numbers none, the first, the first two, the last three (as in any file of a miner) or all five may be there,
+and `-` stands for one that is not known. A rule without a weight gets the one that its confidence says. `#` begins a
+comment. Numbers are written so that reading gives the same numbers, to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.errors import InputError, Place, did_you_mean
+from reshuffle.kg import Vocabulary, inverse_name
+from reshuffle.kg.io.files import made_directory, written_whole
+from reshuffle.rulelist.features import MOST_STEPS, NUM_DISTANCES
+from reshuffle.rulelist.fitting import NUM_SCALES
+from reshuffle.rulelist.rule_model import MOST_CONFIDENT, UNMEASURED, RuleModel, Tables, WeightedRule
+from reshuffle.rulelist.type_tables import KINDS
+from reshuffle.rules import Disjointness
+from reshuffle.rules.formats.native import read_line
+from reshuffle.rules.formats.statement import SourceLine, meaning, relation_name
+from reshuffle.rules.rule import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.rules import Rule
+
+FILE = "model.rules"
+"""The file of a model directory."""
+VERSION = 1
+SECTIONS = ("model", "rules", "distances", "types", "roles")
+
+_HEADER = """\
+# A rule model. The score of an answer is the sum of what rules, a distance and a type add.
+# Edit it freely: strike a rule out, add one, change a weight. The next answers go by it, without any training.
+# `reshuffle train FACTS -o DIR --recipe rules --refit` fits the weights of these rules again.
+"""
+_OF_MODEL = """
+[model]
+# loops: the relations of which an entity may be its own answer, or `all`.
+# scales: the weight of a rule is about this number times -log(1 - confidence): for bodies of 1, 2, and more atoms.
+"""
+_OF_RULES = f"""
+[rules]
+# weight         added to the score of everyone whom the rule finds
+# per log count  added for each log of the number of walks that find it
+# predictions    pairs that the body joins in the training facts
+# support        facts among them, none of them found by itself
+# confidence     support / (predictions + 5)
+# Numbers are not negative; `-` is for one that is not known. A rule may stand alone: without a weight it gets its
+# scale times -log(1 - confidence), with a confidence of at most {MOST_CONFIDENT}, or of {UNMEASURED} if it has none.
+# weight\tper log count\tpredictions\tsupport\tconfidence\trule
+"""
+_OF_DISTANCES = f"""
+[distances]
+# Added by the number of steps between the two entities, over any facts: for questions (h, r, ?) the line of r, for
+# questions (?, r, t) the line of r^-1.
+# relation\t{chr(9).join(map(str, range(MOST_STEPS + 1)))}\tmore
+"""
+_OF_TYPES = """
+[types]
+# Factors for what an answer looks like: the log of the largest share (below) over its roles, the log of one more than
+# its facts in the role that is asked for, the log of one more than all its facts.
+# relation\tshare\tcount\tdegree
+"""
+_OF_ROLES = """
+[roles]
+# Who has the second role: the share of them that has the first one, in the training facts. The role r is to be a tail
+# of r, the role r^-1 to be a head of r.
+# role asked for\trole\tshare
+"""
+
+
+def save_rule_model(model: RuleModel, directory: str | Path) -> Path:
+    """Write the model to a directory, whole or not at all; gives the file."""
+    path = made_directory(directory) / FILE
+    with written_whole(path) as aside:
+        aside.write_text(model_text(model), encoding="utf-8")
+    return path
+
+
+def is_rule_model(path: str | Path) -> bool:
+    """Is it a directory with a rule model, or the file itself?"""
+    return (Path(path) / FILE).is_file() or (Path(path).name == FILE and Path(path).is_file())
+
+
+def load_rule_model(path: str | Path) -> RuleModel:
+    """The model of a directory, or of its file."""
+    file = Path(path) if Path(path).name == FILE else Path(path) / FILE
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(
+            f"not a rule model: there is no {FILE}",
+            place=Place(str(path)),
+            hint="`reshuffle train FACTS -o DIR --recipe rules` writes one",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", place=Place(str(file))) from None
+    return parse_rule_model(text, file=str(file))
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def model_text(model: RuleModel) -> str:
+    """The text of a model."""
+    return "".join(f"{line}\n" if not line.endswith("\n") else line for line in _lines(model))
+
+
+def _lines(model: RuleModel) -> Iterator[str]:
+    yield _HEADER
+    yield _OF_MODEL
+    yield f"version\t{VERSION}"
+    yield "\t".join(["scales", *map(_number, model.scales)])
+    yield "\t".join(["loops", *(["all"] if model.loops is None else map(quoted, sorted(model.loops)))])
+    yield "\t".join(["relations", *map(quoted, model.relations)])
+    yield _OF_RULES
+    for one in model.rules:
+        yield f"{_columns(one)}\t{one.rule}"
+    names = _directed(model.relations)
+    yield _OF_DISTANCES
+    yield from _table(names, model.tables.distances)
+    yield _OF_TYPES
+    yield from _table(names, model.tables.types)
+    yield _OF_ROLES
+    for asked, role in zip(*np.nonzero(model.tables.shares), strict=True):
+        yield f"{quoted(names[asked])}\t{quoted(names[role])}\t{_number(model.tables.shares[asked, role])}"
+
+
+def _columns(one: WeightedRule) -> str:
+    quality = one.rule.quality
+    counts = () if quality is None else vars(quality).values()
+    return "\t".join(
+        "-" if value is None else _number(value) for value in (one.weight, one.count_weight, *counts)
+    )
+
+
+def _number(value: float) -> str:
+    """The shortest text that is read as the same number."""
+    return repr(value) if isinstance(value, int) else repr(float(value)).removesuffix(".0")
+
+
+def _directed(relations: tuple[str, ...]) -> list[str]:
+    return [*relations, *map(inverse_name, relations)]
+
+
+def _table(names: list[str], rows: NDArray[np.float64]) -> Iterator[str]:
+    """A line for each relation that has a number other than 0."""
+    for name, row in zip(names, rows, strict=True):
+        if row.any():
+            yield "\t".join([quoted(name), *map(_number, row)])
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def parse_rule_model(text: str, *, file: str = "<text>") -> RuleModel:
+    """The model of a text; what cannot be read is one error with its line."""
+    sections: dict[str, list[SourceLine]] = {}
+    for number, written in enumerate(text.split("\n"), start=1):
+        line = SourceLine(file, number, written)
+        if not written.strip() or written.lstrip().startswith("#"):
+            continue
+        if written.startswith("["):
+            sections[_section(line, sections)] = []
+        elif not sections:
+            raise line.error(
+                "found a line before the first section", at=0, hint=f"begin with [{SECTIONS[0]}]"
+            )
+        else:
+            sections[next(reversed(sections))].append(line)
+    return _Reading(file, sections).model()
+
+
+def _section(line: SourceLine, before: dict[str, list[SourceLine]]) -> str:
+    name = line.text.strip().removeprefix("[").removesuffix("]")
+    if name not in SECTIONS or not line.text.rstrip().endswith("]"):
+        meant = did_you_mean(name, SECTIONS)
+        known = ", ".join(f"[{section}]" for section in SECTIONS)
+        raise line.error(
+            f"there is no section '{line.text.strip()}'{meant}", at=0, hint=f"the sections are {known}"
+        )
+    if name in before:
+        raise line.error(f"a second section [{name}]", at=0, hint="put its lines below the first one")
+    return name
+
+
+class _Reading:
+    def __init__(self, file: str, sections: dict[str, list[SourceLine]]) -> None:
+        self.file, self.sections = file, sections
+        self.values = {(cells := _cells(line))[0]: (line, cells[1:]) for line in sections.get("model", ())}
+
+    def model(self) -> RuleModel:
+        self._check_version()
+        listed = [relation_name(name) for name in self._value("relations", [])]
+        relations = Vocabulary(dict.fromkeys(listed), kind="relation") if listed else None
+        names = _directed(tuple(relations or ()))
+        self.codes = {name: code for code, name in enumerate(names)}
+        tables = Tables.zero(tuple(relations or ()))
+        self._fill("distances", tables.distances, NUM_DISTANCES)
+        self._fill("types", tables.types, len(KINDS))
+        for line in self.sections.get("roles", ()):
+            cells = _cells(line)
+            if len(cells) != 3:
+                raise line.error(
+                    f"found {len(cells)} columns", at=0, hint="a line is: role asked for, role, share"
+                )
+            asked, role = (self._code(line, cell) for cell in cells[:2])
+            tables.shares[asked, role] = _read_number(line, cells[2])
+        bare = RuleModel((), tables, self._loops(), self._scales())
+        return self._with_rules(bare)
+
+    def _value(self, name: str, default: list[str]) -> list[str]:
+        return self.values[name][1] if name in self.values else default
+
+    def _check_version(self) -> None:
+        found = self._value("version", [])
+        if found != [str(VERSION)]:
+            raise InputError(
+                f"found the version {' '.join(found) or 'nowhere'} of a rule model, expected {VERSION}",
+                place=Place(self.file),
+                hint="a newer version of this library may have written it; else write `version<TAB>1` below [model]",
+            )
+
+    def _loops(self) -> frozenset[str] | None:
+        names = self._value("loops", ["all"])
+        return None if names == ["all"] else frozenset(map(relation_name, names))
+
+    def _scales(self) -> tuple[float, ...]:
+        if "scales" not in self.values:
+            return (1.0,) * NUM_SCALES
+        line, cells = self.values["scales"]
+        if len(cells) != NUM_SCALES:
+            hint = "one for bodies of 1 atom, of 2, and of more"
+            raise line.error(f"found {len(cells)} scales, expected {NUM_SCALES}", at=0, hint=hint)
+        return tuple(_read_number(line, cell) for cell in cells)
+
+    def _code(self, line: SourceLine, cell: str) -> int:
+        name = relation_name(cell)
+        if name not in self.codes:
+            meant = did_you_mean(name, self.codes)
+            hint = "add it to the line `relations` below [model]"
+            raise line.error(f"the model has no relation '{name}'{meant}", at=0, hint=hint)
+        return self.codes[name]
+
+    def _fill(self, section: str, table: NDArray[np.float64], width: int) -> None:
+        for line in self.sections.get(section, ()):
+            name, *numbers = _cells(line)
+            if len(numbers) != width:
+                hint = "the comment above the table names its columns; tabs stand between them"
+                raise line.error(f"found {len(numbers)} numbers, expected {width}", at=0, hint=hint)
+            table[self._code(line, name)] = [_read_number(line, number) for number in numbers]
+
+    def _with_rules(self, bare: RuleModel) -> RuleModel:
+        found: dict[Rule, SourceLine] = {}
+        rules = []
+        for line in self.sections.get("rules", ()):
+            one = _weighted(line, bare)
+            if one.rule in found:
+                raise line.error(
+                    f"the same rule stands in line {found[one.rule].number}",
+                    at=0,
+                    hint="strike one of the two out",
+                )
+            found[one.rule] = line
+            rules.append(one)
+        used = (name for one in rules for name in (one.rule.head, *one.rule.body))
+        known = bare.knowing(dict.fromkeys(relation_name(name).removesuffix("^-1") for name in used))
+        return RuleModel(tuple(rules), known.tables, bare.loops, bare.scales)
+
+
+def _weighted(line: SourceLine, model: RuleModel) -> WeightedRule:
+    """The rule of a line with the numbers before it."""
+    start = _rule_at(line.text)
+    numbers = line.text[:start].split("\t")[:-1]
+    own = {0: 0, 1: 1, 2: 2, 3: 0, 5: 2}.get(len(numbers))
+    if own is None:
+        hint = "write weight, per log count, predictions, support and confidence before it, or fewer of them"
+        raise line.error(f"found {len(numbers)} numbers before the rule", at=0, hint=hint)
+    weights = [None if cell.strip() == "-" else _read_number(line, cell) for cell in numbers[:own]]
+    skipped = sum(len(cell) + 1 for cell in numbers[:own])
+    # Blanks in place of what is read already leave the columns of an error as they are.
+    read = meaning(read_line(SourceLine(line.file, line.number, " " * skipped + line.text[skipped:])))
+    if isinstance(read, Disjointness) or read.is_tautology:
+        raise line.error("this says nothing about a score", at=start, hint="a rule is written body -> head")
+    given = model.weighted(read)
+    weight, count = (*weights, None, None)[:2]
+    try:
+        return WeightedRule(given.rule, given.weight if weight is None else weight, count or 0.0)
+    except InputError as error:
+        raise line.error(str(error.message), at=0, hint=error.hint) from None
+
+
+def _rule_at(text: str) -> int:
+    """Where the rule begins: behind the last tab before its first parenthesis or quote."""
+    ends = [at for at in (text.find(mark) for mark in '("<') if at >= 0]
+    return text.rfind("\t", 0, min(ends, default=len(text))) + 1
+
+
+def _cells(line: SourceLine) -> list[str]:
+    return [cell.strip() for cell in line.text.split("\t")]
+
+
+def _read_number(line: SourceLine, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        at = max(0, line.text.find(cell))
+        raise line.error(f"found '{cell.strip()}', expected a number", at=at, hint="such as 1.25")
+    return value

@@ -1,0 +1,342 @@
+"""Finding rules in facts: the bodies that lead from the head of a fact to its tail, without the fact itself.
+
+`rules.mining` joins every body with every relation, so that its work grows with the number of words. Here the facts
+say which words are worth counting: for each fact the words of all walks between its ends are listed, which is work
+in proportion to the walks from one end. What is measured is the same,
+
+    support      facts of the relation that the body finds without them
+    predictions  pairs that the body joins, less those that it joins by means of their own fact alone
+    confidence   support / (predictions + 5)
+
+and where the walks are too many for the budget, both are counted on a sample and scaled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.kg import inverse_name
+from reshuffle.kg.vocabulary import is_inverse
+from reshuffle.progress import SILENT
+from reshuffle.rulelist.features import FeatureGraph, Questions
+from reshuffle.rulelist.kernels.closed_paths import closing_words
+from reshuffle.rulelist.programs import Program
+from reshuffle.rules import IntersectionRule, PathRule, Quality
+from reshuffle.rules.mining import CAUTION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
+    from reshuffle.rules import Rule
+
+Codes = tuple[int, ...]
+
+_STARTS_AT_ONCE = 1024
+_MOST_BETWEEN = 12  # codes between two entities whose pairs are looked at
+_DIGITS = 4  # of a confidence
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much work finding may do, counted in steps of walks, and how many rules it may keep.
+
+    `work` is for each length of bodies, of listing and of counting. A length of which less than `least_share` of the
+    facts could be looked at is left out, and all longer ones.
+    """
+
+    work: int = 500_000_000
+    least_share: float = 0.1
+    longest: int = 3
+    rules: int = 300
+    """For each relation, the most confident ones."""
+    listed: int = 3_000
+    """For each relation, by support, before confidences are counted."""
+    min_support: int = 2
+    min_confidence: float = 0.01
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rules by relation and falling confidence, how long their bodies are, and what part of the facts was looked at."""
+
+    rules: tuple[Rule, ...]
+    shares: dict[int, float]
+    """For each length of bodies the share of the facts whose walks were listed."""
+
+
+def find_rules(
+    graph: KnowledgeGraph, *, budget: Budget | None = None, seed: int = 0, progress: Progress = SILENT
+) -> Found:
+    """The most confident path rules and intersections of two relations, within a budget."""
+    return _Finding(graph, budget or Budget(), seed, progress).found()
+
+
+class _Finding:
+    def __init__(self, graph: KnowledgeGraph, budget: Budget, seed: int, progress: Progress) -> None:
+        self.graph, self.budget, self.progress = graph, budget, progress
+        self.features = FeatureGraph(graph)
+        self.chance = np.random.default_rng(seed)
+        self.names = [*graph.relations, *map(inverse_name, graph.relations)]
+
+    def found(self) -> Found:
+        """List, count, choose."""
+        shares: dict[int, float] = {}
+        candidates: list[tuple[int, Codes, float, float]] = []  # relation, body, support, found by themselves
+        walks = np.ones(self.graph.num_entities)
+        for length in range(1, self.budget.longest + 1):
+            before, walks = walks, self._longer(walks)
+            share = self._affordable(before, walks)
+            if share < self.budget.least_share:
+                break
+            shares[length] = share
+            candidates += self._listed(length, share)
+        return Found(tuple(self._chosen(candidates)), shares)
+
+    def _longer(self, walks: NDArray[np.float64]) -> NDArray[np.float64]:  # entity
+        """The number of walks that are one step longer."""
+        ends = np.concatenate([self.graph.tails, self.graph.heads])
+        starts = np.concatenate([self.graph.heads, self.graph.tails])
+        return np.bincount(starts, weights=walks[ends], minlength=self.graph.num_entities).astype(np.float64)
+
+    def _affordable(self, before: NDArray[np.float64], walks: NDArray[np.float64]) -> float:
+        """The share of the facts whose walks the budget allows to list; the kernel's cost is bounded as it says."""
+        degrees = np.diff(self.features.edges[0])
+        heads, tails = self.graph.heads, self.graph.tails
+        turned = degrees[tails] < degrees[heads]
+        start, end = np.where(turned, tails, heads), np.where(turned, heads, tails)
+        work = np.minimum(walks[start], before[start] * degrees[end]).sum()
+        return float(min(1.0, self.budget.work / max(1.0, work)))
+
+    def _listed(self, length: int, share: float) -> Iterator[tuple[int, Codes, float, float]]:
+        graph = self.graph
+        chosen = self.chance.random(len(graph)) < share if share < 1 else np.ones(len(graph), dtype=np.bool_)
+        with self.progress(
+            f"bodies of length {length}", total=len(graph.relations), unit="relations"
+        ) as report:
+            for relation in range(len(graph.relations)):
+                facts = np.flatnonzero(chosen & (graph.relation_ids == relation))
+                yield from self._listed_of(relation, facts, length, share)
+                report(1)
+
+    def _listed_of(
+        self, relation: int, facts: NDArray[np.int64], length: int, share: float
+    ) -> Iterator[tuple[int, Codes, float, float]]:
+        """The words that find enough facts of a relation by walks that meet no entity twice.
+
+        Bodies of which only walks to and fro find facts say what a shorter one says already.
+        """
+        words, counts = self._words(facts, length, hide=True, simple=True)
+        enough = counts >= max(1.0, self.budget.min_support * share)
+        words, counts = words[enough], counts[enough]
+        order = np.lexsort((words, -counts))[: self.budget.listed]
+        words, counts = words[order], counts[order]
+        hidden = plain = dict(zip(words.tolist(), counts.tolist(), strict=True))
+        if length > 2:
+            hidden, plain = (
+                dict(
+                    zip(
+                        *(found.tolist() for found in self._words(facts, length, hide=hide, simple=False)),
+                        strict=True,
+                    )
+                )
+                for hide in (True, False)
+            )
+        for word in words.tolist():
+            body = self._codes(word)
+            if body != (relation,):
+                yield relation, body, hidden[word] / share, (plain[word] - hidden[word]) / share
+
+    def _words(
+        self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The words of some facts, and for how many facts each."""
+        graph, room = self.graph, 1 << 20
+        found: list[NDArray[np.int64]] = []
+        while len(facts):
+            buffer = np.empty(room, dtype=np.int64)
+            given = (graph.heads[facts], graph.relation_ids[facts], graph.tails[facts])
+            done, bounds = closing_words(
+                self.features.edges, self.features.num_relations, given, length, buffer, hide, simple
+            )
+            if done == 0:
+                room *= 2
+                continue
+            found.append(buffer[: bounds[done]].copy())
+            facts = facts[done:]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]), return_counts=True)
+
+    def _codes(self, word: int) -> Codes:
+        base, codes = len(self.names) + 1, []
+        while word:
+            word, digit = divmod(word, base)
+            codes.append(digit - 1)
+        return tuple(reversed(codes))
+
+    def _chosen(self, candidates: Iterable[tuple[int, Codes, float, float]]) -> list[Rule]:
+        listed = list(candidates)
+        predictions = self._predictions(sorted({body for _, body, _, _ in listed}))
+        by_relation: dict[int, list[Rule]] = defaultdict(list)
+        for relation, body, support, own in listed:
+            joined = max(support, predictions[body] - own)
+            names = tuple(self.names[code] for code in body)
+            rule = PathRule(names, self.names[relation], quality_of(support, joined))
+            if confidence_of(rule) >= self.budget.min_confidence:
+                by_relation[relation].append(rule)
+        for relation, meeting in self._intersections(by_relation):
+            by_relation[relation].append(meeting)
+        return [
+            rule
+            for relation in sorted(by_relation)
+            for rule in sorted(by_relation[relation], key=_by_confidence)[: self.budget.rules]
+        ]
+
+    def _predictions(self, bodies: list[Codes]) -> dict[Codes, float]:
+        """How many pairs each body joins, counted from all entities or from as many as the budget allows."""
+        program = Program.of_bodies(bodies, self.features.num_relations)
+        starts = self.chance.permutation(np.flatnonzero(np.diff(self.features.edges[0]))).astype(np.int32)
+        counts, done, work = np.zeros(len(bodies)), 0, 0
+        with self.progress("counting pairs", total=len(starts), unit="entities") as report:
+            while done < len(starts) and work < self.budget.work:
+                some = starts[done : done + _STARTS_AT_ONCE]
+                nothing = np.zeros(len(some), dtype=np.int32)
+                questions = Questions(some, nothing, nothing - 1)
+                for _, walks in self.features.walks_in_pieces(program, questions):
+                    counts += np.bincount(walks.rules, minlength=len(bodies))
+                    work += len(walks.rules)
+                done += len(some)
+                report(len(some))
+        return dict(zip(bodies, (counts * (len(starts) / max(1, done))).tolist(), strict=True))
+
+    def _intersections(self, paths: Mapping[int, Iterable[Rule]]) -> list[tuple[int, Rule]]:
+        """Pairs of relations between the same two entities that say more together than either alone."""
+        alone = {(relation, rule.body[0]): confidence_of(rule) for relation in paths for rule in paths[relation]
+                 if len(rule.body) == 1}  # fmt: skip
+        joined, right = _pairs_of_codes(self.graph)
+        found: list[tuple[int, Rule]] = []
+        for (first, second, relation), support in right.items():
+            names = self.names[first], self.names[second]
+            rule = IntersectionRule(names, self.names[relation], quality_of(support, joined[first, second]))
+            best = max(alone.get((relation, name), 0.0) for name in names)
+            if support >= self.budget.min_support and confidence_of(rule) > max(
+                best, self.budget.min_confidence
+            ):
+                found.append((relation, rule))
+        return found
+
+
+def _pairs_of_codes(graph: KnowledgeGraph) -> tuple[Counter[tuple[int, int]], Counter[tuple[int, int, int]]]:
+    """For two codes how many pairs of entities both join; with a relation, how many of these pairs it joins, too.
+
+    Each pair of entities is looked at from both ends, so that a relation finds all its facts.
+    """
+    count = len(graph.relations)
+    starts, ends = np.concatenate([graph.heads, graph.tails]), np.concatenate([graph.tails, graph.heads])
+    codes = np.concatenate([graph.relation_ids, graph.relation_ids + np.int32(count)])
+    order = np.lexsort((codes, ends, starts))
+    starts, ends, codes = starts[order], ends[order], codes[order]
+    first = np.flatnonzero(np.concatenate([[True], (np.diff(starts) != 0) | (np.diff(ends) != 0)]))
+    joined: Counter[tuple[int, int]] = Counter()
+    right: Counter[tuple[int, int, int]] = Counter()
+    for some in np.split(codes, first[1:]):
+        if 2 <= len(some) <= _MOST_BETWEEN:
+            for pair in combinations(some.tolist(), 2):
+                joined[pair] += 1
+                right.update((*pair, other) for other in some.tolist() if other < count and other not in pair)
+    return joined, right
+
+
+def measured(
+    rules: Iterable[Rule], graph: KnowledgeGraph, *, budget: Budget | None = None, seed: int = 0,
+    progress: Progress = SILENT,
+) -> list[Rule]:  # fmt: skip
+    """Given rules of any kind with their qualities on a graph; a confidence that a rule brings is kept."""
+    listed = [rule.reversed() if is_inverse(rule.head) else rule for rule in rules]
+    strange = [rule for rule in listed if rule.quality is None or rule.quality.confidence is None]
+    qualities = _Measuring(graph, strange, budget or Budget(), seed, progress).qualities()
+    found = dict(zip(strange, qualities, strict=True))
+    return [replace(rule, quality=found[rule]) if rule in found else rule for rule in listed]
+
+
+@dataclass(frozen=True)
+class _Measuring:
+    """Counts what given rules find: facts of their heads, hidden or not, and all pairs."""
+
+    graph: KnowledgeGraph
+    rules: list[Rule]
+    budget: Budget
+    seed: int
+    progress: Progress
+
+    def qualities(self) -> list[Quality]:
+        """The quality of each rule."""
+        graph, features = self.graph, FeatureGraph(self.graph)
+        program = Program.of(self.rules, list(graph.relations), loops=loops_of(graph))
+        facts = np.isin(
+            graph.relation_ids, np.flatnonzero(np.diff(program.walks.firsts)[: len(graph.relations)])
+        )
+        asked = Questions(graph.heads[facts], graph.relation_ids[facts], graph.tails[facts])
+        hidden = self._right(features, program, asked, asked.answers)
+        plain = self._right(
+            features, program, asked._replace(answers=np.full_like(asked.answers, -1)), asked.answers
+        )
+        joined = self._joined(features, program) - (plain - hidden)
+        return [
+            quality_of(support, max(support, pairs)) for support, pairs in zip(hidden, joined, strict=True)
+        ]
+
+    def _right(
+        self, features: FeatureGraph, program: Program, questions: Questions, answers: NDArray[np.int32]
+    ) -> NDArray[np.float64]:  # rule
+        counts = np.zeros(len(self.rules))
+        for piece, walks in features.walks_in_pieces(program, questions):
+            wanted = np.repeat(answers[piece], np.diff(walks.starts))
+            counts += np.bincount(walks.rules[walks.ends == wanted], minlength=len(self.rules))
+        return counts
+
+    def _joined(self, features: FeatureGraph, program: Program) -> NDArray[np.float64]:  # rule
+        relations = np.flatnonzero(np.diff(program.walks.firsts)[: features.num_relations]).astype(np.int32)
+        everyone = np.flatnonzero(np.diff(features.edges[0])).astype(np.int32)
+        starts = np.random.default_rng(self.seed).permutation(everyone)
+        counts, done, work = np.zeros(len(self.rules)), 0, 0
+        while done < len(starts) and work < self.budget.work:
+            some = starts[done : done + _STARTS_AT_ONCE]
+            anchors, asked = np.repeat(some, len(relations)), np.tile(relations, len(some))
+            questions = Questions(anchors, asked, np.full_like(anchors, -1))
+            for _, walks in features.walks_in_pieces(program, questions):
+                counts += np.bincount(walks.rules, minlength=len(self.rules))
+                work += len(walks.rules)
+            done += len(some)
+        return counts * (len(starts) / max(1, done))
+
+
+def loops_of(graph: KnowledgeGraph) -> frozenset[str]:
+    """The relations that have a fact from an entity to itself."""
+    return frozenset(
+        graph.relations[int(number)] for number in np.unique(graph.relation_ids[graph.heads == graph.tails])
+    )
+
+
+def quality_of(support: float, predictions: float) -> Quality:
+    """Counts as whole numbers, and the confidence, with as many digits as are shown."""
+    confidence = round(float(support / (predictions + CAUTION)), _DIGITS)
+    return Quality(round(float(predictions)), round(float(support)), confidence)
+
+
+def confidence_of(rule: Rule) -> float:
+    """The confidence of a rule that was measured."""
+    quality = rule.quality
+    assert quality is not None and quality.confidence is not None
+    return quality.confidence
+
+
+def _by_confidence(rule: Rule) -> tuple[float, int, bool, tuple[str, ...]]:
+    return -confidence_of(rule), len(rule.body), isinstance(rule, IntersectionRule), rule.body

@@ -1,0 +1,124 @@
+"""Scores written out: what each rule, the distance and the type add, with the facts that the walks go over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from reshuffle.reasoning.proofs import spelled
+from reshuffle.rulelist.features import MOST_STEPS
+from reshuffle.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.kg import Triple
+    from reshuffle.rulelist.rule_model import WeightedRule
+
+Kind = Literal["rule", "distance", "types"]
+_DIGITS = 3  # behind the point of printed parts
+
+
+@dataclass(frozen=True)
+class Part:
+    """One summand of a score."""
+
+    kind: Kind
+    value: float
+    rule: WeightedRule | None = None
+    walks: int = 0
+    """How many walks follow the rule."""
+    proofs: tuple[tuple[Triple, ...], ...] = ()
+    """The facts of some of these walks."""
+    steps: int | None = None
+    """Of a distance; None for more than are counted."""
+
+    @property
+    def words(self) -> str:
+        """What the part is about."""
+        if self.rule is not None:
+            return f"{self.rule.rule}  ({counted(self.walks, 'walk')})"
+        if self.kind == "types":
+            return "types: what the answer is like, whatever is asked about"
+        far = (
+            f"more than {counted(MOST_STEPS, 'step')}" if self.steps is None else counted(self.steps, "step")
+        )
+        return f"distance: {far} apart"
+
+    def __str__(self) -> str:
+        walks = [f"  {', '.join(map(spelled, walk))}" for walk in self.proofs]
+        return "\n".join([f"{self.value:+.{_DIGITS}f}  {self.words}", *walks])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        data: dict[str, Any] = {"kind": self.kind, "value": self.value}
+        if self.rule is not None:
+            data |= {
+                "rule": str(self.rule.rule),
+                "walks": self.walks,
+                "proofs": [[list(fact) for fact in walk] for walk in self.proofs],
+            }
+        elif self.kind == "distance":
+            data["steps"] = self.steps
+        return data
+
+
+@dataclass(frozen=True)
+class RuleSum:
+    """A triple's score as the sum of its parts, largest first; false where no rule leads to it."""
+
+    triple: Triple
+    parts: tuple[Part, ...]
+    known: bool = False
+    """Is it a fact? Then walks and steps over the fact itself count, too."""
+    side: Side = "tail"
+    """Which end was asked for."""
+    score: float = 0.0
+    """The sum, added up in the order in which answers are scored."""
+
+    def __bool__(self) -> bool:
+        return any(part.rule is not None for part in self.parts)
+
+    @property
+    def rule_score(self) -> float:
+        """What the rules add."""
+        return sum(part.value for part in self.parts if part.rule is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "triple": list(self.triple),
+            "score": self.score,
+            "rule_score": self.rule_score,
+            "known": self.known,
+            "supported": bool(self),
+            "parts": [part.to_dict() for part in self.parts],
+        }
+
+    def __str__(self) -> str:
+        values = printed_parts(self.score, [part.value for part in self.parts])
+        known = "  (a fact)" if self.known else ""
+        lines = [f"{spelled(self.triple)}: score {self.score:.{_DIGITS}f}{known}"]
+        for part, value in zip(self.parts, values, strict=True):
+            if not float(value):
+                continue
+            lines.append(f"  {value:>8}  {part.words}")
+            lines += [f"  {'':>8}    {', '.join(map(spelled, walk))}" for walk in part.proofs]
+        return "\n".join(lines if self else [*lines, "  no rule leads to it"])
+
+
+def printed_parts(total: float, parts: Sequence[float]) -> list[str]:
+    """The parts as texts that add up to the printed total: those that lose most by rounding are rounded the other way.
+
+    >>> printed_parts(1.0, [1 / 3, 1 / 3, 1 / 3])
+    ['+0.334', '+0.333', '+0.333']
+    """
+    unit = 10**_DIGITS
+    rounded = [round(part * unit) for part in parts]
+    missing = round(total * unit) - sum(rounded)
+    step = 1 if missing > 0 else -1
+    lost = [(rounded[place] - parts[place] * unit) * step for place in range(len(parts))]
+    for place in sorted(range(len(parts)), key=lambda place: lost[place])[: abs(missing)]:
+        rounded[place] += step
+    return [f"{value / unit:+.{_DIGITS}f}" for value in rounded]

@@ -1,0 +1,193 @@
+"""A rule model through the verbs: train, read, strike out, predict."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reshuffle.cli.inputs import RULE_MODEL
+from reshuffle.cli.main import main
+from reshuffle.rulelist.model_text import FILE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULE = "parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)"
+FAST = ("--set", "steps=40")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rule_models")
+    lines = []
+    for n in range(20):
+        lines += [f"a{n}\tparent\tb{n}", f"b{n}\tparent\tc{n}", f"c{n}\tknows\ta{(7 * n) % 20}"]
+        lines += [f"a{n}\tgrandparent\tc{n}"]
+    (folder / "facts.tsv").write_text("\n".join(lines) + "\n")
+    (folder / "other.tsv").write_text("x\tparent\ty\ny\tparent\tz\nz\tknows\tw\n")
+    (folder / "queries.tsv").write_text("x\tgrandparent\tz\n")
+    assert (
+        main(
+            [
+                "train",
+                str(folder / "facts.tsv"),
+                "-o",
+                str(folder / "model"),
+                "--recipe",
+                "rules",
+                *FAST,
+                "-q",
+            ]
+        )
+        == 0
+    )
+    return folder
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert main(list(words)) == status
+    return capsys.readouterr().out
+
+
+def test_the_directory_holds_the_list_alone(world: Path) -> None:
+    assert [path.name for path in (world / "model").iterdir()] == ["model.rules"]
+
+
+def test_verbs_know_the_file_without_importing_the_model() -> None:
+    assert RULE_MODEL == FILE
+
+
+def test_predict_and_explain_tell_the_same_sum(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, facts = str(world / "model"), str(world / "other.tsv")
+    found = json.loads(
+        asked(capsys, "predict", model, facts, "--head", "x", "--relation", "grandparent", "--json")
+    )
+    first = found["predictions"][0]
+    assert (first["head"], first["tail"]) == ("x", "z")
+    told = json.loads(asked(capsys, "explain", model, facts, "x", "grandparent", "z", "--json"))
+    assert told["score"] == first["score"]
+    assert told["supported"]
+    assert [part for part in told["parts"] if part.get("rule") == RULE]
+    text = asked(capsys, "explain", model, facts, "x", "grandparent", "z")
+    assert f"{RULE}  (1 walk)\n              parent(x, y), parent(y, z)" in text
+    assert "no rule leads to it" in asked(capsys, "explain", model, facts, "w", "grandparent", "w", status=1)
+
+
+def test_predict_asks_about_all_relations_and_writes_tables(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, facts = str(world / "model"), str(world / "other.tsv")
+    table = asked(capsys, "predict", model, facts, "--head", "x", "--reasons", "0")
+    assert ["x", "grandparent", "z"] in [line.split()[-3:] for line in table.splitlines()]
+    out = world / "links.tsv"
+    asked(capsys, "predict", model, facts, "--all", "--top", "3", "-o", str(out), "--reasons", "1")
+    header, first, *_ = out.read_text().splitlines()
+    assert header.split("\t")[:5] == ["head", "relation", "tail", "plausibility", "score"]
+    assert RULE in first
+
+
+def test_evaluate_ranks_it(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ("--facts", str(world / "other.tsv"), "--queries", str(world / "queries.tsv"))
+    report = json.loads(
+        asked(capsys, "evaluate", str(world / "model"), *files, "--protocol", "full", "--json")
+    )
+    assert report["metrics"]["mrr"] == 1.0
+
+
+def test_rules_prints_the_list(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(world / "model")
+    assert RULE in asked(capsys, "rules", model)
+    lines = asked(
+        capsys, "rules", model, "--format", "anyburl", "--min-confidence", "0.75", "--max-length", "2"
+    )
+    assert "20\t20\t0.8\tgrandparent(X,Y) <= parent(X,A), parent(A,Y)" in lines.splitlines()
+    listed = json.loads(asked(capsys, "rules", model, "--json", "--top", "1"))
+    assert len(listed["rules"]) == 1
+    assert main(["rules", model, "--hard"]) == 2
+    assert "--hard is not for a rule model" in capsys.readouterr().err
+
+
+def test_infer_reasons_with_sure_rules(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, facts = str(world / "model"), str(world / "other.tsv")
+    assert main(["infer", model, facts, "--engine", "chase"]) == 0
+    done = capsys.readouterr()
+    assert "x\tgrandparent\tz\n" in done.out
+    assert "rules, those without an exception in the training facts" in done.err
+    assert main(["infer", model, facts, "--engine", "chase", "--min-confidence", "0.99"]) == 2
+    assert "no rule is sure enough to reason with" in capsys.readouterr().err
+
+
+def test_an_edited_list_is_what_predicts_and_can_be_fitted_again(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (world / "model" / "model.rules").read_text()
+    kept = [line for line in text.splitlines() if "-> grandparent" not in line and "-> parent" not in line]
+    place = kept.index("[rules]") + 1
+    edited = tmp_path / "edited"
+    edited.mkdir()
+    (edited / "model.rules").write_text(
+        "\n".join([*kept[:place], "9\tknows(X, Y) -> grandparent(X, Y)", *kept[place:]])
+    )
+    facts = str(world / "other.tsv")
+    found = json.loads(
+        asked(capsys, "predict", str(edited), facts, "--head", "z", "--relation", "grandparent", "--json")
+    )
+    assert found["predictions"][0]["tail"] == "w"
+    assert found["predictions"][0]["rules"] == 9.0
+    words = ("train", str(world / "facts.tsv"), "-o", str(edited), "--recipe", "rules", "--refit", *FAST)
+    assert "with weights, in" in asked(capsys, *words)
+    lines = (edited / "model.rules").read_text().splitlines()
+    again = [line for line in lines if line.endswith("-> grandparent(X, Y)")]
+    assert len(again) == 1
+    assert again[0].split("\t")[2:5] == ["20", "0", "0"]
+
+
+def test_any_rule_file_ranks(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mined.txt").write_text("10\t9\t0.6\tgrandparent(X,Y) <= parent(X,A), parent(A,Y)\n")
+    words = (
+        "predict",
+        str(tmp_path / "mined.txt"),
+        str(world / "other.tsv"),
+        "--head",
+        "x",
+        "--relation",
+        "grandparent",
+    )
+    found = json.loads(asked(capsys, *words, "--json"))
+    assert found["predictions"][0]["tail"] == "z"
+    assert found["predictions"][0]["score"] == 0.9163
+
+
+def test_rules_from_elsewhere_take_part(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.rules").write_text("knows(X, Y) & knows(Y, Z) -> grandparent(X, Z)\n")
+    more = ("--rules", str(tmp_path / "mine.rules"), "--rules", str(world / "model"))
+    words = ("train", str(world / "facts.tsv"), "-o", str(tmp_path / "model"), "--recipe", "rules", *FAST)
+    asked(capsys, *words, *more)
+    assert (
+        "knows(X, Y) & knows(Y, Z) -> grandparent(X, Z)" in (tmp_path / "model" / "model.rules").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--recipe", "rules", "--valid", "v.tsv"), "--valid is not for --recipe rules"),
+        (("--recipe", "rules", "--refit", "--resume"), "--refit begins anew"),
+        (("--refit",), "--rules and --refit need --recipe rules"),
+        (("--recipe", "rules", "--set", "slots=3"), "there is no setting 'slots'"),
+        (("--recipe", "rules", "--refit"), "not a rule model"),
+    ],
+)
+def test_options_that_do_not_fit_are_told(
+    world: Path, tmp_path: Path, words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(["train", str(world / "facts.tsv"), "-o", str(tmp_path / "none"), *words])
+    except SystemExit as stopped:
+        status = int(stopped.code or 0)
+    assert status == 2
+    assert message in capsys.readouterr().err

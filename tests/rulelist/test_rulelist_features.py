@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rulelist_worlds import random_graph, random_rules, steps, walks
+
+from reshuffle.kg import KnowledgeGraph, inverse_name
+from reshuffle.rulelist.features import FeatureGraph, Questions
+from reshuffle.rulelist.programs import Program
+from reshuffle.rules import PathRule
+
+
+def asked(graph: KnowledgeGraph) -> Questions:
+    """Every fact from both ends, with the fact hidden."""
+    inverse = graph.relation_ids + np.int32(len(graph.relations))
+    return Questions(
+        np.concatenate([graph.heads, graph.tails]),
+        np.concatenate([graph.relation_ids, inverse]),
+        np.concatenate([graph.tails, graph.heads]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_walks_are_counted_without_the_fact_that_is_asked_for(seed: int) -> None:
+    graph, rules = random_graph(seed), random_rules(seed)
+    program = Program.of(rules, list(graph.relations))
+    questions = asked(graph)
+    rows = FeatureGraph(graph).walks(program, questions)
+    names = [*graph.relations, *map(inverse_name, graph.relations)]
+    for query in range(len(questions.anchors)):
+        anchor, directed, answer = (int(column[query]) for column in questions)
+        known = set(graph)
+        fact = graph.entities[anchor], names[directed], graph.entities[answer]
+        known -= {fact if directed < len(graph.relations) else (fact[2], inverse_name(fact[1]), fact[0])}
+        piece = slice(rows.starts[query], rows.starts[query + 1])
+        found = {
+            (int(rule), graph.entities[int(end)]): count
+            for rule, end, count in zip(rows.rules[piece], rows.ends[piece], rows.counts[piece], strict=True)
+        }
+        expected = {}
+        for number, rule in enumerate(rules):
+            for one in (rule, rule.reversed()):
+                if one.head == names[directed]:
+                    for entity in graph.entities:
+                        if count := walks(known, one, fact[0], entity):
+                            expected[number, entity] = float(count)
+        assert found == expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_are_counted_without_the_fact_that_is_asked_for(seed: int) -> None:
+    graph = random_graph(seed, facts=10)
+    questions = asked(graph)
+    found = FeatureGraph(graph).steps(questions)
+    for query, fact in enumerate(graph):
+        left = set(graph) - {fact}
+        told = [steps(left, fact.head, entity) for entity in graph.entities]
+        assert found[query].tolist() == told
+
+
+def test_other_facts_between_the_same_two_are_not_hidden() -> None:
+    graph = KnowledgeGraph([("a", "r", "b"), ("a", "s", "b")])
+    questions = asked(graph)
+    assert FeatureGraph(graph).steps(questions)[0, graph.entities.id("b")] == 1
+
+
+def test_walks_back_to_the_anchor_are_no_answers_unless_the_relation_has_loops() -> None:
+    graph = KnowledgeGraph([("a", "r", "b"), ("b", "r", "a"), ("a", "s", "c")])
+    rules = [PathRule(("r", "r"), "s")]
+    question = Questions(*(np.array([value], dtype=np.int32) for value in (graph.entities.id("a"), 1, -1)))
+    for loops, number in ((None, 1), ({"r"}, 0), ({"s"}, 1)):
+        program = Program.of(rules, ["r", "s"], loops=loops)
+        assert len(FeatureGraph(graph).walks(program, question).rules) == number
+
+
+def test_pieces_give_what_one_call_gives() -> None:
+    graph, rules = random_graph(3, facts=40), random_rules(3)
+    features, program = FeatureGraph(graph), Program.of(rules, list(graph.relations))
+    questions = asked(graph)
+    many = Questions(*(np.tile(column, 20) for column in questions))
+    whole = features.walks(program, many)
+    parts = [walks for _, walks in features.walks_in_pieces(program, many)]
+    assert len(parts) > 1
+    for name in ("rules", "ends", "counts"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        assert np.array_equal(joined, getattr(whole, name))
+
+
+def test_a_body_that_reaches_too_many_is_left_out_for_that_anchor() -> None:
+    graph = KnowledgeGraph([("a", "r", name) for name in "bcd"] + [("b", "r", "c"), ("a", "s", "b")])
+    program = Program.of([PathRule(("r",), "s")], list(graph.relations))
+    anchors = graph.entities.ids(["a", "b"])
+    relation = graph.relations.id("s")
+    questions = Questions(anchors, np.full(2, relation, np.int32), np.full(2, -1, np.int32))
+    rows = FeatureGraph(graph).walks(program, questions, most_reached=2)
+    assert np.diff(rows.starts).tolist() == [0, 1]
