@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError
-from reshuffle.rules.classes import Recursion, reachable
+from reshuffle.rules.classes import Recursion
+from reshuffle.rules.digraphs import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from reshuffle.rules.classes import reachable
+from reshuffle.rules.digraphs import reachable
 from reshuffle.text import counted
 
 if TYPE_CHECKING:

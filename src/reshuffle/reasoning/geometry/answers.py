@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
+    from reshuffle.rulegraphs.budgets import GeometryBudget
 
 _MANY = 1000  # facts added at once from which storing everything anew is the faster way
 
@@ -52,8 +53,10 @@ class GeometryAnswers(Answers):
         graph: KnowledgeGraph,
         *,
         memory: int | None = None,
+        limits: GeometryBudget | None = None,
         progress: Progress = SILENT,
     ) -> None:
+        """`memory` limits the bytes of answering, `limits` the size of the automata, when they are first made."""
         self.constraints, self.exactness = constraints, constraints.exactness
         self._memory, self._progress = memory, progress
         self._stored: MaterialisedPairs | None = None
@@ -62,7 +65,7 @@ class GeometryAnswers(Answers):
         self._search: ProofSearch | None = None
         self._version = 0
         self.live = LiveGraph(graph)
-        self._machine = assemble(constraints, self.live.labels, progress=progress)
+        self._machine = assemble(constraints, self.live.labels, limits=limits, progress=progress)
 
     @property
     def facts(self) -> KnowledgeGraph:
