@@ -11,9 +11,9 @@ placing and checking below some five seconds and half a gigabyte.
 | entries of the matrices | 3,200 | every relation has a row of all slots |
 | clauses of intersections | 10 | each intersection may double them |
 | relations in those clauses | 100 | a clause holds a hierarchy |
-| arcs of the relations' automata | 25 | every relation has an automaton of its own |
-| steps that make the automata | 1,000 | making one deterministic visits sets of its states |
-| steps that check a rule graph | 1,000 | each relation is compared with its grammar |
+| arcs of the relations' automata | 5 | every relation has an automaton of its own |
+| steps that make the automata | 50 | making one deterministic visits sets of its states |
+| steps that check a rule graph | 50 | each relation is compared with its grammar |
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class GeometryBudget:
 
     @property
     def arcs(self) -> int:
-        """Arcs of all automata."""
-        return 25 * self.nodes
+        """Arcs of all automata: some twenty microseconds each, from slots to arrays."""
+        return 5 * self.nodes
 
     @property
     def steps(self) -> int:
-        """Steps of a search: about a tenth of a microsecond each."""
-        return 1_000 * self.nodes
+        """Steps of a search: some microseconds each."""
+        return 50 * self.nodes
 
 
 def keep_within(most: int, count: int, what: str) -> None:

@@ -135,13 +135,15 @@ def alike(block: Sequence[int], neighbours: Sequence[Sequence[tuple[str, int]]])
         return frozenset((label, blocks[neighbour]) for label, neighbour in neighbours[node])
 
     changed: Iterable[int] = range(len(blocks))
+    number = max(members, default=0)
     while changed:
         suspects = _by_block(changed, blocks, members)
         # All blocks are split before any is renumbered: a signature means the same for all nodes of a round.
         parts = [
             part for nodes in suspects for part in _split_off(nodes, members[blocks[nodes[0]]], signature)
         ]
-        for number, part in enumerate(parts, start=len(members)):
+        for part in parts:
+            number += 1
             members[blocks[part[0]]].difference_update(part)
             members[number] = set(part)
             for node in part:

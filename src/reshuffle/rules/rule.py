@@ -275,7 +275,7 @@ class RuleBase:
             grouped.setdefault(rule.head, []).append(rule)
         return {head: tuple(rules) for head, rules in grouped.items()}
 
-    @property
+    @cached_property
     def uses_inverses(self) -> bool:
         """Does any atom run backwards?"""
         return any(is_inverse(relation) for relation in self.relations)

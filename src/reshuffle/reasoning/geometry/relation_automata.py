@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -92,8 +93,9 @@ class SlotGraph:
                     self._moves[source].append((relation, slot))
                     self._moved[slot].append(source)
         self._steps, self._most_steps = 0, most_steps
+        self.automaton = cache(self._automaton)  # relations that mean the same have the same slots
 
-    def automaton(self, start: int, leave: int) -> Automaton:
+    def _automaton(self, start: int, leave: int) -> Automaton:
         """The reduced automaton of the words from slot `start` to slot `leave`."""
         whole = self._between(start, leave)
         if self.bound is not None:
