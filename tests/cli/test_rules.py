@@ -128,7 +128,7 @@ def test_a_model_directory(tmp_path, capsys):
         (["--max-length", "0"], "max_length=0 leaves no rule\n  hint: a body has 1 atom or more\n"),
         (
             ["--min-confidence", "0.5"],
-            "confidences and type rules are counted on a graph, and none was given\n"
+            "confidences, supports and type rules are counted on a graph, and none was given\n"
             "  hint: pass on=graph, or --on FACTS\n",
         ),
     ],

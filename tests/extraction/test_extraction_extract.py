@@ -191,6 +191,21 @@ def test_the_first_ones() -> None:
     assert [one.redundant for one in found.without_redundant()] == [False, False]
 
 
+def test_rules_seen_seldom_can_be_left_out_and_the_order_chosen() -> None:
+    found = extract_rules(family(), max_length=2, on=FACTS, min_support=3)
+    assert [one.measures.support for one in found] == [3, 3]
+    every = extract_rules(family(), max_length=2, on=FACTS)
+    assert [one.measures.support for one in every.sorted_by("support")] == [3, 3, 2]
+    assert every.sorted_by("reading") is every
+    assert [one.rule.head for one in every.sorted_by("head")] == ["ancestor"] * 3
+    with pytest.raises(InputError, match="these rules have no support"):
+        extract_rules(family(), max_length=2).sorted_by("support")
+    with pytest.raises(InputError, match="found 'size' to sort by"):
+        every.sorted_by("size")
+    with pytest.raises(InputError, match="a least support of -1"):
+        extract_rules(family(), on=FACTS, min_support=-1)
+
+
 def test_tables_of_other_libraries() -> None:
     found = extract_rules(family(), max_length=2, on=FACTS)
     frame, polars = found.to_pandas(), found.to_polars()
@@ -282,7 +297,7 @@ def test_confidence_needs_a_graph() -> None:
     with pytest.raises(InputError) as caught:
         extract_rules(family(), min_confidence=0.1)
     assert str(caught.value) == (
-        "confidences and type rules are counted on a graph, and none was given\n"
+        "confidences, supports and type rules are counted on a graph, and none was given\n"
         "  hint: pass on=graph, or --on FACTS"
     )
 

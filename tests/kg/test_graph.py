@@ -13,8 +13,8 @@ from tests.strategies import fact_lists
 
 from reshuffle.errors import InputError
 from reshuffle.kg import CompletedGraph, KnowledgeGraph, Triple, Vocabulary
-from reshuffle.kg.rows import sorted_distinct
-from reshuffle.kg.vocabulary import base_relation, inverse_name, is_inverse, label_of, with_inverses
+from reshuffle.kg.rows import sorted_distinct, with_inverses
+from reshuffle.kg.vocabulary import base_relation, inverse_name, is_inverse, label_of
 
 
 @given(fact_lists())
@@ -75,7 +75,7 @@ def test_sorting_where_no_single_key_fits():
     columns = [
         np.array(column, dtype=np.int32) for column in ([largest, 0, largest], [5, 5, 5], [1, largest, 1])
     ]
-    found = sorted_distinct(*columns, num_entities=largest)
+    found = sorted_distinct(*columns)
     assert [column.tolist() for column in found] == [[0, largest], [5, 5], [largest, 1]]
 
 

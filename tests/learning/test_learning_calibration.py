@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from reshuffle import load_benchmark
+from reshuffle.evaluation.questions import question_of
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle, fit_calibration, logistic
-from reshuffle.model.answers.predictions import question_of
 from reshuffle.model.scoring import Calibration, log_odds
 
 if TYPE_CHECKING:

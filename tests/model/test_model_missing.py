@@ -52,6 +52,35 @@ def test_the_best_of_all_pairs(seed: int, relation: str | None, batch: int) -> N
     assert first.judgement.score == pytest.approx(found[0].score, abs=1e-4)
 
 
+@given(st.integers(0, 10**6), st.sampled_from(["head", "tail"]))
+@settings(max_examples=15)
+def test_links_of_one_entity_are_those_of_its_questions(seed: int, end: str) -> None:
+    answers = random_answers(seed)
+    entity, reflexive = next(iter(answers.graph.entities)), {r for h, r, t in answers.graph if h == t}
+    found = answers.predict(**{end: entity}, top=1000)
+    expected = {}
+    for name in answers.relations:
+        rows = answers.predict(**{end: entity}, relation=name, top=1000, known="mark")
+        assert all(row.head != row.tail or name in reflexive for row in rows)
+        whole = np.log(sum(np.exp(row.score) for row in rows))
+        expected |= {row.triple: 2 * row.score - whole for row in rows if not row.known}
+    assert {row.triple for row in found} <= set(expected)  # some questions have no answer, by the types
+    for row in found:
+        assert row.plausibility <= expected[row.triple] + 1e-4
+        assert row.side == ("tail" if end == "head" else "head")
+    assert [row.plausibility for row in found] == sorted((row.plausibility for row in found), reverse=True)
+
+
+def test_one_entity_needs_one_end() -> None:
+    answers = random_answers(1)
+    with pytest.raises(InputError, match="found no end of the question"):
+        answers.predict()
+    with pytest.raises(InputError, match="found both ends of a link"):
+        answers.missing(head="e0", tail="e1")
+    with pytest.raises(InputError, match="facts of all relations cannot be marked"):
+        answers.predict(head="e0", known="mark")
+
+
 def test_models_without_evidence_and_relations_never_learned() -> None:
     answers = random_answers(2, initial="bits", evidence=())
     graph = answers.graph | KnowledgeGraph([("x", "likes", "e1")])

@@ -2,7 +2,8 @@
 
 reshuffle predict model facts.tsv --head ada --relation speaks --reasons 2
 reshuffle predict model facts.tsv --relation speaks --tail english --top 5 --reasons 0
-reshuffle predict model facts.tsv --all --top 100 -o missing.csv
+reshuffle predict model facts.tsv --head ada                           what is not known about ada
+reshuffle predict model facts.tsv --all --top 100 --reasons 2 -o missing.csv
 
 MODEL is a directory that `reshuffle train` wrote. --all looks for the most plausible missing links of the whole graph,
 or of one relation: of all heads whose facts are like those of a head in training. They come in the order of their
@@ -34,16 +35,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "facts", metavar="FACTS", help="a file of triples; - reads tab-separated ones from stdin"
     )
-    parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?)")
+    parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?), or of all relations")
     parser.add_argument("--relation", metavar="R")
-    parser.add_argument("--tail", metavar="T", help="ask for the heads of (?, R, T)")
+    parser.add_argument("--tail", metavar="T", help="ask for the heads of (?, R, T), or of all relations")
     parser.add_argument("--all", action="store_true", help="look for links of all plausible heads")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="so many links (default 10)")
     parser.add_argument(
         "--known", choices=("exclude", "mark"), default="exclude", help="leave facts out, or mark them"
     )
     parser.add_argument(
-        "--reasons", type=int, metavar="N", help="up to N for each link (default 1; none with --all or -o)"
+        "--reasons",
+        type=int,
+        metavar="N",
+        help="up to N for each link, printed or as a column (default 1; none with --all or -o)",
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="write the table: .parquet, .csv or .tsv")
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
@@ -58,13 +62,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if any(row.known for row in found):
         console.message(_OF_KNOWN)
     if arguments.output:
-        found.write(arguments.output)
+        found.write(arguments.output, reasons=reasons)
         text = f"{arguments.output}: {counted(len(found), 'prediction')}"
         console.result(text, {"file": arguments.output, "predictions": len(found)})
     elif console.json:
         console.result("", found.to_dict(reasons=reasons))
     else:
-        console.result(_text(found, reasons), {})
+        console.result(found.text(reasons=reasons), {})
     return 0 if any(not row.known for row in found) else 1
 
 
@@ -72,13 +76,13 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     ends = [name for name in ("head", "tail") if getattr(arguments, name) is not None]
     if arguments.all and (ends or arguments.known == "mark"):
         arguments.usage_error("--all asks about all heads: leave out --head, --tail and --known mark")
-    if not arguments.all and (len(ends) != 1 or arguments.relation is None):
-        arguments.usage_error("give --head H --relation R, or --relation R --tail T, or --all")
+    if not arguments.all and len(ends) != 1:
+        arguments.usage_error("give --head H or --tail T, with or without --relation R; or --all")
+    if not arguments.all and arguments.relation is None and arguments.known == "mark":
+        arguments.usage_error("--known mark needs --relation R")
     for name, least in (("top", 1), ("reasons", 0)):
         if (given := getattr(arguments, name)) is not None and given < least:
             raise InputError(f"--{name} {given}", hint=f"give {least} or more")
-    if arguments.output and arguments.reasons:
-        arguments.usage_error("--reasons are printed: leave out -o, or take --json")
 
 
 def _reasons(arguments: argparse.Namespace) -> int:
@@ -109,16 +113,3 @@ def _found(arguments: argparse.Namespace, console: Console) -> Predictions:
         top=arguments.top,
         known=arguments.known,
     )
-
-
-def _text(found: Predictions, most: int) -> str:
-    """The table, followed by the reasons for each link."""
-    lines = [str(found)]
-    for place, row in enumerate(found if most else (), start=1):
-        proofs = row.proofs(most)  # a rule that somebody wrote comes before what was learned
-        reasons = row.reasons(most - len(proofs)) if len(proofs) < most else ()
-        known = proofs or reasons
-        lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
-        lines += [f"by injected rules:\n{proof}" for proof in proofs]
-        lines += [str(reason) for reason in reasons]
-    return "\n".join(lines)

@@ -33,6 +33,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--min-confidence", type=float, default=0.0, metavar="C", help="leave out less sure rules; needs --on"
     )
+    parser.add_argument(
+        "--min-support", type=int, default=0, metavar="N", help="leave out rules seen less often; needs --on"
+    )
+    parser.add_argument(
+        "--sort",
+        choices=("reading", "confidence", "support", "head_coverage", "degree", "evidence", "head"),
+        default="reading",
+        help="reading (default): first what explains most that no rule before explains",
+    )
     parser.add_argument("--max-length", type=int, default=3, metavar="N", help="atoms in a body (default 3)")
     parser.add_argument("--top", type=int, metavar="N", help="only the N best")
     parser.add_argument("--hard", action="store_true", help="of a model: harden it first")
@@ -63,11 +72,13 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         on=facts,
         max_length=arguments.max_length,
         min_confidence=arguments.min_confidence,
+        min_support=arguments.min_support,
         types=arguments.types,
         progress=console.progress,
     )
     if arguments.no_redundant:
         found = found.without_redundant()
+    found = found.sorted_by(arguments.sort)
     _print(found, arguments, console)
     return 0
 

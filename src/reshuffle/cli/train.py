@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.learning.training.trainer import Epoch
     from reshuffle.rules import RuleBase
@@ -55,12 +54,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Train, save, report."""
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
 
     _check_options(arguments)
     settings = settings_of(arguments)
     facts = facts_of(arguments.facts, console)
-    valid = None if arguments.valid is None else _valid(arguments.valid, console)
+    valid = None
+    if arguments.valid is not None:
+        valid = read_graph(
+            arguments.valid, may_be_empty=True, progress=console.progress, notes=console.message
+        )
     rules = None if arguments.inject is None else _rules(arguments.inject, console)
     model = Reshuffle(settings, device=arguments.device)
     try:
@@ -98,12 +102,6 @@ def _way_on(directory: Path) -> str:
     if (directory / CHECKPOINT).exists():
         return "the same command with --resume goes on from the last checkpoint"
     return "there is no checkpoint yet: the same command starts anew"
-
-
-def _valid(path: str, console: Console) -> KnowledgeGraph:
-    from reshuffle.kg import read_graph  # noqa: PLC0415
-
-    return read_graph(path, may_be_empty=True, progress=console.progress, notes=console.message)
 
 
 def _rules(path: str, console: Console) -> RuleBase:

@@ -85,7 +85,12 @@ class Ranks:
 def refuse_nan(*scores: NDArray[np.floating]) -> None:
     """Raise an error for NaN, which is neither above nor equal to anything and would make any answer look best."""
     if any(np.isnan(part).any() for part in scores):
-        raise InputError(
-            "the scorer gave NaN for a candidate, expected numbers that can be compared",
-            hint="a model whose training diverged does this; go back to an earlier checkpoint",
-        )
+        raise found_nan()
+
+
+def found_nan() -> InputError:
+    """The error for a score that is no number."""
+    return InputError(
+        "the scorer gave NaN for a candidate, expected numbers that can be compared",
+        hint="a model whose training diverged does this; go back to an earlier checkpoint",
+    )

@@ -37,6 +37,7 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     on: Triples | None = None,
     max_length: int = 3,
     min_confidence: float = 0.0,
+    min_support: int = 0,
     min_degree: float = 0.0,
     most: int = 2000,
     budget: int | None = None,
@@ -48,8 +49,8 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     Hard constraints (compiled, or a model's `harden()`) capture a rule or not; a soft model does so to a degree, or,
     if it has starts and weights, gives each path some evidence. With a graph `on`, the rules are measured there and
     come in the order that a person should read them in (`order`): first what explains most of its head's facts that
-    no rule before explains, then the rest by falling confidence. Those below `min_confidence` are left out; `types`
-    adds the rules about single entities.
+    no rule before explains, then the rest by falling confidence. Those below `min_confidence` or `min_support` are left
+    out; `types` adds the rules about single entities.
     Where a model gives evidence, rules that the graph rules out (`soft.Joins`) are not looked at: they have no support.
     Rules that go forth and back around their own head (`r ; s ; s^-1 -> r`) tell nothing and are never listed.
     No more than `most` rules are kept, and in soft matrices no more than `budget` prefixes of bodies are grown (1,000,
@@ -68,7 +69,7 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
          0.167        1  1.000          1.000   1.000  bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)
     """
     graph = None if on is None else as_graph(on)
-    _check(min_confidence, graph, types=types)
+    _check(min_confidence, min_support, graph, types=types)
     refuse_inverse_names(() if graph is None else graph.relations)
     source = _source_of(model)
     if isinstance(source, OrderingConstraints):
@@ -76,7 +77,7 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     else:
         found = _from_matrices(source, graph, max_length, min_degree, most, budget, progress)
     if graph is not None:
-        found = _measured(found, graph, min_confidence, progress)
+        found = _measured(found, graph, min_confidence, min_support, progress)
     found = _kept(found, most)
     if graph is not None:
         found = _as_to_be_read(found, graph, progress)
@@ -86,12 +87,14 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     return found
 
 
-def _check(min_confidence: float, graph: KnowledgeGraph | None, *, types: bool) -> None:
+def _check(min_confidence: float, min_support: int, graph: KnowledgeGraph | None, *, types: bool) -> None:
     if not 0 <= min_confidence <= 1:
         raise InputError(f"a least confidence of {min_confidence}", hint="give a number from 0 to 1")
-    if graph is None and (min_confidence > 0 or types):
+    if min_support < 0:
+        raise InputError(f"a least support of {min_support}", hint="give 0 or more")
+    if graph is None and (min_confidence > 0 or min_support > 0 or types):
         raise InputError(
-            "confidences and type rules are counted on a graph, and none was given",
+            "confidences, supports and type rules are counted on a graph, and none was given",
             hint="pass on=graph, or --on FACTS",
         )
 
@@ -159,12 +162,20 @@ def _zero(matrices: SoftMatrices) -> tuple[str, ...]:
 
 
 def _measured(
-    found: ExtractedRules, graph: KnowledgeGraph, min_confidence: float, progress: Progress
+    found: ExtractedRules,
+    graph: KnowledgeGraph,
+    min_confidence: float,
+    min_support: int,
+    progress: Progress,
 ) -> ExtractedRules:
     """The rules with their measures. One whose body joins too many pairs is left out, and `complete` says so."""
     counts = measured((one.rule for one in found), graph, progress=progress)
     rules = tuple(replace(one, measures=counts[one.rule]) for one in found if one.rule in counts)
-    sure = tuple(one for one in rules if (one.quality.confidence or 0.0) >= min_confidence)
+    sure = tuple(
+        one
+        for one in rules
+        if (one.quality.confidence or 0.0) >= min_confidence and (one.quality.support or 0) >= min_support
+    )
     return replace(found, rules=sure, complete=found.complete and len(rules) == len(found))
 
 
@@ -185,7 +196,11 @@ def _as_to_be_read(found: ExtractedRules, graph: KnowledgeGraph, progress: Progr
 
 
 def _with_redundancy(found: ExtractedRules) -> ExtractedRules:
-    redundant = redundant_rules([one.rule for one in found], trusted=sum(bool(one.gain) for one in found))
+    redundant = redundant_rules(
+        [one.rule for one in found],
+        trusted=sum(bool(one.gain) for one in found),
+        confidences={one.rule: one.measures.confidence for one in found if one.measures is not None},
+    )
     return replace(found, rules=tuple(replace(one, redundant=one.rule in redundant) for one in found))
 
 

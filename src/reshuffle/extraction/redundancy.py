@@ -6,24 +6,28 @@ consequences of the others. Bodies have few entities, so the consequences of eve
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reshuffle.kg import inverse_name
 from reshuffle.rules import IntersectionRule, PathRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reshuffle.rules import Rule
 
     Pairs = set[tuple[int, int]]
 
 
-def redundant_rules(rules: Sequence[Rule], *, trusted: int = 0) -> set[Rule]:
+def redundant_rules(
+    rules: Sequence[Rule], *, trusted: int = 0, confidences: Mapping[Rule, float] = MappingProxyType({})
+) -> set[Rule]:
     """The rules that follow from shorter rules of the list, or from equally long ones before them.
 
-    What is left entails all of them, and nothing is dropped because of something that is itself dropped for it. The
-    first `trusted` rules are judged by each other alone: what nobody believes makes nothing superfluous.
+    What is left entails all of them, and nothing is dropped because of something that is itself dropped for it. What
+    nobody believes makes nothing superfluous: the first `trusted` rules are judged by each other alone, and each of the
+    others by these and by those that are at least as confident.
 
     >>> a_b, b_c, a_c = (PathRule((x,), y) for x, y in ("ab", "bc", "ac"))
     >>> redundant_rules([a_b, b_c, a_c]) == {a_c}
@@ -31,7 +35,8 @@ def redundant_rules(rules: Sequence[Rule], *, trusted: int = 0) -> set[Rule]:
     """
     known = _Consequences()
     redundant: set[Rule] = set()
-    for rule in (*_by_length(rules[:trusted]), *_by_length(rules[trusted:])):
+    others = sorted(_by_length(rules[trusted:]), key=lambda rule: -confidences.get(rule, 0.0))
+    for rule in (*_by_length(rules[:trusted]), *others):
         if known.entail(rule):
             redundant.add(rule)
         else:

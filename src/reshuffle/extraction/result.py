@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.rules import RuleBaseline, RuleScorer
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.frames import RowFrames
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.rules import Rule
     from reshuffle.rules.mining import Measures
+
+SortKey = Literal["reading", "confidence", "support", "head_coverage", "degree", "evidence", "head"]
+SORT_KEYS = get_args(SortKey)
 
 _SHOWN = 20
 _SHOWN_NUMBERS = ("confidence", "support", "pca_confidence", "head_coverage", "degree", "evidence")
@@ -106,6 +110,21 @@ class ExtractedRules(RowFrames):
     def top(self, number: int) -> ExtractedRules:
         """The first `number` rules and type rules."""
         return replace(self, rules=self.rules[: max(0, number)], types=self.types[: max(0, number)])
+
+    def sorted_by(self, key: SortKey) -> ExtractedRules:
+        """The rules by one number, highest first, or by `head` in the order of its name; "reading" is as they are."""
+        if key not in SORT_KEYS:
+            raise InputError(f"found '{key}' to sort by", hint=f"give one of {', '.join(SORT_KEYS)}")
+        if key == "reading":
+            return self
+        if key == "head":
+            return replace(self, rules=tuple(sorted(self.rules, key=lambda one: one.rule.head)))
+        numbers = {one: one.row()[key] for one in self.rules}
+        if all(number is None for number in numbers.values()) and self.rules:
+            raise InputError(
+                f"these rules have no {key}", hint="measure them on a graph: on=graph, or --on FACTS"
+            )
+        return replace(self, rules=tuple(sorted(self.rules, key=lambda one: -(numbers[one] or 0))))
 
     def without_redundant(self) -> ExtractedRules:
         """The rules that no other rules of the list entail."""

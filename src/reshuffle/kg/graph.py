@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io import tables
@@ -23,6 +24,7 @@ from reshuffle.kg.rows import (
     row_keys,
     starts_in,
 )
+from reshuffle.kg.vocabulary import Vocabulary
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -30,10 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from os import PathLike
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
-    from reshuffle.kg.vocabulary import Vocabulary
     from reshuffle.progress import Notes, Progress
 
     Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
@@ -82,6 +82,29 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
         """|E|, isolated entities of the vocabulary included."""
         for column in (self.heads, self.relation_ids, self.tails):
             column.flags.writeable = False
+
+    def naming(self, relations: Sequence[str]) -> KnowledgeGraph:
+        """The same facts, over a vocabulary that has these relations as well; the ids of the others stay."""
+        names, _ = self.relations.extended_by(Vocabulary(relations, kind="relation"))
+        if names is self.relations:
+            return self
+        columns = (self.heads, self.relation_ids, self.tails)
+        return KnowledgeGraph.from_ids(*columns, entities=self.entities, relations=names)
+
+    def without_gone(self, num_given: int) -> tuple[KnowledgeGraph, NDArray[np.int64]]:
+        """The graph without the entities behind the given ones that have no fact, and the ids of those that it has."""
+        there = np.zeros(self.num_entities, dtype=np.bool_)
+        there[:num_given] = there[self.heads] = there[self.tails] = True
+        kept = np.flatnonzero(there)
+        if there.all():
+            return self, kept
+        places = np.cumsum(there, dtype=np.int32) - np.int32(1)
+        names = Vocabulary(self.entities.to_arrow().filter(pa.array(there)), kind=self.entities.kind)
+        heads, tails = places[self.heads], places[self.tails]
+        left = KnowledgeGraph.from_ids(
+            heads, self.relation_ids, tails, entities=names, relations=self.relations
+        )
+        return left, kept
 
     # --- a Python collection of named triples -------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from reshuffle.kg.rows import Rows, starts_in
+from reshuffle.kg.rows import Rows, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,8 @@ class Roles:
         roles = np.concatenate([ids[used], ids[used] + count])
         entries = np.unique(entities * (2 * count) + roles)
         owners, distinct = np.divmod(entries, max(1, 2 * count))
-        return cls(Rows(starts_in(owners, num_rows=graph.num_entities), distinct), 2 * count)
+        sizes = np.bincount(owners, minlength=graph.num_entities)
+        return cls(Rows(starts_of(sizes), distinct), 2 * count)
 
     def pair_counts(self) -> NDArray[np.int64]:  # role role
         """How many entities have both of two roles."""
@@ -68,7 +69,8 @@ class Roles:
 
     def _pairs(self) -> Iterator[NDArray[np.int64]]:
         """All pairs of roles that share an entity, as one number each, some entities at a time."""
-        starts, roles, sizes = self.rows.starts, self.rows.values, self.rows.sizes
+        starts, roles = self.rows.starts, self.rows.values
+        sizes = np.diff(starts)
         if not len(sizes):
             return
         blocks = np.cumsum(sizes**2) // _PAIRS_AT_ONCE
@@ -79,7 +81,7 @@ class Roles:
     def best(self, confidences: NDArray[np.float32]) -> NDArray[np.float32]:  # entity
         """For each entity the highest confidence among its roles, 0 where it has none."""
         scores = np.zeros(len(self.rows), dtype=np.float32)
-        occupied = self.rows.sizes > 0
+        occupied = np.diff(self.rows.starts) > 0
         if occupied.any():
             firsts = self.rows.starts[:-1][occupied]
             scores[occupied] = np.maximum.reduceat(confidences[self.rows.values], firsts)

@@ -68,10 +68,8 @@ class TripleColumns:
 
     def distinct(self) -> TripleColumns:
         """Each triple once, sorted by (relation, head, tail)."""
-        heads, relation_ids, tails = sorted_distinct(
-            self.heads, self.relation_ids, self.tails, len(self.entities)
-        )
-        return TripleColumns(heads, relation_ids, tails, self.entities, self.relations)
+        columns = sorted_distinct(self.heads, self.relation_ids, self.tails)
+        return TripleColumns(*columns, self.entities, self.relations)
 
 
 def numbered(triples: Iterable[Sequence[str]]) -> TripleColumns:
@@ -100,13 +98,11 @@ def numbered(triples: Iterable[Sequence[str]]) -> TripleColumns:
     )
 
 
-def sorted_distinct(
-    heads: Column, relations: Column, tails: Column, num_entities: int
-) -> tuple[Column, Column, Column]:
+def sorted_distinct(heads: Column, relations: Column, tails: Column) -> tuple[Column, Column, Column]:
     """The distinct triples, sorted by (relation, head, tail), as new (heads, relations, tails)."""
     if not len(heads):
         return heads.astype(np.int32), relations.astype(np.int32), tails.astype(np.int32)
-    bits = max(num_entities - 1, 1).bit_length()
+    bits = max(int(heads.max()), int(tails.max()), 1).bit_length()
     key_bits = 2 * bits + int(relations.max()).bit_length()
     if key_bits > _KEY_BITS:
         return _by_columns(heads, relations, tails)
@@ -173,6 +169,16 @@ def _by_columns(heads: Column, relations: Column, tails: Column) -> tuple[Column
     return distinct[0], distinct[1], distinct[2]
 
 
+def with_inverses(triples: NDArray[np.int64], num_relations: int) -> NDArray[np.int64]:
+    """Triples of ids [triple, (head relation tail)], followed by their inverses in the same order.
+
+    >>> with_inverses(np.array([[4, 1, 5]]), num_relations=2).tolist()
+    [[4, 1, 5], [5, 3, 4]]
+    """
+    turned = triples[:, ::-1] + np.array([0, num_relations, 0])
+    return np.concatenate([triples, turned])
+
+
 @dataclass(frozen=True)
 class Rows:
     """Compressed rows: row i holds `values[starts[i] : starts[i + 1]]`.
@@ -214,11 +220,6 @@ class Rows:
         owner = np.repeat(np.arange(len(rows)), sizes)
         shift = self.starts[rows] - starts_of(sizes)[:-1]
         return owner, self.values[np.arange(len(owner)) + shift[owner]]
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The number of values in each row."""
-        return np.diff(self.starts)
 
 
 @dataclass(frozen=True)

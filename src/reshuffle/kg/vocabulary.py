@@ -51,6 +51,7 @@ class Vocabulary:
         """`names` must be distinct; `kind` is what an error message calls one of them."""
         self.kind = kind
         self._array = _name_array(names, kind)
+        self._large = len(self) >= _LARGE
         self._scans = 0
 
     @cached_property
@@ -94,7 +95,7 @@ class Vocabulary:
 
     def find(self, name: str) -> int | None:
         """The id of `name`, or None."""
-        if len(self) < _LARGE:
+        if not self._large:
             return self._ids.get(name)
         self._scans += 1
         if self._scans <= _SCANS_BEFORE_INDEX:  # whoever asks for a few names should not wait for an index
@@ -312,16 +313,6 @@ def is_inverse(relation: str) -> bool:
 def base_relation(relation: str) -> str:
     """The relation that facts use: `r` for `r` and for `r^-1`."""
     return relation.removesuffix(INVERSE_SUFFIX)
-
-
-def with_inverses(triples: NDArray[np.int64], num_relations: int) -> NDArray[np.int64]:
-    """Triples of ids [triple, (head relation tail)], followed by their inverses in the same order.
-
-    >>> with_inverses(np.array([[4, 1, 5]]), num_relations=2).tolist()
-    [[4, 1, 5], [5, 3, 4]]
-    """
-    turned = triples[:, ::-1] + np.array([0, num_relations, 0])
-    return np.concatenate([triples, turned])
 
 
 def label_of(relation: int, *, backwards: bool) -> int:

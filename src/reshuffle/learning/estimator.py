@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +17,16 @@ from reshuffle.extraction.soft_matrices import SoftMatrices
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
-from reshuffle.kg.vocabulary import base_relation
+from reshuffle.kg.vocabulary import base_relation, identity_name
 from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer, examples_of
 from reshuffle.model.answers.model_answers import ModelAnswers
-from reshuffle.model.answers.predictions import Question
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
-from reshuffle.model.reshuffle import ReshuffleModel, identity_names
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import Calibration, log_odds
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
@@ -323,6 +323,12 @@ def _best_look(history: History) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
+    """eq, eq1, ...: the first ones that are not names of relations."""
+    free = (name for index in count() if (name := identity_name(index)) not in relations)
+    return tuple(next(free) for _ in range(number))
+
+
 def chosen_device(name: str) -> torch.device:
     """The device of that name; `auto` is a GPU where there is one."""
     if name == "auto":
@@ -402,26 +408,36 @@ def fit_calibration(answers: ModelAnswers, valid: NDArray[np.int64], *, seed: in
     chosen = np.sort(np.random.default_rng(seed).permutation(len(valid))[:most])
     if not len(chosen):
         return None
-    examples = [_examples(answers, valid, valid[chosen], side) for side in ("tail", "head")]
+    graph = answers.graph
+    facts = np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
+    examples = [_examples(answers, facts, valid, valid[chosen], side) for side in ("tail", "head")]
     features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
     return logistic(features, labels)
 
 
 def _examples(
-    answers: ModelAnswers, valid: NDArray[np.int64], chosen: NDArray[np.int64], side: Side
+    answers: ModelAnswers,
+    facts: NDArray[np.int64],
+    valid: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    side: Side,
 ) -> tuple[Features, Labels]:
     """Feature and label of every candidate of each question that is no fact."""
-    anchor, answer = (0, 2) if side == "tail" else (2, 0)
-    asked = np.unique(chosen[:, [anchor, 1]], axis=0)
-    scores = answers.scores(
-        asked[:, 0].astype(np.int32), asked[:, 1].astype(np.int32), side=side, candidates=None
-    )
-    known = np.stack([Question(int(a), int(r), side).known(answers.graph) for a, r in asked])
-    true = np.zeros_like(known)
-    place = {(int(a), int(r)): number for number, (a, r) in enumerate(asked)}
-    for triple in valid.tolist():
-        if (row := place.get((triple[anchor], triple[1]))) is not None:
-            true[row, triple[answer]] = True
+    columns = [0, 1, 2] if side == "tail" else [2, 1, 0]  # who is asked about, the relation, the answer
+    width = len(answers.graph.relations)
+    asked, first = np.unique(chosen[:, columns[0]] * width + chosen[:, 1], return_index=True)
+    anchors, relations = chosen[first][:, columns[:2]].astype(np.int32).T
+
+    def answered_by(triples: NDArray[np.int64]) -> NDArray[np.bool_]:  # question entity
+        mask = np.zeros((len(asked), answers.graph.num_entities), dtype=np.bool_)
+        anchor, relation, answer = triples[:, columns].T
+        question = np.searchsorted(asked, anchor * width + relation).clip(max=len(asked) - 1)
+        fits = asked[question] == anchor * width + relation
+        mask[question[fits], answer[fits]] = True
+        return mask
+
+    known, true = answered_by(facts), answered_by(valid)
+    scores = answers.scores(anchors, relations, side=side, candidates=None)
     return log_odds(scores, known)[~known], true[~known]
 
 

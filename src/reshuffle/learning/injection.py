@@ -15,7 +15,7 @@ import torch
 
 from reshuffle.errors import BudgetError, ReshuffleError, did_you_mean
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.channels.registry import CHANNELS
 from reshuffle.model.hardening import all_names
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.progress import UNHEARD
@@ -263,7 +263,7 @@ def _check(mode: str, architecture: Architecture, slots: int | None) -> None:
             f"unknown way to inject '{mode}'{did_you_mean(mode, MODES)}", hint="frozen or refine"
         )
     if mode == "frozen":
-        if not channel_kind(architecture.initial).per_query:
+        if not CHANNELS[architecture.initial].per_query:
             raise ReshuffleError(
                 "a frozen block needs a channel per query",
                 hint="train with initial = 'head' (the recipe 'best'), or inject with the mode 'refine'",

@@ -32,8 +32,8 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.io.files import made_directory, written_whole
 from reshuffle.learning.injection import MODES, ChosenRules, Injection
-from reshuffle.learning.settings import Settings, numbers_of, read_toml
-from reshuffle.model.reshuffle import ReshuffleModel
+from reshuffle.learning.settings import Settings, read_toml
+from reshuffle.model.reshuffle import ReshuffleModel, numbers_of
 from reshuffle.model.scoring import Calibration
 from reshuffle.rules import RuleBase, write_rules
 

@@ -419,12 +419,3 @@ def read_toml(path: str | Path, *, hint: str = "one `name = value` per line") ->
         raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path))) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"not TOML: {error}", place=Place(str(path)), hint=hint) from error
-
-
-def numbers_of(names: Sequence[str], relations: Sequence[str]) -> tuple[int, ...]:
-    """The positions of the relations that the setting `symmetric` names."""
-    for name in names:
-        if name not in relations:
-            near = did_you_mean(name, relations)
-            raise ReshuffleError(f"setting 'symmetric' names an unknown relation '{name}'{near}")
-    return tuple(relations.index(name) for name in names)

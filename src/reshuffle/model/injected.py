@@ -25,7 +25,7 @@ from reshuffle.errors import ReshuffleError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.rows import Rows, starts_of
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.model.kernels import runs
+from reshuffle.model.propagation import runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

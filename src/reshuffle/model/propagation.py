@@ -12,18 +12,21 @@ where they leave. `ModelGraph` builds either when it is first needed.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.kg.rows import Rows
-from reshuffle.kg.vocabulary import with_inverses
+from reshuffle.kg.rows import Rows, with_inverses
+from reshuffle.model.kernels import MUCH_WORK, cpu
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -119,6 +122,11 @@ class MessageGraph:
             self.edge_of_triple,
         )
         return MessageGraph(self.num_entities, self.num_relations, *(tensor.to(device) for tensor in tensors))
+
+    def for_training(self) -> MessageGraph:
+        """The same graph, with what a backward pass reads made now and not within the first step."""
+        self.messages_by_head, self.receivers  # noqa: B018 - cached when first read
+        return self
 
     def hiding(self, triples: Tensor) -> Tensor:
         """`edge_messages` in which the given triples (by position) and their inverses carry nothing."""
@@ -291,12 +299,35 @@ class ModelGraph:
         return block.graph_of(self.triples, num_entities=self.num_entities, device=device)
 
 
+@contextmanager
+def threads_worth(work: int) -> Iterator[None]:
+    """As many threads for torch and numba as there are for much work, one for little; around many small pieces."""
+    before = torch.get_num_threads(), numba.get_num_threads()
+    if work < MUCH_WORK:
+        torch.set_num_threads(1)
+        numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        numba.set_num_threads(before[1])
+
+
+def runs(first: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
+    """The places first, first + 1, ... of each run, one run after the other: which run each is of, and the place.
+
+    >>> runs(torch.tensor([7, 0]), torch.tensor([2, 3]))
+    (tensor([0, 0, 1, 1, 1]), tensor([7, 8, 0, 1, 2]))
+    """
+    owners = torch.repeat_interleave(torch.arange(len(number), device=number.device), number)
+    begins = first - (number.cumsum(0) - number)
+    return owners, torch.arange(len(owners), device=number.device) + begins[owners]
+
+
 def kernels_for(device: torch.device) -> ModuleType:
-    """The module for a device; imported when first needed, since Triton exists only beside GPUs."""
+    """The module for a device; that for GPUs is imported when first needed, since Triton exists only beside them."""
     if device.type == "cuda":
         from reshuffle.model.kernels import gpu  # noqa: PLC0415
 
         return gpu
-    from reshuffle.model.kernels import cpu  # noqa: PLC0415
-
     return cpu

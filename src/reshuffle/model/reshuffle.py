@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from itertools import count
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import softplus
 
-from reshuffle.errors import ReshuffleError
-from reshuffle.kg import identity_name
-from reshuffle.model.channels.registry import channel_kind
+from reshuffle.errors import ReshuffleError, did_you_mean
+from reshuffle.model.channels.query import positive_weights
+from reshuffle.model.channels.registry import CHANNELS
 from reshuffle.model.evidence.registry import Evidence
 from reshuffle.model.propagation import MessageGraph, products, propagate
 from reshuffle.model.scoring import head_scores
@@ -69,7 +67,6 @@ class RelationMatrices(nn.Module):
 
 
 _LIGHT = -2.0  # softplus(-2) = 0.13: where slot weights start
-_LIGHTEST = 1e-4
 
 
 class ReshuffleModel(nn.Module):
@@ -134,7 +131,7 @@ class ReshuffleModel(nn.Module):
         """How much a slot counts in the score of a relation: strictly positive, so that 0 still means captured."""
         if self.slot_logits is None:
             raise ReshuffleError("this model has no slot weights", hint="train with slot_weights = true")
-        return softplus(self.slot_logits) + _LIGHTEST
+        return positive_weights(self.slot_logits)
 
     def states(
         self,
@@ -149,7 +146,7 @@ class ReshuffleModel(nn.Module):
 
         Channels do not see each other, so that several draws side by side take one pass.
         """
-        architecture, kind = self.architecture, channel_kind(self.architecture.initial)
+        architecture, kind = self.architecture, CHANNELS[self.architecture.initial]
         shape = (graph.num_entities, architecture.num_slots, architecture.num_channels)
         drawn = [
             kind.initial_states(shape, probability=architecture.probability, generator=generator)
@@ -180,7 +177,10 @@ class ReshuffleModel(nn.Module):
         return body if self.bias is None else body + self.bias[relation][:, None]
 
 
-def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
-    """eq, eq1, ...: the first ones that are not names of relations."""
-    free = (name for index in count() if (name := identity_name(index)) not in relations)
-    return tuple(next(free) for _ in range(number))
+def numbers_of(names: Sequence[str], relations: Sequence[str]) -> tuple[int, ...]:
+    """The positions of the relations that the setting `symmetric` names."""
+    for name in names:
+        if name not in relations:
+            near = did_you_mean(name, relations)
+            raise ReshuffleError(f"setting 'symmetric' names an unknown relation '{name}'{near}")
+    return tuple(relations.index(name) for name in names)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 
 # Below this many bytes the careful reader is done before the compiled one would be loaded.
 _LARGE = 32_000_000
-_HEADERS = (COLUMNS, ("subject", "predicate", "object"))
+_HEADERS = ([*COLUMNS], ["subject", "predicate", "object"])
+_HEADER_NOTE = "{}: the first line looks like a header and was read as a triple; delete it if it is one"
 
 BLANKS = " \t\r"
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
@@ -90,10 +92,6 @@ def read_triples(
         notes(f"{source.name}: no triples")
         return numbered([])
     distinct = triples.distinct()
-    if form is Format.TSV and tuple(name.casefold() for name in triples.first()) in _HEADERS:
-        notes(
-            f"{source.name}: the first line looks like a header and was read as a triple; delete it if it is one"
-        )
     if len(triples) > len(distinct):
         notes(f"{source.name}: {counted(len(triples) - len(distinct), 'duplicate triple')} collapsed")
     return distinct
@@ -105,9 +103,11 @@ def _read(source: Source, form: Format, report: Callable[[int], None], notes: No
     if form in (Format.N_TRIPLES, Format.TURTLE):
         return read_rdf(source, form, report, notes)
     quickly = _read_quickly(source, form, report) if source.size >= _LARGE else None
-    if quickly is not None:
-        return quickly
-    return read_csv(source, report) if form is Format.CSV else read_tsv(source, report)
+    if quickly is None:
+        return read_csv(source, report) if form is Format.CSV else read_tsv(source, report, notes)
+    if form is Format.TSV and [name.casefold() for name in quickly.first()] in _HEADERS:
+        notes(_HEADER_NOTE.format(source.name))
+    return quickly
 
 
 def _read_quickly(source: Source, form: Format, report: Callable[[int], None]) -> TripleColumns | None:
@@ -136,12 +136,15 @@ def _read_quickly(source: Source, form: Format, report: Callable[[int], None]) -
 # --- TSV and CSV line by line: slow, obvious, and able to say exactly what is wrong and where ---------------
 
 
-def read_tsv(source: Source, report: Callable[[int], None]) -> TripleColumns:
+def read_tsv(source: Source, report: Callable[[int], None], notes: Notes = UNHEARD) -> TripleColumns:
     """The triples of a TSV file; raises at the first line that is wrong."""
-    triples = numbered(_tsv_rows(source, report))
-    if not len(triples):
+    rows = _tsv_rows(source, report)
+    first = next(rows, None)
+    if first is None:
         raise no_triples(source, "lines such as head<TAB>relation<TAB>tail")
-    return triples
+    if [name.casefold() for name in first] in _HEADERS:
+        notes(_HEADER_NOTE.format(source.name))
+    return numbered(chain([first], rows))
 
 
 def read_csv(source: Source, report: Callable[[int], None]) -> TripleColumns:

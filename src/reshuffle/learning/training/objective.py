@@ -21,13 +21,12 @@ import torch
 from torch import Tensor
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.kg.rows import Rows
-from reshuffle.kg.vocabulary import with_inverses
+from reshuffle.kg.rows import Rows, with_inverses
 from reshuffle.model.channels.query import HeadChannels
-from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.channels.registry import CHANNELS
 from reshuffle.model.evidence.interface import Asked
-from reshuffle.model.kernels import MOST_SLOTS, runs
-from reshuffle.model.propagation import ModelGraph
+from reshuffle.model.kernels import MOST_SLOTS
+from reshuffle.model.propagation import ModelGraph, runs
 from reshuffle.model.scoring import all_tail_scores, tail_scores
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class Objective(Protocol):
 
 def objective_of(trainer: Trainer) -> Objective:
     """The one that the model's initial states ask for."""
-    kind = channel_kind(trainer.model.architecture.initial)
+    kind = CHANNELS[trainer.model.architecture.initial]
     return AllTails(trainer) if kind.per_query else SampledCorruptions(trainer)
 
 
@@ -92,7 +91,7 @@ class SampledCorruptions:
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
         graph = ModelGraph(trainer.model, trainer.data.triples, trainer.data.num_entities)
-        self._graph = graph.messages
+        self._graph = graph.messages.for_training()
         self.at_once = _MOST_SCORES // max(1, trainer.data.num_entities)
         if trainer.model.evidence is not None:
             self._facts = graph.facts
@@ -203,7 +202,7 @@ class AllTails:
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
         graph = ModelGraph(trainer.model, data.triples, data.num_entities)
-        self._channels = HeadChannels(graph, graph.messages)
+        self._channels = HeadChannels(graph, graph.messages.for_training())
         if trainer.model.evidence is not None:
             trainer.model.evidence.fit_types(graph.facts)
 

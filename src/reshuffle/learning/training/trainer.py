@@ -13,15 +13,15 @@ from torch import Tensor
 
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
+from reshuffle.kg.rows import with_inverses
 from reshuffle.kg.splits import GraphSplit
-from reshuffle.kg.vocabulary import with_inverses
-from reshuffle.learning.settings import numbers_of, refused
+from reshuffle.learning.settings import refused
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.objective import ValidationQueries, objective_of, ranks_within_memory
-from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.channels.registry import CHANNELS
 from reshuffle.model.evidence.registry import LOCAL
-from reshuffle.model.kernels import all_threads_for
-from reshuffle.model.reshuffle import ReshuffleModel
+from reshuffle.model.propagation import threads_worth
+from reshuffle.model.reshuffle import ReshuffleModel, numbers_of
 from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
@@ -60,18 +60,19 @@ def examples_of(
     """The graph to train on, with the relations that it uses and those in `also`, and its triples as ids."""
     graph, held_out = _split(facts, valid, seed, notes)
     graph = _with_relations(_with_used_relations(graph), also)
-    same_matrix = numbers_of(symmetric, tuple(graph.relations))
-    known = _known_ids(held_out, graph)
-    if len(known) < len(held_out):
+    triples, known = _known_ids(graph, graph), _known_ids(held_out, graph)
+    relations = tuple(graph.relations)
+    refuse_inverse_names(relations)
+    same_matrix = numbers_of(symmetric, relations) if symmetric else ()
+    given = len(held_out.heads)
+    if len(known) < given:
         notes(
-            f"{len(held_out) - len(known):,} of {len(held_out):,} validation triples are left out: "
+            f"{given - len(known):,} of {given:,} validation triples are left out: "
             "the facts do not have their entities or relations"
         )
     if not len(known):
         notes("there are no validation triples to stop by: all epochs are trained, and the last one is kept")
-    return graph, TrainingData(
-        _known_ids(graph, graph), known, graph.num_entities, len(graph.relations), same_matrix
-    )
+    return graph, TrainingData(triples, known, graph.num_entities, len(relations), same_matrix)
 
 
 def _split(
@@ -84,10 +85,9 @@ def _split(
     graph = facts.facts if isinstance(facts, GraphSplit) else facts
     if valid is None and isinstance(facts, GraphSplit):
         valid = facts.valid
-    refuse_inverse_names(graph.relations)
-    if not len(graph):
+    if not len(graph.heads):
         raise InputError("there are no triples to train on", hint="give a graph with facts")
-    if valid is not None and len(valid):
+    if valid is not None and len(valid.heads):
         return graph, valid
     graph, held_out = _held_out(graph, seed)
     if valid is not None:
@@ -296,7 +296,7 @@ class Trainer:
         batches = self._batches()
         for place, batch in enumerate(batches):
             self._set_learning_rate((number - 1) * self.steps_per_epoch + place)
-            with all_threads_for(self._numbers_per_step):
+            with threads_worth(self._numbers_per_step):
                 total += self._step(batch)
             self.after_step(place + 1)
         loss = float(total / len(batches))
@@ -327,7 +327,7 @@ class Trainer:
         """How many numbers a step compares, which decides how many threads are worth their start."""
         examples = min(self.settings.batch_size, len(self.examples))
         architecture = self.model.architecture
-        if channel_kind(architecture.initial).per_query:
+        if CHANNELS[architecture.initial].per_query:
             return examples * self.data.num_entities * architecture.num_slots
         return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
 
@@ -421,7 +421,7 @@ def run_in_pieces(
 
 def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
     """Refuse what no training can do, before anything is computed."""
-    channels = channel_kind(architecture.initial)
+    channels = CHANNELS[architecture.initial]
     if not channels.trainable:
         raise ReshuffleError(
             "private initial states cannot be trained with: in one step only few entities would have a channel",

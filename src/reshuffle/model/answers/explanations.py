@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.evaluation.questions import question_about
 from reshuffle.kg import Triple, inverse_name
-from reshuffle.model.answers.predictions import Judgement, parts_of, question_about
-from reshuffle.reasoning.proofs import Proof, atom_triple, spelled
+from reshuffle.model.answers.predictions import Judgement, parts_of
+from reshuffle.model.evidence.registry import SHOWN_NAMES
+from reshuffle.reasoning.proofs import Proof, spelled
 from reshuffle.rules import PathRule
 
 if TYPE_CHECKING:
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.questions import Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.model_answers import ModelOnGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.scoring import Calibration, Scores
 
@@ -64,7 +66,7 @@ class Reason:
         }
 
     def __str__(self) -> str:
-        return f"{self.share:.0%} of what is met\n{self.proof}"
+        return f"{self.share:.0%} of its support\n{self.proof}"
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ class Remark:
 
     def __str__(self) -> str:
         said = "says little" if self.speaks == "little" else f"speaks {self.speaks} it"
-        return f"{self.kind} {said} ({self.value:+.3f}, on average {self.average:+.3f}): {self.words}"
+        name = SHOWN_NAMES.get(self.kind, self.kind)
+        return f"{name} {said} ({self.value:+.3f}, on average {self.average:+.3f}): {self.words}"
 
 
 @dataclass(frozen=True)
@@ -279,16 +282,16 @@ def _reasons_of(model: ModelOnGraph, triple: Triple, walks: Walks, side: Side) -
     names, count = model.relations, len(model.relations)
     backwards, found = side == "head" and model.through_inverse, []
     for walk in walks.found:
-        body = [
-            names[number % count] if (number < count) != backwards else inverse_name(names[number % count])
-            for number in walk.relations
-        ]
+        steps = [(names[number % count], (number < count) == backwards) for number in walk.relations]
         entities = list(model.graph.entities[np.array(walk.entities)])
         if backwards:
-            body, entities = body[::-1], entities[::-1]
-        ends = zip(body, entities, entities[1:], strict=False)
-        leaves = tuple(Proof(atom_triple(relation, start, end)) for relation, start, end in ends)
-        proof = Proof(triple, PathRule(tuple(body), triple.relation), leaves)
+            steps, entities = steps[::-1], entities[::-1]
+        body = tuple(inverse_name(relation) if turned else relation for relation, turned in steps)
+        leaves = tuple(
+            Proof(Triple(end, relation, start) if turned else Triple(start, relation, end))
+            for (relation, turned), start, end in zip(steps, entities, entities[1:], strict=False)
+        )
+        proof = Proof(triple, PathRule(body, triple.relation), leaves)
         found.append(Reason(proof, walk.support, walk.support / walks.met if walks.met else 0.0))
     return tuple(found)
 

@@ -1,7 +1,7 @@
 """The most plausible missing links of a whole graph, without ever holding the scores of all pairs.
 
-Questions (h, r, ?) are asked some at a time, and only the best links so far are kept. Links of different questions are
-compared by
+Questions (h, r, ?), or (?, r, t) where links to one entity are asked for, are asked some at a time, and only the best
+links so far are kept. Links of different questions are compared by
 
     plausibility = score + log(share) + log(likely),
 
@@ -17,14 +17,16 @@ Links (h, r, h) are proposed only where the graph has a fact of that form of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.errors import InputError
+from reshuffle.evaluation.questions import Question, check_top, learned_relation
 from reshuffle.evaluation.ranks import refuse_nan
-from reshuffle.model.answers.predictions import Prediction, Predictions, Question, check_top, learned_relation
+from reshuffle.model.answers.predictions import Prediction, Predictions
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
     from reshuffle.model.scoring import Calibration, Scores
@@ -44,7 +47,7 @@ _MOST_SCORES = 1 << 21  # held at a time
 class _Links:
     """Links by id, and what their scores are made of; one row each."""
 
-    ids: NDArray[np.int64]  # link (head relation tail)
+    ids: NDArray[np.int64]  # link (anchor relation answer)
     numbers: NDArray[
         np.float64
     ]  # link (plausibility, confidence, constraint score, injected, evidence by kind)
@@ -60,10 +63,11 @@ class _Links:
 
 @dataclass(frozen=True)
 class _Questions:
-    """(h, r, ?) for some heads and relations, and how likely each has an answer that is not known."""
+    """(h, r, ?) or (?, r, t) for some anchors and relations, and how likely each has an answer that is not known."""
 
     graph: KnowledgeGraph
-    asked: NDArray[np.int64]  # question (head relation)
+    side: Side  # the end that is asked for
+    asked: NDArray[np.int64]  # question (anchor relation)
     likely: NDArray[np.float32]  # question
     derived: NDArray[np.bool_]  # question: does an injected rule derive the relation?
 
@@ -71,16 +75,18 @@ class _Questions:
         return len(self.asked)
 
     def __getitem__(self, piece: slice) -> _Questions:
-        return _Questions(self.graph, self.asked[piece], self.likely[piece], self.derived[piece])
+        return replace(self, asked=self.asked[piece], likely=self.likely[piece], derived=self.derived[piece])
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:  # question entity
-        """Which tails are facts."""
-        return np.stack([Question(head, number, "tail").known(self.graph) for head, number in self.asked])
+        """Which answers are facts."""
+        return np.stack(
+            [Question(anchor, number, self.side).known(self.graph) for anchor, number in self.asked]
+        )
 
     @cached_property
-    def no_tails(self) -> NDArray[np.bool_]:  # question entity
-        """The head itself, unless the relation may lead there."""
+    def no_answers(self) -> NDArray[np.bool_]:  # question entity
+        """The anchor itself, unless the relation may lead there."""
         reflexive = np.unique(self.graph.relation_ids[self.graph.heads == self.graph.tails])
         mask = np.zeros((len(self), self.graph.num_entities), dtype=np.bool_)
         mask[np.arange(len(self)), self.asked[:, 0]] = ~np.isin(self.asked[:, 1], reflexive)
@@ -88,14 +94,14 @@ class _Questions:
 
     @property
     def closed(self) -> NDArray[np.bool_]:  # question entity
-        """Which tails are not to be proposed."""
-        return self.known | self.no_tails
+        """Which answers are not to be proposed."""
+        return self.known | self.no_answers
 
     def plausible(
         self, totals: NDArray[np.float32], rules: NDArray[np.float32] | None
     ) -> NDArray[np.float64]:  # question entity
         """What links are compared by; -inf for what is not to be proposed."""
-        scores = np.where(self.no_tails, -np.inf, totals.astype(np.float64))
+        scores = np.where(self.no_answers, -np.inf, totals.astype(np.float64))
         # What learned rules capture by chance is no sign of an answer; what injected ones capture is.
         entailed = False if rules is None else ((rules == 0) & ~self.closed).any(axis=1) & self.derived
         likely = np.where(entailed, 1, self.likely)
@@ -110,50 +116,59 @@ def missing_links(
     model: ModelOnGraph,
     *,
     relation: str | None = None,
+    head: str | None = None,
+    tail: str | None = None,
     top: int = 100,
     progress: Progress = SILENT,
 ) -> Predictions:
-    """The best links of a graph that are no facts, of one relation or of all.
+    """The best links of a graph that are no facts, of one relation or of all, from or to one entity or all.
 
     `answers` is kept for those who ask a prediction for its reasons.
     """
     check_top(top)
     wanted = None if relation is None else learned_relation(model.graph, model.relations, relation)
-    questions = _questions(answers, model, wanted)
+    if head is not None and tail is not None:
+        raise InputError("found both ends of a link", hint="give the head, the tail, or neither")
+    one = head if tail is None else tail
+    anchor = None if one is None else model.graph.entities.id(one)
+    questions = _questions(answers, model, wanted, anchor, "tail" if tail is None else "head")
     kept: _Links | None = None
     kinds: tuple[str, ...] = ()
     step = max(1, _MOST_SCORES // max(1, model.graph.num_entities))
     with progress("missing links", total=len(questions), unit=" questions") as report:
         for start in range(0, len(questions), step):
             some = questions[slice(start, start + step)]
-            scores = model.scores(some.asked[:, 0], some.asked[:, 1], side="tail")
+            scores = model.scores(some.asked[:, 0], some.asked[:, 1], side=some.side)
             found, kinds = _best_of(scores, some, top, answers.calibration), tuple(scores.evidence)
             kept = found if kept is None else kept.and_also(found).best(top)
             report(len(some))
-    rows = () if kept is None else tuple(_predictions(answers, kept, kinds))
+    rows = () if kept is None else tuple(_predictions(answers, kept, kinds, questions.side))
     return Predictions(rows, kinds, whole_graph=True)
 
 
-def _questions(answers: ModelAnswers, model: ModelOnGraph, wanted: int | None) -> _Questions:
-    """Whom to ask about what, head after head, so that the questions of a head share its channel."""
+def _questions(
+    answers: ModelAnswers, model: ModelOnGraph, wanted: int | None, anchor: int | None, side: Side
+) -> _Questions:
+    """Whom to ask about what, entity after entity, so that the questions of one share its channel."""
     relations = np.flatnonzero(model.numbers >= 0) if wanted is None else np.array([wanted])
     # Rules that were given need not have held in training, so who is captured by them is only known when asked.
     everyone = model.derived
-    heads, numbers, likely = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-    for relation, told in zip(relations, _likely(answers, relations), strict=True):
+    anchors, numbers, likely = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
+    for relation, told in zip(relations, _likely(answers, relations, side), strict=True):
         found = np.flatnonzero((told > 0) | everyone[relation])
-        heads.append(found)
+        found = found if anchor is None else found[found == anchor]
+        anchors.append(found)
         numbers.append(np.full(len(found), relation))
         likely.append(told[found])
-    asked = np.column_stack([np.concatenate(heads), np.concatenate(numbers)])
+    asked = np.column_stack([np.concatenate(anchors), np.concatenate(numbers)])
     asked, chances = asked[order := np.argsort(asked[:, 0], kind="stable")], np.concatenate(likely)
-    return _Questions(model.graph, asked, chances[order], everyone[asked[:, 1]])
+    return _Questions(model.graph, side, asked, chances[order], everyone[asked[:, 1]])
 
 
 def _likely(
-    answers: ModelAnswers, relations: NDArray[np.int64]
+    answers: ModelAnswers, relations: NDArray[np.int64], side: Side
 ) -> Iterator[NDArray[np.float32]]:  # relation by relation: entity
-    """How sure the roles of each entity make it that it is a head."""
+    """How sure the roles of each entity make it that it is at the other end than the one that is asked for."""
     types = answers.training_types
     scorer = None if types is None else types.on(answers.graph)
     for relation in relations.astype(np.int32):
@@ -161,7 +176,7 @@ def _likely(
             yield np.ones(answers.graph.num_entities, dtype=np.float32)
         else:
             asked = np.array([relation])
-            yield scorer.scores(asked, asked, side="head", candidates=None)[0]
+            yield scorer.scores(asked, asked, side="head" if side == "tail" else "tail", candidates=None)[0]
 
 
 def _best_of(
@@ -198,17 +213,20 @@ def _highest(values: NDArray[np.float64], top: int) -> NDArray[np.int64]:
     return np.flatnonzero(values >= least)
 
 
-def _predictions(answers: ModelAnswers, links: _Links, kinds: tuple[str, ...]) -> Iterator[Prediction]:
+def _predictions(
+    answers: ModelAnswers, links: _Links, kinds: tuple[str, ...], side: Side
+) -> Iterator[Prediction]:
     for ids, row in zip(links.ids.tolist(), links.numbers.tolist(), strict=True):
-        head, relation, tail = ids
+        anchor, relation, answer = ids
         plausible, sure, constraint, rules, *evidence = row
-        triple = Question(head, relation, "tail").triple(answers.graph, tail)
+        triple = Question(anchor, relation, side).triple(answers.graph, answer)
         parts: dict[str, Any] = dict(zip(kinds, evidence, strict=True))
         yield Prediction(
             triple,
             constraint,
             parts,
             None if np.isnan(sure) else sure,
+            side=side,
             answers=answers,
             injected=None if np.isnan(rules) else rules,
             plausibility=plausible,

@@ -11,24 +11,23 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from reshuffle.errors import InputError, UnknownNameError, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.evaluation.queries import passed_over
-from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, refuse_inverse_names
+from reshuffle.evaluation.questions import question_of
+from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.model.answers import explanations
 from reshuffle.model.answers.missing_links import missing_links
-from reshuffle.model.answers.predictions import Judgement, parts_of, predict, question_of
+from reshuffle.model.answers.predictions import Judgement, parts_of, predict
 from reshuffle.model.answers.walks import WalkGraph
-from reshuffle.model.channels.registry import channel_kind
+from reshuffle.model.channels.registry import CHANNELS, channel_kind
 from reshuffle.model.exporting import export_head_states, export_states
-from reshuffle.model.kernels import all_threads_for
-from reshuffle.model.propagation import ModelGraph
+from reshuffle.model.propagation import ModelGraph, threads_worth
 from reshuffle.model.scoring import Scores
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner
@@ -42,9 +41,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
-    from reshuffle.model.answers.predictions import Known, Predictions, Question
+    from reshuffle.model.answers.predictions import Predictions
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.channels.registry import Kind
     from reshuffle.model.reshuffle import ReshuffleModel
@@ -77,7 +77,7 @@ class ModelOnGraph:
         `matrices` are those of the model, where they are computed already.
         """
         refuse_inverse_names(graph.relations)
-        self.model, self.graph, self.relations = model, _naming(graph, relations), relations
+        self.model, self.graph, self.relations = model, graph.naming(relations), relations
         self.initial, self._seed, self.through_inverse = initial, seed, through_inverse
         self._num_given = graph.num_entities
         self.gone: Sequence[str] = ()
@@ -97,7 +97,7 @@ class ModelOnGraph:
                 matrices = model.matrices()
         self.matrices = matrices
         self.tensors = ModelGraph(model, triples[learned >= 0], graph.num_entities)
-        self.kind = channel_kind(initial)
+        self.kind = CHANNELS[initial]
         self.channels = self.kind.on_graph(self.tensors, matrices, seed=seed)
 
     def walks(self, question: Question, answer: int, *, most: int) -> Walks:
@@ -133,7 +133,7 @@ class ModelOnGraph:
         before the first change stays. What is kept is handed over: this object is not to be used any more.
         """
         everyone = graph.entities
-        graph, kept = _without_gone(graph, self._num_given)
+        graph, kept = graph.without_gone(self._num_given)
         after = ModelOnGraph(
             self.model,
             self.relations,
@@ -202,7 +202,7 @@ class ModelOnGraph:
         ends, some = self.on_device(anchors), None if candidates is None else self.on_device(candidates)
         forward = inverse or side == "tail"
         plan = self.channels.plan(None if some is None else some.shape[1], forward=forward)
-        with all_threads_for(len(anchors) * plan.work):
+        with threads_worth(len(anchors) * plan.work):
             for start in range(0, len(anchors), plan.at_once):
                 piece = slice(start, start + plan.at_once)
                 given = None if some is None else some[piece]
@@ -211,32 +211,6 @@ class ModelOnGraph:
     def on_device(self, ids: NDArray[np.integer]) -> Tensor:
         """Ids where the model is."""
         return torch.from_numpy(ids.astype(np.int64)).to(self.matrices.device)
-
-
-def _naming(graph: KnowledgeGraph, relations: Sequence[str]) -> KnowledgeGraph:
-    """The same facts, over a vocabulary that has these relations as well; the ids of the others stay."""
-    names, _ = graph.relations.extended_by(Vocabulary(relations, kind="relation"))
-    if names is graph.relations:
-        return graph
-    return KnowledgeGraph.from_ids(
-        graph.heads, graph.relation_ids, graph.tails, entities=graph.entities, relations=names
-    )
-
-
-def _without_gone(graph: KnowledgeGraph, num_given: int) -> tuple[KnowledgeGraph, NDArray[np.int64]]:
-    """The graph without the entities behind the given ones that have no fact, and the ids of those that it has."""
-    there = np.zeros(graph.num_entities, dtype=np.bool_)
-    there[:num_given] = there[graph.heads] = there[graph.tails] = True
-    kept = np.flatnonzero(there)
-    if there.all():
-        return graph, kept
-    places = np.cumsum(there, dtype=np.int32) - np.int32(1)
-    names = Vocabulary(graph.entities.to_arrow().filter(pa.array(there)), kind=graph.entities.kind)
-    heads, tails = places[graph.heads], places[graph.tails]
-    left = KnowledgeGraph.from_ids(
-        heads, graph.relation_ids, tails, entities=names, relations=graph.relations
-    )
-    return left, kept
 
 
 def _ends(facts: KnowledgeGraph, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -272,6 +246,8 @@ class ModelAnswers:
         calibration: Calibration | None = None,
         notes: Notes = UNHEARD,
     ) -> None:
+        if initial is not None:
+            channel_kind(initial)  # refuses what is none
         self._model, self._seed = model, seed
         self.relations, self.calibration = tuple(relations), calibration
         self.training_types = training_types
@@ -407,7 +383,7 @@ class ModelAnswers:
     def predict(
         self,
         *,
-        relation: str,
+        relation: str | None = None,
         head: str | None = None,
         tail: str | None = None,
         top: int = 10,
@@ -415,19 +391,42 @@ class ModelAnswers:
     ) -> Predictions:
         """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
 
+        Without a relation, all of them are asked about: the most plausible links from the head, or to the tail. An
+        entity is proposed as its own neighbour only where the graph has a fact of that form of the relation.
         A fact is scored with itself in the graph, so that its score does not compare with those of new links.
         """
+        if relation is None:
+            return self._about_one(head=head, tail=tail, top=top, known=known)
         question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
         return predict(self, self._on_graph, question, top=top, known=known)
 
+    def _about_one(self, *, head: str | None, tail: str | None, top: int, known: Known) -> Predictions:
+        if head is None and tail is None:
+            raise InputError(
+                "found no end of the question", hint="give head=... or tail=..., or ask missing()"
+            )
+        if known != "exclude":
+            raise InputError(
+                "facts of all relations cannot be marked", hint="give a relation, or leave out known"
+            )
+        return self.missing(head=head, tail=tail, top=top)
+
     def missing(
-        self, *, relation: str | None = None, top: int = 100, progress: Progress = SILENT
+        self,
+        *,
+        relation: str | None = None,
+        head: str | None = None,
+        tail: str | None = None,
+        top: int = 100,
+        progress: Progress = SILENT,
     ) -> Predictions:
-        """The most plausible links of the whole graph that are no facts, of one relation or of all.
+        """The most plausible links that are no facts: of one relation or all, from a head, to a tail, or anywhere.
 
         They come in the order of their `plausibility`, which compares links of several questions.
         """
-        return missing_links(self, self._on_graph, relation=relation, top=top, progress=progress)
+        return missing_links(
+            self, self._on_graph, relation=relation, head=head, tail=tail, top=top, progress=progress
+        )
 
     def reasons(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"

@@ -1,104 +1,39 @@
-"""Questions and their ranked answers: new links, what their scores are made of, as a list and as a table."""
+"""Ranked answers to questions: new links, what their scores are made of, as a list and as a table."""
 
 from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError, Place, UnknownNameError, did_you_mean
-from reshuffle.evaluation.ranks import refuse_nan
+from reshuffle.errors import InputError, Place
+from reshuffle.evaluation.questions import check_known, check_top
+from reshuffle.evaluation.ranks import found_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io.files import written_whole
+from reshuffle.model.evidence.registry import SHOWN_NAMES
+from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.explanations import Explanation, Reason
     from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
     from reshuffle.model.scoring import Scores
     from reshuffle.reasoning.proofs import Proof
 
-Known = Literal["exclude", "mark"]
-
 ENDINGS = (".parquet", ".csv", ".tsv")
-
-
-@dataclass(frozen=True)
-class Question:
-    """Who is asked about, by id; `side` is the end that is asked for."""
-
-    anchor: int
-    relation: int
-    side: Side
-
-    def known(self, graph: KnowledgeGraph) -> NDArray[np.bool_]:  # entity
-        """Which answers are facts."""
-        edges = graph.by_head if self.side == "tail" else graph.by_tail
-        mask = np.zeros(graph.num_entities, dtype=np.bool_)
-        mask[edges.of(self.anchor, self.relation)] = True
-        return mask
-
-    def ends(self, answer: int) -> tuple[int, int]:
-        """Head and tail of the triple that an answer makes."""
-        return (self.anchor, answer) if self.side == "tail" else (answer, self.anchor)
-
-    def triple(self, graph: KnowledgeGraph, answer: int) -> Triple:
-        """The triple that an answer makes, by name."""
-        head, tail = self.ends(answer)
-        return Triple(graph.entities[head], graph.relations[self.relation], graph.entities[tail])
-
-
-def question_of(
-    graph: KnowledgeGraph,
-    relations: Sequence[str],
-    relation: str,
-    *,
-    head: str | None = None,
-    tail: str | None = None,
-) -> Question:
-    """A question by name, about a relation that the model knows; exactly one end must be given."""
-    if (head is None) == (tail is None):
-        raise InputError(
-            "found both ends of the question" if head is not None else "found no end of the question",
-            hint="give head=... to ask for tails, or tail=... to ask for heads",
-        )
-    number = learned_relation(graph, relations, relation)
-    if head is not None:
-        return Question(graph.entities.id(head), number, "tail")
-    return Question(graph.entities.id(str(tail)), number, "head")
-
-
-def question_about(
-    graph: KnowledgeGraph, relations: Sequence[str], triple: Triple, side: Side
-) -> tuple[Question, int]:
-    """The question that a triple answers, and the answer."""
-    head, relation, tail = triple
-    if side == "tail":
-        return question_of(graph, relations, relation, head=head), graph.entities.id(tail)
-    return question_of(graph, relations, relation, tail=tail), graph.entities.id(head)
-
-
-def learned_relation(graph: KnowledgeGraph, relations: Sequence[str], relation: str) -> int:
-    """The id of a relation that the model knows; the graph need not have a fact of it."""
-    if relation in relations:
-        return graph.relations.id(relation)
-    if relation not in graph.relations:
-        raise UnknownNameError("relation", relation, relations)
-    raise InputError(
-        f"the model has not learned the relation '{relation}'{did_you_mean(relation, relations)}",
-        hint="ask for a relation of the training facts, or train again with facts of this one",
-    )
+_BETWEEN_REASONS = " | "
 
 
 @dataclass(frozen=True)
@@ -159,7 +94,9 @@ class Judgement(JudgedTriple):
         return data
 
     def __str__(self) -> str:
-        told = ", ".join(f"{part} {value:+.3f}" for part, value in self.evidence.items())
+        told = ", ".join(
+            f"{SHOWN_NAMES.get(part, part)} {value:+.3f}" for part, value in self.evidence.items()
+        )
         return f"{' '.join(self.triple)}: {self.verdict}{'; evidence: ' + told if told else ''}"
 
 
@@ -284,9 +221,13 @@ class Predictions(ArrowFrames):
     def _of_rules(self) -> tuple[str, ...]:
         return ("injected",) if any(row.injected is not None for row in self.rows) else ()
 
-    def write(self, path: str) -> None:
-        """The table as a file: .parquet, .csv or .tsv, with a header."""
-        from pyarrow import parquet  # noqa: PLC0415 - slow to load, and only needed here
+    def write(self, path: str, *, reasons: int = 0) -> None:
+        """The table as a file: .parquet, .csv or .tsv, with a header.
+
+        With reasons, a column `reasons` has up to so many for each link: a list in Parquet, else one text.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - slow to load, and only needed here
+        from pyarrow import parquet  # noqa: PLC0415
 
         ending = Path(path).suffix
         if ending not in ENDINGS:
@@ -296,6 +237,13 @@ class Predictions(ArrowFrames):
                 hint=f"predictions go to {', '.join(ENDINGS)}",
             )
         rows = self.to_arrow()
+        if reasons:
+            told = [_told_reasons(row, reasons) for row in self.rows]
+            as_lists = ending == ".parquet"
+            column = (
+                pa.array(told) if as_lists else pa.array([_BETWEEN_REASONS.join(lines) for lines in told])
+            )
+            rows = rows.append_column("reasons", column)
         with written_whole(path) as aside:
             if ending == ".parquet":
                 parquet.write_table(rows, aside)
@@ -304,6 +252,18 @@ class Predictions(ArrowFrames):
                 writer = csv.writer(file, delimiter="," if ending == ".csv" else "\t", lineterminator="\n")
                 writer.writerow(rows.column_names)
                 writer.writerows(row.values() for row in rows.to_pylist())
+
+    def text(self, *, reasons: int) -> str:
+        """The table, followed by so many reasons for each link."""
+        lines = [str(self)]
+        for place, row in enumerate(self.rows if reasons else (), start=1):
+            proofs = row.proofs(reasons)  # a rule that somebody wrote comes before what was learned
+            learned = row.reasons(reasons - len(proofs)) if len(proofs) < reasons else ()
+            known = proofs or learned
+            lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
+            lines += [f"by injected rules:\n{proof}" for proof in proofs]
+            lines += [str(reason) for reason in learned]
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         if not self.rows:
@@ -316,7 +276,7 @@ class Predictions(ArrowFrames):
             *(["confidence"] if sure else []),
             "constraint",
             *self._of_rules,
-            *self.kinds,
+            *(SHOWN_NAMES.get(kind, kind) for kind in self.kinds),
         ]
         cells = [
             [
@@ -350,6 +310,18 @@ def _told(score: float | None) -> str:
     return "-" if score is None else "captured" if score == 0 else f"{score:.3f}"
 
 
+def _told_reasons(row: Prediction, most: int) -> list[str]:
+    """Up to so many reasons, a line each: how much it brings, the rule, and the facts it uses."""
+    proofs = row.proofs(most)
+    learned = row.reasons(most - len(proofs)) if len(proofs) < most else ()
+    told = [("by an injected rule", proof) for proof in proofs]
+    told += [(f"{reason.share:.0%} of its support", reason.proof) for reason in learned]
+    return [
+        f"{share}: {proof.rule}: {', '.join(spelled(premise.triple) for premise in proof.premises)}"
+        for share, proof in told
+    ]
+
+
 def _data(row: Prediction, reasons: int) -> dict[str, Any]:
     data = row.row()
     evidence = {kind: data.pop(kind) for kind in row.evidence}
@@ -367,15 +339,17 @@ def predict(
 ) -> Predictions:
     """The best answers to one question; `answers` is kept for those who ask a prediction for its reasons."""
     check_top(top)
-    if known not in ("exclude", "mark"):
-        raise InputError(f"known = {known!r}", hint="'exclude' leaves known triples out, 'mark' marks them")
+    check_known(known)
     facts = question.known(model.graph)
     scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=question.side)
     totals = scores.summed()[0]
-    refuse_nan(totals)  # it would be sorted, too
+    if np.isnan(totals).any():  # it would be sorted, too
+        raise found_nan()
     sure = None if answers.calibration is None else answers.calibration.confidences(totals, facts)
     order = np.argsort(-totals, kind="stable")  # equal ones by id
     best = order if known == "mark" else order[~facts[order]]
+    if question.excludes_itself(model.graph):
+        best = best[best != question.anchor]
     rows = tuple(
         Prediction(
             question.triple(model.graph, place),
@@ -400,11 +374,3 @@ def parts_of(
         "evidence": {part: float(values[query, answer]) for part, values in scores.evidence.items()},
         "injected": None if rules is None else float(rules[query, answer]),
     }
-
-
-def check_top(top: int) -> None:
-    """Refuse what is no whole number, or less than one."""
-    if not isinstance(top, int | np.integer):
-        raise InputError(f"found top = {top!r}, expected a whole number", hint="give 1 or more")
-    if top < 1:
-        raise InputError(f"top = {top} asks for no prediction", hint="give 1 or more")

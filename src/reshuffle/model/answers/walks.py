@@ -29,6 +29,7 @@ import torch
 
 from reshuffle.compiled import compiled
 from reshuffle.model.channels.private import private_scores
+from reshuffle.model.channels.query import positive_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -305,7 +306,7 @@ def _asked(model: ReshuffleModel, matrix: torch.Tensor, relation: int, *, by_slo
     if model.bias is not None:
         bodies = bodies + model.bias[relation]
     if model.slot_logits is not None:
-        weights = model.slot_weights()[relation]
+        weights = positive_weights(model.slot_logits)[relation]
     bodies, weights, matrix = (tensor.cpu() for tensor in (bodies, weights, matrix))
     return _Asked(bodies.numpy(), weights.numpy(), matrix.numpy() if by_slot else None)
 

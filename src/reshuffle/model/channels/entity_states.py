@@ -17,8 +17,7 @@ from torch import Tensor
 
 from reshuffle.model.channels.interface import ChannelsOnGraph, Plan
 from reshuffle.model.evidence.interface import Asked
-from reshuffle.model.kernels import all_threads_for, runs
-from reshuffle.model.propagation import kernels_for, propagate
+from reshuffle.model.propagation import kernels_for, propagate, runs, threads_worth
 from reshuffle.model.scoring import Scores
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ class LayeredStates:
         each = self._layers[0].shape[1:].numel() * self._matrices.shape[1]
         for layer in range(1, len(self._layers)):
             # Threads that wait for each other cost more than the few rows of a small change.
-            with all_threads_for(each * (len(touched) + len(changed))):
+            with threads_worth(each * (len(touched) + len(changed))):
                 affected = torch.unique(torch.cat([touched, changed, _neighbours(graph, changed)]))
                 found = _received(self._layers[layer - 1], self._matrices, graph, affected)
                 old = self._layers[layer][affected]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.model.channels.interface import ChannelKind, ChannelsOnGraph, Plan
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _MOST_NUMBERS = 1 << 26  # of the states of the queries at a time
 _QUICK_NUMBERS = 1 << 22  # with more a CPU waits for memory
 _FEW_QUERIES = 64  # with fewer at a time those of one head would be parted, and its channel propagated again
+_LIGHTEST = 1e-4  # what a slot counts at least
 
 
 class PerQuery(ChannelKind):
@@ -114,7 +116,9 @@ class HeadChannels:
         by_query = states if channels is None else states.index_select(2, channels)
         if model.slot_logits is None:
             return pair_scores(bodies[:, None, :, None], by_query.permute(2, 0, 1)[..., None])
-        return weighted_scores(bodies, by_query, model.slot_weights().index_select(0, relations))
+        return weighted_scores(
+            bodies, by_query, positive_weights(model.slot_logits).index_select(0, relations)
+        )
 
 
 def lit_heads(heads: Tensor, num_entities: int, num_slots: int) -> Tensor:  # entity slot head
@@ -122,6 +126,11 @@ def lit_heads(heads: Tensor, num_entities: int, num_slots: int) -> Tensor:  # en
     states = torch.zeros(num_entities, num_slots, len(heads), device=heads.device)
     states[heads, :, torch.arange(len(heads), device=heads.device)] = 1.0
     return states
+
+
+def positive_weights(logits: Tensor) -> Tensor:  # relation slot
+    """How much each slot counts: strictly more than 0, so that a score of 0 still means captured."""
+    return softplus(logits) + _LIGHTEST
 
 
 def weighted_scores(bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor:  # query entity
@@ -161,6 +170,8 @@ class QueryChannels(ChannelsOnGraph):
         at_once = max(1, _MOST_NUMBERS // numbers)
         if self._matrices.device.type == "cpu":
             at_once = min(at_once, max(_FEW_QUERIES, _QUICK_NUMBERS // numbers))
+        if self.graph.model.evidence is not None:
+            self.graph.facts  # noqa: B018 - made before the first piece, beside the messages
         return Plan(at_once, self.graph.messages.num_messages * slots**2)
 
     def moved(self, graph: ModelGraph, touched: Tensor, kept: Tensor) -> QueryChannels:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Kind = InitialKind
 KINDS = get_args(Kind)
 
-_KINDS: Mapping[str, ChannelKind] = MappingProxyType(
+CHANNELS: Mapping[str, ChannelKind] = MappingProxyType(
     {
         "bits": BITS,
         "official": OFFICIAL_BITS,
@@ -35,10 +35,10 @@ _KINDS: Mapping[str, ChannelKind] = MappingProxyType(
 
 
 def channel_kind(name: str) -> ChannelKind:
-    """The kind that the setting `initial` names."""
-    if name not in _KINDS:
+    """The kind of that name; names that are checked already are looked up in `CHANNELS`."""
+    if name not in CHANNELS:
         raise ReshuffleError(f"unknown kind of initial states '{name}'{did_you_mean(name, KINDS)}")
-    return _KINDS[name]
+    return CHANNELS[name]
 
 
 def initial_states(

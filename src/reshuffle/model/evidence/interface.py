@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.architecture import DirectFacts
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
@@ -65,6 +65,8 @@ class EvidenceKind(ABC):
     shape: Shape
 
     name: ClassVar[str]
+    shown: ClassVar[str]
+    """What tables and explanations call it."""
     own_weights: ClassVar[tuple[Weight, ...]]
     reads_states: ClassVar[bool] = False
     """Does it look at the states of the matrices? Then a hardened model keeps its soft matrices for it."""

@@ -15,12 +15,12 @@ from torch.nn.functional import softplus
 from reshuffle.kg import Triple
 from reshuffle.model.evidence.interface import WEAK, Asked, LocalEvidence, Weight
 from reshuffle.model.evidence.proximity import Proximity
-from reshuffle.model.kernels import runs
+from reshuffle.model.propagation import runs
 from reshuffle.reasoning.proofs import spelled
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import MessageGraph
 
 _FEW = 3  # facts that the words name
@@ -30,6 +30,7 @@ class Negative(LocalEvidence):
     """A weight for each relation that may hold between the two, per relation that is asked for."""
 
     name = "negative"
+    shown = "other links"
 
     own_weights = (
         # Columns: the relation that holds already; the last one is being the same entity.

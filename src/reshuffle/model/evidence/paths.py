@@ -12,8 +12,8 @@ from torch.nn.functional import softplus
 from reshuffle.model.evidence.interface import WEAK, Asked, EvidenceKind, Weight
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import MessageGraph
 
 _REACHED = 1e-2  # states far below this count as not reached
@@ -23,6 +23,7 @@ class Paths(EvidenceKind):
     """A positive weight for each slot, per relation."""
 
     name = "paths"
+    shown = "paths"
     reads_states = True
 
     own_weights = (

@@ -12,8 +12,8 @@ from reshuffle.model.propagation import propagate
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import MessageGraph
 
 
@@ -21,6 +21,7 @@ class Proximity(EvidenceKind):
     """A weight for each number of steps, per relation and shared by all."""
 
     name = "proximity"
+    shown = "distance"
 
     own_weights = (
         # Columns: 0 to num_hops steps, and further away.

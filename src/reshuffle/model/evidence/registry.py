@@ -14,8 +14,8 @@ from reshuffle.model.evidence.interface import Asked, EvidenceKind, LocalEvidenc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.architecture import DirectFacts
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
@@ -30,6 +30,7 @@ def _kind(name: str, place: str) -> type[EvidenceKind]:
 
 KINDS = tuple(_kind(name, place) for name, place in architecture.EVIDENCE.items())
 EVIDENCE = tuple(architecture.EVIDENCE)
+SHOWN_NAMES = {kind.name: kind.shown for kind in KINDS}
 LOCAL = tuple(kind.name for kind in KINDS if issubclass(kind, LocalEvidence))
 
 # The sum of squares depends on the order in its last bit, and the losses of a training should stay the same.

@@ -14,12 +14,12 @@ from torch.nn.functional import softplus
 from reshuffle.kg.roles import Roles
 from reshuffle.kg.rows import Rows
 from reshuffle.model.evidence.interface import Asked, LocalEvidence, Weight
-from reshuffle.model.kernels import runs
+from reshuffle.model.propagation import runs
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
 _SMOOTHING = 2.0  # added to the number of entities that a confidence is a share of: rare roles prove little
@@ -30,6 +30,7 @@ class Unary(LocalEvidence):
     """The best confidence, the number of asked roles, the weights of all roles and the degree, taken together."""
 
     name = "unary"
+    shown = "types"
     counts = True
 
     own_weights = (

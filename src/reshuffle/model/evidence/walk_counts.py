@@ -17,8 +17,8 @@ from torch.nn.functional import softplus
 from reshuffle.model.evidence.interface import WEAK, Asked, EvidenceKind, Weight
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.questions import Question
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Question
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
 
 STEPS = 4
@@ -29,6 +29,7 @@ class WalkCounts(EvidenceKind):
     """The weights of relations and steps, for each relation that is asked for and shared by all."""
 
     name = "ways"
+    shown = "walks"
 
     own_weights = (
         Weight(

@@ -20,61 +20,20 @@ The others see row-major tensors [row, column], column = slot x channel:
 
 The GPU compares corrupted heads in a way of its own (`gpu_heads.py`).
 
-`propagation.kernels_for` says which of the two modules serves a device. Here are besides: how many threads a piece of
-work on the CPU is worth, and `runs`, rows of a compressed table as torch indexes them.
+`propagation.kernels_for` says which of the two modules serves a device.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import numba
-import torch
-from torch import Tensor
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from torch import Tensor
 
+MUCH_WORK = 1 << 23  # numbers to go through; below, threads would wait for each other longer than they work
 MOST_SLOTS = 64  # of a tile on a GPU; larger matrices would not fit where a program keeps its own
-_MUCH = 1 << 23  # numbers to go through; below, threads would wait for each other longer than they work
 
 
 def fit_a_gpu(states: Tensor) -> bool:
     """Are the states [row, slot, channel] on a GPU, with few enough slots for its own way to compare heads?"""
     return states.device.type == "cuda" and states.shape[1] <= MOST_SLOTS
-
-
-@contextmanager
-def threads_for(work: int) -> Iterator[None]:
-    """As many threads for numba as there are for much work, one for little."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(before if work >= _MUCH else 1)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
-
-
-@contextmanager
-def all_threads_for(work: int) -> Iterator[None]:
-    """The same for numba and torch together, around many small pieces."""
-    before = torch.get_num_threads()
-    if work < _MUCH:
-        torch.set_num_threads(1)
-    try:
-        with threads_for(work):
-            yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def runs(first: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
-    """The places first, first + 1, ... of each run, one run after the other: which run each is of, and the place.
-
-    >>> runs(torch.tensor([7, 0]), torch.tensor([2, 3]))
-    (tensor([0, 0, 1, 1, 1]), tensor([7, 8, 0, 1, 2]))
-    """
-    owners = torch.repeat_interleave(torch.arange(len(number), device=number.device), number)
-    begins = first - (number.cumsum(0) - number)
-    return owners, torch.arange(len(owners), device=number.device) + begins[owners]

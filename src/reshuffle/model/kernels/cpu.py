@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numba
@@ -10,9 +11,11 @@ import torch
 from torch import Tensor
 
 from reshuffle.compiled import compiled
-from reshuffle.model.kernels import threads_for
+from reshuffle.model.kernels import MUCH_WORK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reshuffle.model.propagation import MessageGraph
 
 _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order; NaN and infinity stay what they are
@@ -22,6 +25,17 @@ _BLOCKS = (
 )
 
 
+@contextmanager
+def _threads_for(work: int) -> Iterator[None]:
+    """As many threads for numba as there are for much work, one for little."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(before if work >= MUCH_WORK else 1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
 def products(
     matrices: Tensor, relations: Tensor, states: Tensor, rows: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
@@ -29,7 +43,7 @@ def products(
     result = torch.empty(len(rows), *states.shape[1:]) if out is None else out
     everyone = torch.ones(len(states), dtype=torch.bool)
     arrays = (matrices, relations, states, rows, everyone, result)
-    with threads_for(result.numel() * states.shape[1]):
+    with _threads_for(result.numel() * states.shape[1]):
         _products(*(array.numpy() for array in arrays))
     return result
 
@@ -46,13 +60,13 @@ def products_back(
     """What the matrices get of the gradient; what the states get is added to `to_states`."""
     partial = torch.zeros(_BLOCKS, *matrices.shape)
     work = gradient.numel() * states.shape[1]
-    with threads_for(work):
+    with _threads_for(work):
         _to_matrices(gradient.numpy(), relations.numpy(), states.numpy(), rows.numpy(), partial.numpy())
     if to_states is not None:
         order, starts = _grouped(rows, len(states))
         transposed = matrices.transpose(1, 2).contiguous()
         arrays = (gradient, transposed, relations, order, starts, to_states)
-        with threads_for(work):
+        with _threads_for(work):
             _to_states(*(array.numpy() for array in arrays))
     return partial.sum(0)
 
@@ -65,11 +79,11 @@ def layer(
     Where a channel belongs to one head, the first layers reach few entities: those with nothing send nothing.
     """
     speaking = torch.empty(len(states), dtype=torch.bool)
-    with threads_for(states.numel()):
+    with _threads_for(states.numel()):
         _find_speaking(states.flatten(1).numpy(), speaking.numpy())
     heard = torch.cat([speaking[graph.heads], speaking.new_zeros(1)])
     arrays = (matrices, graph.relations, states, graph.heads, speaking, room)
-    with threads_for(room.numel() * states.shape[1]):
+    with _threads_for(room.numel() * states.shape[1]):
         _products(*(array.numpy() for array in arrays))
     edges = torch.where(heard[edges], edges, graph.num_messages)
     return segment_max(room.flatten(1), states.flatten(1), graph.starts, edges)
@@ -79,7 +93,7 @@ def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor)
     """The maximum of each state and the messages it receives; the winner is `len(messages)` where it kept its own."""
     received, winner = torch.empty_like(states), torch.empty(states.shape, dtype=torch.int32)
     arrays = (messages, states, starts, edges, received, winner)
-    with threads_for(len(edges) * states.shape[1]):
+    with _threads_for(len(edges) * states.shape[1]):
         _segment_max(*(array.numpy() for array in arrays))
     return received, winner
 
@@ -107,7 +121,7 @@ def segment_max_back(
         partial,
         to_states,
     )
-    with threads_for(len(graph.edge_tails) * gradient.shape[1]):
+    with _threads_for(len(graph.edge_tails) * gradient.shape[1]):
         _segment_max_back(*(array.numpy() for array in arrays))
     return partial.sum(0), to_states if wants_states else None
 
@@ -115,7 +129,7 @@ def segment_max_back(
 def norms(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:
     """||ReLU(x_q - z_c)||_2, [query, candidate]."""
     result = torch.empty(candidates.shape)
-    with threads_for(candidates.numel() * states.shape[1]):
+    with _threads_for(candidates.numel() * states.shape[1]):
         _norms(bodies.numpy(), states.numpy(), candidates.numpy(), result.numpy())
     return result
 
@@ -125,7 +139,7 @@ def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -
     of_bodies, of_states = torch.empty_like(bodies), torch.empty_like(states)
     order, starts = _grouped(candidates.flatten(), len(states))
     arrays = (bodies, states, candidates, weights, order, starts, of_bodies, of_states)
-    with threads_for(candidates.numel() * states.shape[1]):
+    with _threads_for(candidates.numel() * states.shape[1]):
         _pulls(*(array.numpy() for array in arrays))
     return of_bodies, of_states
 
@@ -155,7 +169,7 @@ def product_pulls(
     ends = torch.cat([torch.searchsorted(rows, rows[shares]), torch.tensor([len(rows)])])
     transposed = matrices.transpose(1, 2).contiguous()
     arrays = (bodies, states, weights, order, starts, transposed, relations, heads, rows, ends)
-    with threads_for(2 * states.numel() * matrices.shape[1]):
+    with _threads_for(2 * states.numel() * matrices.shape[1]):
         _product_pulls(*(array.numpy() for array in (*arrays, of_bodies, partial, to_states)))
     return of_bodies.sum(0), partial.sum(0)
 
@@ -169,7 +183,7 @@ def _grouped(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
     """||ReLU(x_q - z_c)||_2 for every row c, [query, row]."""
     result = torch.empty(len(bodies), len(states))
-    with threads_for(len(bodies) * states.numel()):
+    with _threads_for(len(bodies) * states.numel()):
         _all_norms(bodies.numpy(), states.numpy(), result.numpy())
     return result
 
