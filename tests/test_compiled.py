@@ -55,6 +55,24 @@ def test_damaged_files_are_made_anew(index: bytes, tmp_path: Path, monkeypatch: 
     assert stored.read_bytes() == good
 
 
+def test_a_kernel_is_made_anew_where_one_that_it_calls_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code of the called kernel is copied into that of the caller, whose own file stays as it is."""
+    opening = "from reshuffle.compiled import compiled\n"
+    (tmp_path / "outer.py").write_text(
+        f"{opening}from inner import factor\n@compiled\ndef times(number):\n    return factor() * number\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for factor in (2, 300):
+        text = f"{opening}@compiled(inline=True)\ndef factor():\n    return {factor}\n"
+        (tmp_path / "inner.py").write_text(text, "utf-8")
+        for name in ("inner", "outer"):
+            sys.modules.pop(name, None)
+        assert import_module("outer").times(4) == 4 * factor
+
+
 def test_infer_where_no_cache_can_be_written(tmp_path: Path) -> None:
     """`__pycache__` is a file in the copy and the home is none, so that numba finds no place even for root."""
     package = tmp_path / "reshuffle"

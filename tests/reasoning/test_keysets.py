@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reshuffle.reasoning import keysets
 from reshuffle.reasoning.keysets import EMPTY, KeySet, discard, has_key, insert, rehashed
 
 
@@ -46,3 +47,16 @@ def test_a_set_grows_by_itself(seed: int) -> None:
     taken = np.concatenate([gone, more[:100]])
     assert set(found.discard(taken).tolist()) == expected & set(taken.tolist())
     assert set(found.keys().tolist()) == expected - set(taken.tolist())
+
+
+def test_keys_in_the_order_of_one_set_do_not_crowd_in_another() -> None:
+    """Facts are loaded in the order of their own set, into one of another size."""
+    first = np.full(1 << 16, keysets.EMPTY, dtype=np.int64)
+    keysets.insert_keys(first, np.arange(0, 40_000, dtype=np.int64) * 7)
+    in_order = first[first >= 0]
+    second = np.full(1 << 14, keysets.EMPTY, dtype=np.int64)
+    some = in_order[: len(second) * 2 // 3]
+    keysets.insert_keys(second, some)
+    homes = np.array([keysets._home(key, len(second) - 1) for key in some[::8]])
+    found = np.array([keysets.place_of(second, key) for key in some[::8]])
+    assert ((found - homes) % len(second)).mean() < 2

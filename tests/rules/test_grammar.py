@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reshuffle.rules import PathRule, RuleBase, parse_rules
-from reshuffle.rules.classes import PathGrammar, Recursion, reachable, strongly_connected
+from reshuffle.rules.classes import PathGrammar, Recursion
+from reshuffle.rules.digraphs import reachable, strongly_connected
 from reshuffle.rules.entailment import entailed_words
 from strategies import rule_bases
 

@@ -68,7 +68,10 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
         "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
     )
     parser.add_argument(
-        "--engine", default="auto", metavar="auto|chase", help="chase: any rules, no geometry"
+        "--engine",
+        default="auto",
+        metavar="auto|chase",
+        help="chase: any rules, no geometry; auto takes it where the geometry would be too large",
     )
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(

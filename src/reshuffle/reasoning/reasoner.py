@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from reshuffle.constraints import OrderingConstraints
-from reshuffle.errors import InputError, did_you_mean, near_names
+from reshuffle.errors import BudgetError, InputError, did_you_mean, near_names
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.resources import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
+from reshuffle.rulegraphs.budgets import GeometryBudget
 from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
     from reshuffle.rules import RuleBase
     from reshuffle.rules.parsing import Rules
 
-ENGINES = ("auto", "chase")
+ENGINES = ("auto", "geometry", "chase")
+_MOST_COMPARED = 200  # relations whose names are compared with those of the facts
 
 
 class Reasoner:
@@ -39,6 +43,9 @@ class Reasoner:
     `engine="auto"` compiles the rules to geometry and raises `NotExpressibleError` where none is exact;
     `bound=m` answers what follows in m steps, for any path rules; `engine="chase"` computes the exact fixpoint
     of any rules, without geometry. `memory` limits the bytes that answering may take, as a number or as "2GB".
+
+    A geometry that is larger than its budget (`rulegraphs.budgets`; `node_budget` raises it) is not built: "auto"
+    takes the chase, which is exact too, and says so in `exactness`; "geometry" and a bound raise `BudgetError`.
     """
 
     def __init__(
@@ -53,15 +60,24 @@ class Reasoner:
         _check_engine(engine, bound)
         self.engine = engine
         self._memory = None if memory is None else parsed_bytes(str(memory))
+        self._limits = GeometryBudget() if node_budget is None else GeometryBudget(node_budget)
         self.constraints: OrderingConstraints | None = None
+        self._too_large: BudgetError | None = None
         if isinstance(rules, OrderingConstraints):
             self._take(rules, bound)
         else:
             self.rules: RuleBase | None = as_rules(rules)
-            if engine == "auto":
-                budget = {} if node_budget is None else {"node_budget": node_budget}
-                self.constraints = constraints_for(self.rules, bound=bound, **budget)
+            if engine != "chase":
+                self._compile(self.rules, bound)
         self._relations = self._own_relations()
+
+    def _compile(self, rules: RuleBase, bound: int | None) -> None:
+        try:
+            self.constraints = constraints_for(rules, bound=bound, node_budget=self._limits.nodes)
+        except BudgetError as error:
+            if self.engine == "geometry" or bound is not None:
+                raise
+            self._too_large = error
 
     def _own_relations(self) -> dict[str, None]:
         """The relations of the rules in order, no inverse and no fresh relation among them."""
@@ -94,6 +110,8 @@ class Reasoner:
     @property
     def exactness(self) -> str:
         """What the answers will be: exact, exact within m steps, or the fixpoint of the chase."""
+        if self._too_large is not None:
+            return f"exact fixpoint by chase: {self._too_large.message}"
         if self.constraints is None:
             return "exact fixpoint by chase: no geometry"
         return self.constraints.exactness
@@ -110,14 +128,44 @@ class Reasoner:
         if len(facts.relations) and self._relations.keys().isdisjoint(facts.relations):
             # No error, since facts may be added later.
             notes(_nothing_shared(self._relations, facts.relations))
+        too_large = self._too_large
         if self.constraints is not None:
-            from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
+            try:
+                return self._by_geometry(self.constraints, facts, progress)
+            except BudgetError as error:
+                if not self._may_chase:
+                    raise
+                too_large = error
+        if too_large is not None:
+            notes(f"{too_large.message}: answered by the chase, as exactly")
+        return self._by_chase(facts, too_large, progress)
 
-            return GeometryAnswers(self.constraints, facts, memory=self._memory, progress=progress)
+    @property
+    def _may_chase(self) -> bool:
+        """May the chase take over from a geometry that is too large? It has no bound, and needs rules."""
+        bounded = self.constraints is not None and self.constraints.bound is not None
+        return self.engine == "auto" and not bounded and self.rules is not None
+
+    def _by_geometry(
+        self, constraints: OrderingConstraints, facts: KnowledgeGraph, progress: Progress
+    ) -> Answers:
+        from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
+
+        # Without rules, as a hardened model has none, nothing else could answer.
+        limits = None if self.rules is None else self._limits
+        return GeometryAnswers(constraints, facts, memory=self._memory, limits=limits, progress=progress)
+
+    def _by_chase(self, facts: KnowledgeGraph, too_large: BudgetError | None, progress: Progress) -> Answers:
         from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - compiled code
 
         assert self.rules is not None
-        return ChaseAnswers(self.rules, facts, memory=self._memory, progress=progress)
+        return ChaseAnswers(
+            self.rules,
+            facts,
+            memory=self._memory,
+            progress=progress,
+            without_geometry=None if too_large is None else too_large.message,
+        )
 
     def sketch(
         self,
@@ -134,6 +182,8 @@ class Reasoner:
         """
         from reshuffle.reasoning.sketch.answers import SketchedAnswers  # noqa: PLC0415
 
+        if self._too_large is not None:
+            raise self._too_large
         if self.constraints is None or self.constraints.bound is not None:
             raise InputError(
                 "a sketch needs the geometry of an unbounded rule base",
@@ -153,6 +203,8 @@ class Reasoner:
 
     def save(self, path: str | Path) -> None:
         """Write the compiled constraints, as JSON."""
+        if self._too_large is not None:
+            raise self._too_large
         if self.constraints is None:
             raise InputError(
                 "the chase compiles nothing that could be saved",
@@ -169,7 +221,8 @@ class Reasoner:
 def _check_engine(engine: str, bound: int | None) -> None:
     if engine not in ENGINES:
         raise InputError(
-            f"unknown engine '{engine}'{did_you_mean(engine, ENGINES)}", hint="the engines are auto and chase"
+            f"unknown engine '{engine}'{did_you_mean(engine, ENGINES)}",
+            hint="the engines are auto, geometry and chase",
         )
     if engine == "chase" and bound is not None:
         raise InputError(
@@ -181,6 +234,7 @@ def _check_engine(engine: str, bound: int | None) -> None:
 def _nothing_shared(relations: Iterable[str], used: Iterable[str]) -> str:
     """What a user is told where no fact can meet a rule, with the names that are nearly the same."""
     names = list(used)
-    near = [f"'{name}' (facts: '{found[0]}')" for name in relations if (found := near_names(name, names))]
+    compared = itertools.islice(relations, _MOST_COMPARED)
+    near = [f"'{name}' (facts: '{found[0]}')" for name in compared if (found := near_names(name, names))]
     hint = f"; near names: {', '.join(near[:3])}" if near else ""
     return f"warning: facts and rules share no relation, so nothing follows{hint}"

@@ -11,13 +11,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError
-from reshuffle.rules.classes import Recursion, reachable
+from reshuffle.rules.classes import Recursion
+from reshuffle.rules.digraphs import reachable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from reshuffle.rulegraphs.graph import RuleGraph
     from reshuffle.rules.classes import PathGrammar, Production
+
+
+def _for_free(steps: int, /) -> None:
+    """Spend nothing."""
+    del steps
 
 
 @dataclass
@@ -30,10 +36,14 @@ class NondeterministicAutomaton:
     steps: dict[tuple[int, str], set[int]] = field(default_factory=dict)
     free: dict[int, set[int]] = field(default_factory=dict)
     most_states: int = 20_000
+    labels_from: dict[int, set[str]] = field(default_factory=dict)
+    spend: Callable[[int], None] = _for_free
+    """Hears of every state that a free move leads to or that is made; it may raise `BudgetError`."""
 
     def state(self) -> int:
         """The number of a fresh state."""
         self.num_states += 1
+        self.spend(1)
         if self.num_states > self.most_states:
             raise BudgetError(f"the automaton of the grammar needs more than {self.most_states:,} states")
         return self.num_states - 1
@@ -41,6 +51,7 @@ class NondeterministicAutomaton:
     def step(self, source: int, labels: Iterable[str], target: int) -> None:
         """Add a step from source to target for each of `labels`."""
         for label in labels:
+            self.labels_from.setdefault(source, set()).add(label)
             self.steps.setdefault((source, label), set()).add(target)
 
     def move(self, source: int, target: int) -> None:
@@ -49,7 +60,9 @@ class NondeterministicAutomaton:
 
     def closed(self, states: Iterable[int]) -> frozenset[int]:
         """The states themselves and those that free moves lead to from them."""
-        return frozenset(reachable(states, self.free))
+        found = frozenset(reachable(states, self.free))
+        self.spend(1 + len(found))
+        return found
 
     def after(self, states: frozenset[int], label: str) -> frozenset[int]:
         """The states that can be reached by reading a label from any of `states`."""
@@ -63,20 +76,30 @@ class NondeterministicAutomaton:
         return not self.finals.isdisjoint(states)
 
 
-def edge_language(graph: RuleGraph, source: int, target: int) -> NondeterministicAutomaton:
-    """The eq-reduced types of the paths from one node to another."""
-    automaton = NondeterministicAutomaton(source, frozenset({target}), graph.num_nodes)
-    for start, label, end in graph.edges:
-        if label in graph.identities:
-            automaton.move(start, end)
-        else:
-            automaton.step(start, (label,), end)
+def edge_language(
+    graph: RuleGraph, source: int, target: int, spend: Callable[[int], None] = _for_free
+) -> NondeterministicAutomaton:
+    """The eq-reduced types of the paths from one node to another; nodes that do not lead there are left out."""
+    automaton = NondeterministicAutomaton(source, frozenset({target}), graph.num_nodes, spend=spend)
+    found, waiting = {target}, [target]
+    while waiting:
+        for start, label, end in graph.arriving.get(waiting.pop(), ()):
+            if label in graph.identities:
+                automaton.move(start, end)
+            else:
+                automaton.step(start, (label,), end)
+            if start not in found:
+                found.add(start)
+                waiting.append(start)
+    spend(len(found))
     return automaton
 
 
-def relation_language(grammar: PathGrammar, symbols: Iterable[str]) -> NondeterministicAutomaton:
+def relation_language(
+    grammar: PathGrammar, symbols: Iterable[str], spend: Callable[[int], None] = _for_free
+) -> NondeterministicAutomaton:
     """The words that any of the symbols derives; their recursion must be regular."""
-    automaton = NondeterministicAutomaton()
+    automaton = NondeterministicAutomaton(spend=spend)
     automaton.start, final = automaton.state(), automaton.state()
     automaton.finals = frozenset({final})
     expansion = _Expansion(grammar, automaton)
@@ -183,9 +206,6 @@ def word_outside(
 
     Raises `BudgetError` when the two have to be followed through more than `most_pairs` pairs of state sets.
     """
-    labels_from: dict[int, set[str]] = {}
-    for state, label in inner.steps:
-        labels_from.setdefault(state, set()).add(label)
     start = (inner.closed([inner.start]), outer.closed([outer.start]))
     reached: dict[tuple[frozenset[int], frozenset[int]], tuple[str, ...]] = {start: ()}
     level = [start]
@@ -195,7 +215,7 @@ def word_outside(
             states, others = pair
             if not inner.finals.isdisjoint(states) and outer.finals.isdisjoint(others):
                 return reached[pair]
-            for label in sorted({label for state in states for label in labels_from.get(state, ())}):
+            for label in sorted({label for state in states for label in inner.labels_from.get(state, ())}):
                 new = (inner.after(states, label), outer.after(others, label))
                 if new not in reached:
                     reached[new] = (*reached[pair], label)

@@ -11,8 +11,8 @@ import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import NotExpressibleError
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, keep_within
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
-from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.classes import classify
 
@@ -56,7 +56,10 @@ def constraints_for(
     base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAULT_NODE_BUDGET
 ) -> OrderingConstraints:
     """The ordering constraints of a rule base: those of the rule graph that `build` gives."""
-    return compiled(build(base, bound=bound, node_budget=node_budget))
+    graph = build(base, bound=bound, node_budget=node_budget)
+    entries = len(labels_of(graph)) * graph.num_nodes
+    keep_within(GeometryBudget(node_budget).entries, entries, "entries of its matrices")
+    return compiled(graph)
 
 
 def labels_of(graph: RuleGraph) -> tuple[str, ...]:

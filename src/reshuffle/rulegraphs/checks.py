@@ -15,7 +15,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from reshuffle.errors import BudgetError
-from reshuffle.rulegraphs.automata import edge_language, relation_language, word_outside
+from reshuffle.rulegraphs.automata import (
+    edge_language,
+    relation_language,
+    word_outside,
+)
+from reshuffle.rulegraphs.budgets import GeometryBudget, keep_within
 from reshuffle.rules.classes import PathGrammar, conjunctive_relations
 from reshuffle.rules.rule import IntersectionRule, RuleBase
 
@@ -51,11 +56,17 @@ class Check:
 
 
 HOLDS = Check("holds")
+UNCHECKED = Check("verified", length=0)
 
 
-def check_graph(graph: RuleGraph, base: RuleBase | None = None) -> dict[str, Check]:
-    """All conditions that apply to a graph and the rules it is meant for (by default those it was built from)."""
-    checker = _Checker(graph, base if base is not None else graph.rules or RuleBase(()))
+def check_graph(
+    graph: RuleGraph, base: RuleBase | None = None, *, limits: GeometryBudget | None = None
+) -> dict[str, Check]:
+    """All conditions that apply to a graph and the rules it is meant for (by default those it was built from).
+
+    Where the steps of `limits` are spent before all relations are checked, a condition is `verified` up to length 0.
+    """
+    checker = _Checker(graph, base if base is not None else graph.rules or RuleBase(()), limits)
     checks = {"R1": checker.r1(), "R2": checker.r2(), "R3": checker.r3()}
     if checker.closed.intersection_rules:
         checks["R3∧"] = checker.r3_clauses()
@@ -68,11 +79,25 @@ def check_graph(graph: RuleGraph, base: RuleBase | None = None) -> dict[str, Che
 
 
 class _Checker:
-    def __init__(self, graph: RuleGraph, base: RuleBase) -> None:
+    def __init__(self, graph: RuleGraph, base: RuleBase, limits: GeometryBudget | None) -> None:
         self.graph = graph
         self.closed = base.closed_under_reversal()
         self.grammar = PathGrammar(self.closed)
         self.conjunctive = conjunctive_relations(self.closed)
+        self._most_steps = GeometryBudget().steps if limits is None else limits.steps
+        self._steps = 0
+        self._rules_on_one_pair = [
+            rule for rule in self.closed if isinstance(rule, IntersectionRule) or len(rule.body) == 1
+        ]
+
+    def _spend(self, steps: int) -> None:
+        """Count steps; beyond the budget all that is still to be checked counts as verified up to length 0."""
+        self._steps += steps
+        keep_within(self._most_steps, self._steps, "steps to check it")
+
+    @property
+    def _spent(self) -> bool:
+        return self._steps > self._most_steps
 
     def r1(self) -> Check:
         for relation in self.closed.relations:
@@ -94,6 +119,9 @@ class _Checker:
     def r3(self) -> Check:
         for rule in self.closed.path_rules:
             for edge in self.graph.by_label.get(rule.head, ()):
+                self._steps += len(rule.body)
+                if self._spent:
+                    return UNCHECKED
                 if not self.graph.has_path(edge.source, rule.body, edge.target):
                     return _violated(f"has no {';'.join(rule.body)} path beside it", rule.head, *_ends(edge))
         return HOLDS
@@ -101,6 +129,9 @@ class _Checker:
     def r3_clauses(self) -> Check:
         for rule in self.closed.intersection_rules:
             for edge in self.graph.by_label.get(rule.head, ()):
+                self._steps += len(rule.body)
+                if self._spent:
+                    return UNCHECKED
                 if not any(self.graph.has_path(edge.source, (part,), edge.target) for part in rule.body):
                     return _violated(f"has none of {', '.join(rule.body)} beside it", rule.head, *_ends(edge))
         return HOLDS
@@ -138,14 +169,17 @@ class _Checker:
         """Does every word between the two nodes entail one of the relations?"""
         symbols = dict.fromkeys(self.grammar.symbol_of[relation] for relation in relations)
         try:
-            words = relation_language(self.grammar, symbols)
-            word = word_outside(edge_language(self.graph, source, target), words)
+            words = relation_language(self.grammar, symbols, self._spend)
+            word = word_outside(edge_language(self.graph, source, target, self._spend), words)
         except BudgetError:
             return self._inside_up_to(relations, source, target, length=LENGTH)
         return HOLDS if word is None else _not_entailed(word, relations, source, target)
 
     def _inside_up_to(self, relations: tuple[str, ...], source: int, target: int, *, length: int) -> Check:
         symbols = dict.fromkeys(self.grammar.symbol_of[relation] for relation in relations)
+        self._steps += len(self.graph.edges)
+        if self._spent:
+            return UNCHECKED
         work = 0
         words = self.graph.words(source, target, max_length=length)
         for tried, word in enumerate(words):
@@ -169,6 +203,9 @@ class _Checker:
         """Each word of a clause's edge derives one of its labels, and any choice of labels entails the relation."""
         clauses, checks = [], []
         for source, target in self.graph.roots.get(relation) or self._edges_of(relation):
+            self._steps += len(self.closed.relations)
+            if self._spent:
+                return UNCHECKED
             labels = tuple(
                 label for label in self.closed.relations if self.graph.has_path(source, (label,), target)
             )
@@ -179,7 +216,10 @@ class _Checker:
         worst = _worst(checks)
         if worst.status == "violated":
             return worst
-        choice = self._choice_without(relation, clauses)
+        try:
+            choice = self._choice_without(relation, clauses)
+        except BudgetError:
+            return UNCHECKED
         if choice is None:
             return worst
         return Check("violated", witness=f"{' & '.join(sorted(choice))} meet all clauses of {relation}")
@@ -206,10 +246,10 @@ class _Checker:
     def _consequences(self, relations: frozenset[str]) -> set[str]:
         """What follows for one pair of entities by one-atom and intersection rules."""
         known = set(relations)
-        rules = [r for r in self.closed if isinstance(r, IntersectionRule) or len(r.body) == 1]
         changed = True
         while changed:
-            new = {rule.head for rule in rules if known.issuperset(rule.body)} - known
+            self._spend(len(self._rules_on_one_pair))
+            new = {rule.head for rule in self._rules_on_one_pair if known.issuperset(rule.body)} - known
             changed = bool(new)
             known |= new
         return known

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.errors import BudgetError, InputError, Place, ReshuffleError
 from reshuffle.kg.io.files import written_whole
 from reshuffle.text import visible
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reshuffle.rulegraphs.graph import RuleGraph
 
 ENDINGS = (".svg", ".png", ".dot", ".mmd")
+_MOST_ARROWS = 2_000  # Graphviz places this many in seconds, and ten times as many in hours
 
 
 def node_names(graph: RuleGraph) -> list[str]:
@@ -68,6 +69,11 @@ def draw(graph: RuleGraph, path: str | Path) -> None:
         content = to_mermaid(graph).encode()
     elif path.suffix == ".dot":
         content = to_dot(graph).encode()
+    elif len(_bundles(graph)) > _MOST_ARROWS:
+        raise BudgetError(
+            f"{path}: {len(_bundles(graph)):,} arrows are too many for Graphviz to place; at most {_MOST_ARROWS:,}",
+            hint="write .dot or .mmd, or draw fewer rules",
+        )
     else:
         content = _rendered(to_dot(graph), path.suffix[1:])
     with written_whole(path) as aside:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from reshuffle.rules.classes import reachable
+from reshuffle.rules.digraphs import leads_to, reachable
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -54,13 +54,32 @@ class RuleGraph:
         return {label: tuple(edges) for label, edges in grouped.items()}
 
     @cached_property
-    def _steps(self) -> dict[tuple[int, str], frozenset[int]]:
-        """The nodes that a label leads to from a node, identity edges after it included."""
-        steps: dict[tuple[int, str], set[int]] = {}
+    def arriving(self) -> dict[int, list[Edge]]:
+        """The edges into each node."""
+        grouped: dict[int, list[Edge]] = {}
+        for edge in self.edges:
+            grouped.setdefault(edge.target, []).append(edge)
+        return grouped
+
+    @cached_property
+    def _targets(self) -> dict[tuple[int, str], list[int]]:
+        """The nodes that an edge of a label leads to from a node."""
+        targets: dict[tuple[int, str], list[int]] = {}
         for source, label, target in self.edges:
             if label not in self.identities:
-                steps.setdefault((source, label), set()).update(self.identity_closure[target])
-        return {key: frozenset(targets) for key, targets in steps.items()}
+                targets.setdefault((source, label), []).append(target)
+        return targets
+
+    @cached_property
+    def _free(self) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """The identity edges, forwards and backwards."""
+        forward: dict[int, list[int]] = {}
+        backward: dict[int, list[int]] = {}
+        for source, label, target in self.edges:
+            if label in self.identities:
+                forward.setdefault(source, []).append(target)
+                backward.setdefault(target, []).append(source)
+        return forward, backward
 
     @cached_property
     def outgoing(self) -> tuple[tuple[str, ...], ...]:
@@ -74,34 +93,43 @@ class RuleGraph:
     @cached_property
     def identity_closure(self) -> tuple[frozenset[int], ...]:
         """Per node the nodes that identity edges alone lead to, itself included."""
-        direct: dict[int, list[int]] = {}
-        for source, label, target in self.edges:
-            if label in self.identities:
-                direct.setdefault(source, []).append(target)
-        return tuple(frozenset(reachable([node], direct)) for node in range(self.num_nodes))
+        return tuple(self._closed(node) for node in range(self.num_nodes))
+
+    @cached_property
+    def _closures(self) -> dict[int, frozenset[int]]:
+        return {}  # filled as they are asked for: all of them may take the square of the nodes
+
+    def _closed(self, node: int) -> frozenset[int]:
+        if node not in self._closures:
+            self._closures[node] = frozenset(reachable([node], self._free[0]))
+        return self._closures[node]
+
+    def _directly_after(self, nodes: Iterable[int], label: str) -> list[int]:
+        return [target for node in nodes for target in self._targets.get((node, label), ())]
 
     def after(self, nodes: Iterable[int], label: str) -> frozenset[int]:
         """The nodes that a `label` edge, with identities after it, leads to."""
-        reached: set[int] = set()
-        for node in nodes:
-            reached |= self._steps.get((node, label), frozenset())
-        return frozenset(reached)
+        return frozenset().union(*map(self._closed, self._directly_after(nodes, label)))
 
     def ends(self, source: int, word: Sequence[str]) -> frozenset[int]:
         """The nodes that a path with eq-reduced type `word` reaches from `source`."""
-        nodes = self.identity_closure[source]
+        nodes = self._closed(source)
         for label in word:
             nodes = self.after(nodes, label)
         return nodes
 
     def has_path(self, source: int, word: Sequence[str], target: int) -> bool:
         """Is there a path of this eq-reduced type between the two nodes?"""
-        return target in self.ends(source, word)
+        if not word:
+            return target in self._closed(source)
+        # The last identities are searched from both ends: a hierarchy is a long chain of them.
+        ends = self._directly_after(self.ends(source, word[:-1]), word[-1])
+        return target in ends or any(leads_to(end, target, *self._free) for end in ends)
 
     def words(self, source: int, target: int, *, max_length: int) -> Iterator[tuple[str, ...]]:
         """The eq-reduced types of the paths between two nodes, shortest first."""
         steps_left = self._fewest_labels_to(target)
-        level: dict[tuple[str, ...], frozenset[int]] = {(): self.identity_closure[source]}
+        level: dict[tuple[str, ...], frozenset[int]] = {(): self._closed(source)}
         for length in range(max_length + 1):
             yield from (word for word, nodes in level.items() if target in nodes)
             if not level:

@@ -20,8 +20,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import identity_name
+from reshuffle.rulegraphs.budgets import GeometryBudget, keep_within
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
-from reshuffle.rules.classes import reachable
+from reshuffle.rules.digraphs import alike, leads_to, reachable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -37,15 +38,17 @@ Roots: TypeAlias = "Mapping[str, tuple[tuple[int, int], ...]]"
 
 
 def reduced_graph(
-    num_nodes: int, edges: Edges, roots: Roots, *, rules: RuleBase, bound: int | None
+    num_nodes: int, edges: Edges, roots: Roots, *, rules: RuleBase, bound: int | None, most_edges: int
 ) -> RuleGraph:
     """The rule graph of a draft: reduced, and its free moves numbered so that (R2) holds for them, too."""
-    fewer, kept, moved = reduced(num_nodes, edges, roots)
+    fewer, kept, moved = reduced(num_nodes, edges, roots, most_edges=most_edges)
     numbered, identities = _numbered(kept, {label for _, label, _ in kept})
     return RuleGraph(fewer, numbered, identities, moved, rules, bound, num_nodes)
 
 
-def reduced(num_nodes: int, edges: Edges, roots: Roots) -> tuple[int, Edges, Roots]:
+def reduced(
+    num_nodes: int, edges: Edges, roots: Roots, *, most_edges: int = GeometryBudget().edges
+) -> tuple[int, Edges, Roots]:
     """Trim, then merge until nothing changes, then number the nodes that are left from 0."""
     edges = _trimmed(edges, roots)
     while True:
@@ -53,28 +56,29 @@ def reduced(num_nodes: int, edges: Edges, roots: Roots) -> tuple[int, Edges, Roo
         for step in (_same_past, _free_entry, _free_exit, _same_future):
             merged_into = step(num_nodes, edges, roots)
             edges, roots = _renamed(edges, roots, merged_into)
-        edges = _without_free_exits(edges, roots)
+        edges = _without_free_exits(edges, roots, most_edges)
         if before == len({node for source, _, target in edges for node in (source, target)}):
             return _renumbered(edges, roots)
 
 
 def _trimmed(edges: Edges, roots: Roots) -> Edges:
     """The edges that lie on a path from the source to the target of some root edge."""
-    pairs = {pair for clauses in roots.values() for pair in clauses}
     forward: dict[int, list[int]] = {}
     backward: dict[int, list[int]] = {}
     for source, _, target in edges:
         forward.setdefault(source, []).append(target)
         backward.setdefault(target, []).append(source)
     targets_of: dict[int, set[int]] = {}
-    for source, target in pairs:
-        targets_of.setdefault(source, set()).add(target)
-    useful: set[tuple[int, str, int]] = set()
-    for source, targets in targets_of.items():
-        reached = reachable([source], forward)
-        needed = reachable(targets, backward)
-        useful.update(edge for edge in edges if edge[0] in reached and edge[2] in needed)
-    return [edge for edge in edges if edge in useful]
+    for clauses in roots.values():
+        for source, target in clauses:
+            targets_of.setdefault(source, set()).add(target)
+    between: list[tuple[set[int], set[int]]] = []
+    for source, targets in sorted(targets_of.items(), key=lambda item: -len(item[1])):
+        # A root edge between nodes that lie on the paths of another has all its paths among those.
+        rest = {end for end in targets if not any(source in ahead and end in back for ahead, back in between)}
+        if rest:
+            between.append((reachable([source], forward), reachable(rest, backward)))
+    return [edge for edge in edges if any(edge[0] in ahead and edge[2] in back for ahead, back in between)]
 
 
 def _same_past(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
@@ -85,21 +89,8 @@ def _same_past(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
     incoming: list[list[tuple[str, int]]] = [[] for _ in range(num_nodes)]
     for source, label, target in edges:
         incoming[target].append((label, source))
-    count = len(sources) + 1
-    while True:
-        signatures: dict[tuple[int, frozenset[tuple[str, int]]], int] = {}
-        block = [
-            signatures.setdefault(
-                (block[node], frozenset((label, block[source]) for label, source in incoming[node])),
-                len(signatures),
-            )
-            for node in range(num_nodes)
-        ]
-        if len(signatures) == count:
-            break
-        count = len(signatures)
     first: dict[int, int] = {}
-    return [first.setdefault(number, node) for node, number in enumerate(block)]
+    return [first.setdefault(number, node) for node, number in enumerate(alike(block, incoming))]
 
 
 def _free_entry(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
@@ -127,7 +118,7 @@ def _free_exit(num_nodes: int, edges: Edges, roots: Roots) -> list[int]:
     return _merge_compatible(num_nodes, edges, roots, candidates, movable)
 
 
-def _movable_ends(edges: Edges, roots: Roots, leads_to: Mapping[int, int]) -> set[int]:
+def _movable_ends(edges: Edges, roots: Roots, leads_on: Mapping[int, int]) -> set[int]:
     """Root ends c whose free move to v may be taken: from the root's source, v is entered through c alone."""
     forward: dict[int, list[int]] = {}
     entered_from: dict[int, set[int]] = {}
@@ -138,18 +129,25 @@ def _movable_ends(edges: Edges, roots: Roots, leads_to: Mapping[int, int]) -> se
     for clauses in roots.values():
         for source, target in clauses:
             sources_of.setdefault(target, set()).add(source)
+    backward = {target: list(sources) for target, sources in entered_from.items()}
     return {
         end
         for end, sources in sources_of.items()
-        if end in leads_to
+        if end in leads_on
         and all(
-            reachable([source], forward) & entered_from[leads_to[end]] == {end} and leads_to[end] != source
+            leads_on[end] != source
+            and (end == source or leads_to(source, end, forward, backward))
+            and not any(
+                other == source or leads_to(source, other, forward, backward)
+                for other in entered_from[leads_on[end]]
+                if other != end
+            )
             for source in sources
         )
     }
 
 
-def _without_free_exits(edges: Edges, roots: Roots) -> Edges:
+def _without_free_exits(edges: Edges, roots: Roots, most_edges: int) -> Edges:
     """The edges after step 4, one node after the other, since each changes what the next one finds."""
     fixed = {node for clauses in roots.values() for pair in clauses for node in pair}
     kept = dict.fromkeys(edges)
@@ -164,6 +162,7 @@ def _without_free_exits(edges: Edges, roots: Roots) -> Edges:
             not _can_also_enter(incoming[node], incoming[target]) for target in targets
         ):
             continue
+        keep_within(most_edges, len(kept) + len(targets) * len(incoming[node]), "edges")
         for target in targets:
             del kept[node, FREE, target], incoming[target][node, FREE]
             for source, label in incoming[node]:
@@ -210,18 +209,22 @@ def _merge_compatible(
     """Merge each node into the first of its candidates against which no root edge and no (R2) stands."""
     sources = {source for clauses in roots.values() for source, _ in clauses}
     fixed = sources | {target for clauses in roots.values() for _, target in clauses if target not in movable}
-    incoming: list[set[tuple[str, int]]] = [set() for _ in range(num_nodes)]
+    source_by_label: list[dict[str, int]] = [{} for _ in range(num_nodes)]
     for source, label, target in edges:
         if label != FREE:
-            incoming[target].add((label, source))
+            source_by_label[target][label] = source
     merged_into = list(range(num_nodes))
     for node, partners in candidates.items():
         if node in fixed:
             continue
         for other in partners:
-            both = incoming[node] | incoming[other]
-            if merged_into[other] == other and len({label for label, _ in both}) == len(both):
-                merged_into[node], incoming[other] = other, both
+            # The smaller goes into the larger, or a thousand mergings into one node would cost a million steps.
+            few, many = sorted((source_by_label[node], source_by_label[other]), key=len)
+            if merged_into[other] == other and all(
+                many.get(label, few[label]) == few[label] for label in few
+            ):
+                merged_into[node], source_by_label[other] = other, many
+                many.update(few)
                 if node in movable:
                     fixed.add(other)  # it ends a root edge now, so it must not move on in its turn
                 break

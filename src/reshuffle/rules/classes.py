@@ -24,16 +24,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from reshuffle.rules.digraphs import reachable, strongly_connected
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from reshuffle.rules.rule import PathRule, Rule, RuleBase
-
-Node = TypeVar("Node", bound="Hashable")
 
 
 @dataclass(frozen=True)
@@ -164,24 +163,6 @@ def _splits(body: tuple[str, ...], start: int, end: int, spans: Mapping[tuple[in
     return end in places
 
 
-def reachable(starts: Iterable[Node], following: Mapping[Node, Iterable[Node]]) -> set[Node]:
-    """The nodes of a directed graph that paths from `starts` reach, `starts` themselves included.
-
-    `following` gives the direct successors of a node; a node that it lacks has none.
-
-    >>> sorted(reachable(["a"], {"a": ["b"], "b": ["a", "c"], "d": ["a"]}))
-    ['a', 'b', 'c']
-    """
-    found = set(starts)
-    waiting = list(found)
-    while waiting:
-        for node in following.get(waiting.pop(), ()):
-            if node not in found:
-                found.add(node)
-                waiting.append(node)
-    return found
-
-
 def conjunctive_relations(base: RuleBase) -> frozenset[str]:
     """The heads of intersection rules, and what follows from them through one-atom or intersection rules.
 
@@ -193,40 +174,6 @@ def conjunctive_relations(base: RuleBase) -> frozenset[str]:
             for relation in rule.body:
                 passed_on.setdefault(relation, []).append(rule.head)
     return frozenset(reachable((rule.head for rule in base.intersection_rules), passed_on))
-
-
-def strongly_connected(calls: Mapping[str, Collection[str]]) -> list[tuple[str, ...]]:
-    """Strongly connected components of a graph, each after those that it calls (Kosaraju, without recursion).
-
-    >>> strongly_connected({"a": ["b"], "b": ["a", "c"], "c": []})
-    [('c',), ('a', 'b')]
-    """
-    callers: dict[str, list[str]] = {node: [] for node in calls}
-    for node, called in calls.items():
-        for callee in called:
-            callers[callee].append(node)
-    placed: set[str] = set()
-    finished = [node for root in calls for node in _postorder(root, calls, placed)]
-    placed.clear()
-    components = [tuple(reversed(_postorder(root, callers, placed))) for root in reversed(finished)]
-    return [component for component in reversed(components) if component]
-
-
-def _postorder(root: str, graph: Mapping[str, Collection[str]], seen: set[str]) -> list[str]:
-    """The nodes reachable from `root` and not `seen` before, each after those it leads to."""
-    order: list[str] = []
-    work = [] if root in seen else [(root, iter(graph[root]))]
-    seen.add(root)
-    while work:
-        node, pending = work[-1]
-        following = next((other for other in pending if other not in seen), None)
-        if following is None:
-            order.append(node)
-            work.pop()
-        else:
-            seen.add(following)
-            work.append((following, iter(graph[following])))
-    return order
 
 
 _MOST_NAMES = 4

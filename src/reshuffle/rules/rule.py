@@ -276,7 +276,7 @@ class RuleBase:
             grouped.setdefault(rule.head, []).append(rule)
         return {head: tuple(rules) for head, rules in grouped.items()}
 
-    @property
+    @cached_property
     def uses_inverses(self) -> bool:
         """Does any atom run backwards?"""
         return any(is_inverse(relation) for relation in self.relations)
@@ -310,18 +310,18 @@ class RuleBase:
         "~1"(X, Y) & c(Y, Z) -> r(X, Z)
         """
         names = self._unused_names()
-        prefixes: dict[tuple[str, ...], str] = {}
+        prefixes: dict[tuple[str, str], str] = {}  # a relation or shorter prefix, and one more atom
         rules: list[Rule] = []
         for rule in self.rules:
             if isinstance(rule, IntersectionRule) or len(rule.body) <= 2:
                 rules.append(rule)
                 continue
             first = rule.body[0]
-            for length in range(2, len(rule.body)):
-                prefix = rule.body[:length]
+            for atom in rule.body[1:-1]:
+                prefix = (first, atom)
                 if prefix not in prefixes:
                     prefixes[prefix] = next(names)
-                    rules.append(PathRule((first, prefix[-1]), prefixes[prefix]))
+                    rules.append(PathRule(prefix, prefixes[prefix]))
                 first = prefixes[prefix]
             rules.append(PathRule((first, rule.body[-1]), rule.head, rule.quality))
         return replace(self, given=tuple(rules), fresh=self.fresh | set(prefixes.values()))

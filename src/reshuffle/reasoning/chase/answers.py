@@ -59,12 +59,17 @@ class ChaseAnswers(Answers):
         memory: int | None = None,
         layout: Layout = "auto",
         progress: Progress = SILENT,
+        without_geometry: str | None = None,
     ) -> None:
-        """`memory` limits the fixpoint, in bytes; `layout` forces sparse or dense relations."""
+        """`memory` limits the fixpoint, in bytes; `layout` forces sparse or dense relations.
+
+        `without_geometry` is the reason why the chase answers, where the caller did not ask for it.
+        """
         self.shared = Shared()
         refuse_inverse_names(facts.relations)
         self.rules = rules
         self._memory, self._layout, self._progress = memory, layout, progress
+        self._without_geometry = without_geometry
         self._entities = GrowingVocabulary(facts.entities)
         names = dict.fromkeys([*facts.relations, *(base_relation(name) for name in rules.relations)])
         self._relations = {name: number for number, name in enumerate(names)}
@@ -133,7 +138,8 @@ class ChaseAnswers(Answers):
     @property
     def exactness(self) -> str:
         """What the answers are: the exact fixpoint, computed without geometry."""
-        return "the exact fixpoint, by the chase (no geometry)"
+        reason = "" if self._without_geometry is None else f": {self._without_geometry}"
+        return f"the exact fixpoint, by the chase (no geometry{reason})"
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"

@@ -241,28 +241,35 @@ class Store:
         pairs, counters = self.pairs, self.pairs.counters
         if 2 * counters[FILLED] > len(pairs.known):
             size = max(_FIRST, 1 << int(3 * counters[FILLED]).bit_length())
+            self._check_memory(8 * size)
             self._replace(known=keysets.rehashed(pairs.known, size))
         if 2 * counters[ROWS] > len(pairs.row_keys):
+            self._check_memory(24 * len(pairs.row_keys))
             row_keys, row_of = keysets.rehashed_map(pairs.row_keys, pairs.row_of, 2 * len(pairs.row_keys))
             self._replace(row_keys=row_keys, row_of=row_of)
         if 2 * counters[ROWS] > len(pairs.row_start):
             columns = ("row_start", "row_size", "row_room")
+            self._check_memory(sum(2 * getattr(pairs, name).nbytes for name in columns))
             self._replace(**{name: doubled(getattr(pairs, name)) for name in columns})
         if 3 * counters[POOLED] > len(pairs.pool):  # a row that moves takes up to twice what is in use
+            self._check_memory(2 * pairs.pool.nbytes)
             self._replace(pool=doubled(pairs.pool))
         if 2 * counters[QUEUED] > len(pairs.queue):
+            self._check_memory(2 * pairs.queue.nbytes)
             self._replace(queue=doubled(pairs.queue))
 
     def _replace(self, **arrays: NDArray[Any]) -> None:
         self.pairs = Pairs(**{**self.pairs._asdict(), **arrays})
         self._check_memory()
 
-    def _check_memory(self) -> None:
-        if self.memory is not None and self.num_bytes > self.memory:
+    def _check_memory(self, more: int = 0) -> None:
+        """Refuse before so many bytes more are taken: while an array is enlarged, the old and the new one are there."""
+        needed = self.num_bytes + more
+        if self.memory is not None and needed > self.memory:
             raise BudgetError(
                 f"the fixpoint needs more than memory={self.memory:,} bytes: at {self.num_triples:,} triples, "
-                f"and not yet done, it needs {self.num_bytes:,}",
-                hint=f"give it at least {2 * self.num_bytes:,}; all pairs of all relations as bits take "
+                f"and not yet done, it needs {needed:,}",
+                hint=f"give it at least {2 * needed:,}; all pairs of all relations as bits take "
                 f"{len(self.pairs.slot_of) * self.num_entities**2 // 4:,}",
             )
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.sharing import Unchanged
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
+    from reshuffle.rulegraphs.budgets import GeometryBudget
 
 _MANY = 1000  # facts added at once from which storing everything anew is the faster way
 
@@ -55,8 +56,10 @@ class GeometryAnswers(Answers):
         graph: KnowledgeGraph,
         *,
         memory: int | None = None,
+        limits: GeometryBudget | None = None,
         progress: Progress = SILENT,
     ) -> None:
+        """`memory` limits the bytes of answering, `limits` the size of the automata, when they are first made."""
         self.shared = Shared()
         self.constraints, self.exactness = constraints, constraints.exactness
         self._memory, self._progress = memory, progress
@@ -65,7 +68,7 @@ class GeometryAnswers(Answers):
         self._counts: dict[str, Count] | None = None
         self._search: ProofSearch | None = None
         self.live = LiveGraph(graph)
-        self._machine = assemble(constraints, self.live.labels, progress=progress)
+        self._machine = assemble(constraints, self.live.labels, limits=limits, progress=progress)
 
     @property
     def facts(self) -> KnowledgeGraph:

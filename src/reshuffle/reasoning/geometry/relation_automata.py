@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -25,15 +25,17 @@ from reshuffle.errors import BudgetError
 from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels.product_search import STATE_MASK, Arcs, Clauses
-from reshuffle.rules.classes import reachable
+from reshuffle.rulegraphs.budgets import keep_within
+from reshuffle.rules.digraphs import alike, reachable, walked
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.progress import Progress
+    from reshuffle.rulegraphs.budgets import GeometryBudget
 
 Arc: TypeAlias = tuple[int, str, int]  # from state, relation (or inverse `r^-1`), to state
 
@@ -70,38 +72,37 @@ class SlotGraph:
     Only the relations and inverses of `alphabet`, which the facts use, can ever be walked; others are left out.
     """
 
-    def __init__(self, constraints: OrderingConstraints, alphabet: Collection[str]) -> None:
+    def __init__(
+        self, constraints: OrderingConstraints, alphabet: Collection[str], *, most_steps: int | None = None
+    ) -> None:
+        """More than `most_steps` steps from slot to slot or state to state are refused."""
         silent = constraints.identities | constraints.hidden
         self.bound = constraints.bound
         self.num_slots = constraints.num_slots
-        free: dict[int, set[int]] = defaultdict(set)
-        self._moves: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._free: dict[int, list[int]] = defaultdict(list)
+        self._freed: dict[int, list[int]] = defaultdict(list)  # the same the other way round
+        self._moves: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        self._moved: dict[int, list[int]] = defaultdict(list)
         for relation, row in zip(constraints.relations, constraints.sources, strict=True):
             for slot in np.flatnonzero(row != UNCONSTRAINED).tolist():
                 source = int(row[slot])
                 if relation in constraints.identities:
-                    free[source].add(slot)
+                    self._free[source].append(slot)
+                    self._freed[slot].append(source)
                 elif relation not in silent and relation in alphabet:
-                    self._moves[source][relation].add(slot)
-        self._free = {slot: reachable([slot], free) for slot in range(self.num_slots)}
+                    self._moves[source].append((relation, slot))
+                    self._moved[slot].append(source)
+        self._steps, self._most_steps = 0, most_steps
+        self.automaton = cache(self._automaton)  # relations that mean the same have the same slots
 
-    @cached_property
-    def _arcs(self) -> set[Arc]:
-        return {
-            (slot, relation, target)
-            for slot in range(self.num_slots)
-            for free in self._free[slot]
-            for relation, targets in self._moves.get(free, {}).items()
-            for target in targets
-        }
-
-    def automaton(self, start: int, leave: int) -> Automaton:
+    def _automaton(self, start: int, leave: int) -> Automaton:
         """The reduced automaton of the words from slot `start` to slot `leave`."""
-        whole = self.without_identities(start, leave)
+        whole = self._between(start, leave)
         if self.bound is not None:
             whole = _unrolled(whole, self.bound + 1)
         trimmed = _trimmed(whole)
-        deterministic = _determinised(trimmed, most=_MOST_STATES_PER_SLOT * max(self.num_slots, 8))
+        most = _MOST_STATES_PER_SLOT * max(self.num_slots, 8)
+        deterministic = _determinised(trimmed, most=most, spend=self._spend)
         return trimmed if deterministic is None else _minimised(_trimmed(deterministic))
 
     def without_identities(self, start: int, leave: int) -> Automaton:
@@ -109,12 +110,62 @@ class SlotGraph:
 
         Slots `start` and 0 swap their numbers, since an automaton starts in state 0.
         """
-        accepting = {slot for slot in range(self.num_slots) if leave in self._free[slot]}
-        renamed = {slot: slot for slot in range(self.num_slots)} | {start: 0, 0: start}
-        moved = tuple(
-            sorted((renamed[source], relation, renamed[target]) for source, relation, target in self._arcs)
+        everywhere = range(self.num_slots)
+        renamed = {slot: slot for slot in everywhere} | {start: 0, 0: start}
+        arcs = ((slot, *arc) for slot in everywhere for arc in self._arcs_from(slot, everywhere))
+        moved = {(renamed[source], relation, renamed[target]) for source, relation, target in arcs}
+        accepting = frozenset(renamed[slot] for slot in reachable([leave], self._freed))
+        return Automaton(self.num_slots, tuple(sorted(moved)), accepting)
+
+    def _slots_before(self, leave: int) -> set[int]:
+        """The slots from which some word leads to `leave`, itself included."""
+        found, waiting = {leave}, [leave]
+        while waiting:
+            slot = waiting.pop()
+            for source in (*self._freed.get(slot, ()), *self._moved.get(slot, ())):
+                if source not in found:
+                    found.add(source)
+                    waiting.append(source)
+        self._spend(len(found))
+        return found
+
+    def _between(self, start: int, leave: int) -> Automaton:
+        """As `without_identities`, but only of slots that words of the language lead through.
+
+        They keep their order, so that an automaton that cannot be made deterministic is numbered in one way.
+        """
+        useful = self._slots_before(leave)
+        carrying = reachable(self._moves.keys() & useful, self._freed)
+        reached, arcs = {start}, set()
+        for slot in (waiting := [start]):
+            for relation, target in self._arcs_from(slot, carrying):
+                if target in useful:
+                    arcs.add((slot, relation, target))
+                    if target not in reached:
+                        reached.add(target)
+                        waiting.append(target)
+        self._spend(len(arcs))
+        swapped = {start: 0, 0: start}
+        order = sorted(reached, key=lambda slot: swapped.get(slot, slot))
+        place = {slot: number for number, slot in enumerate(order)}
+        return Automaton(
+            len(order),
+            tuple(sorted((place[source], relation, place[target]) for source, relation, target in arcs)),
+            frozenset(place[slot] for slot in reachable([leave], self._freed) & reached),
         )
-        return Automaton(self.num_slots, moved, frozenset(renamed[slot] for slot in accepting))
+
+    def _spend(self, steps: int) -> None:
+        self._steps += steps
+        if self._most_steps is not None:
+            keep_within(self._most_steps, self._steps, "steps for its automata")
+
+    def _arcs_from(self, slot: int, carrying: Container[int]) -> Iterator[tuple[str, int]]:
+        """The steps from a slot, and from those of `carrying` that free moves lead to from it."""
+        if slot in carrying:
+            yield from self._moves.get(slot, ())
+        for free in walked(slot, self._free, only=carrying):
+            if free != slot:
+                yield from self._moves.get(free, ())
 
 
 def _unrolled(automaton: Automaton, longest: int) -> Automaton:
@@ -145,7 +196,7 @@ def _trimmed(automaton: Automaton) -> Automaton:
     return Automaton(len(kept), arcs, frozenset(number[s] for s in automaton.accepting if s in number))
 
 
-def _determinised(automaton: Automaton, *, most: int) -> Automaton | None:
+def _determinised(automaton: Automaton, *, most: int, spend: Callable[[int], None]) -> Automaton | None:
     """The subset construction, or None when it needs more than `most` states."""
     moves: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for source, label, target in automaton.arcs:
@@ -167,28 +218,17 @@ def _determinised(automaton: Automaton, *, most: int) -> Automaton | None:
                 number[new] = len(number)
                 open_.append(new)
             arcs.append((number[subset], label, number[new]))
+            spend(len(targets))
     accepting = frozenset(n for subset, n in number.items() if not subset.isdisjoint(automaton.accepting))
     return Automaton(len(number), tuple(arcs), accepting)
 
 
 def _minimised(automaton: Automaton) -> Automaton:
-    """The smallest automaton (Moore's partition refinement), canonically numbered: equal languages compare equal."""
-    moves: dict[int, list[tuple[str, int]]] = defaultdict(list)
-    for source, label, target in sorted(automaton.arcs):
+    """The smallest automaton (partition refinement), canonically numbered: equal languages compare equal."""
+    moves: list[list[tuple[str, int]]] = [[] for _ in range(automaton.num_states)]
+    for source, label, target in automaton.arcs:
         moves[source].append((label, target))
-    block = [int(state in automaton.accepting) for state in range(automaton.num_states)]
-    while True:
-        signatures: dict[tuple[int, tuple[tuple[str, int], ...]], int] = {}
-        refined = [
-            signatures.setdefault(
-                (block[state], tuple((label, block[target]) for label, target in moves[state])),
-                len(signatures),
-            )
-            for state in range(automaton.num_states)
-        ]
-        if len(signatures) == len(set(block)):
-            break
-        block = refined
+    block = alike([int(state in automaton.accepting) for state in range(automaton.num_states)], moves)
     merged = {(block[source], label, block[target]) for source, label, target in automaton.arcs}
     return _numbered(block[0], merged, {block[state] for state in automaton.accepting})
 
@@ -223,10 +263,15 @@ class Machine:
 
 
 def assemble(
-    constraints: OrderingConstraints, labels: Mapping[str, int], *, progress: Progress = SILENT
+    constraints: OrderingConstraints,
+    labels: Mapping[str, int],
+    *,
+    limits: GeometryBudget | None = None,
+    progress: Progress = SILENT,
 ) -> Machine:
-    """The automata of all relations that rules can derive from facts with these labels."""
-    slots = SlotGraph(constraints, labels)
+    """The automata of all relations that rules can derive from facts with these labels, within the limits."""
+    slots = SlotGraph(constraints, labels, most_steps=None if limits is None else limits.steps)
+    num_arcs = 0
     places: dict[Automaton, int] = {}
     clauses_of: dict[str, tuple[int, ...]] = {}
     with progress("preparing", total=len(constraints.answerable), unit="relations") as report:
@@ -238,7 +283,10 @@ def assemble(
             # One whose words need relations without facts has no answers at all.
             possible = clauses and all(clause.accepting for clause in clauses)
             if possible and not all(clause.is_edge(relation) for clause in clauses):
+                num_arcs += sum(len(clause.arcs) for clause in clauses if clause not in places)
                 clauses_of[relation] = tuple(places.setdefault(clause, len(places)) for clause in clauses)
+                if limits is not None:
+                    keep_within(limits.arcs, num_arcs, "arcs of its automata")
             report(1)
     return machine_of(tuple(places), clauses_of, labels)
 

@@ -26,8 +26,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError
-from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET, Draft
-from reshuffle.rules.classes import PathGrammar, reachable
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
+from reshuffle.rulegraphs.constructions.regular import Draft
+from reshuffle.rules.classes import PathGrammar
+from reshuffle.rules.digraphs import reachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -19,14 +19,19 @@ none enters it, and no identity is needed, so that one layer of the GNN suffices
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import BudgetError
-from reshuffle.rulegraphs.constructions.regular import DEFAULT_NODE_BUDGET, Draft, Reader
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, HINT, GeometryBudget, keep_within
+from reshuffle.rulegraphs.constructions.regular import Draft, Reader
 from reshuffle.rules.classes import conjunctive_relations
+from reshuffle.rules.digraphs import reachable
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from reshuffle.rulegraphs.graph import RuleGraph
     from reshuffle.rules import RuleBase
 
@@ -40,9 +45,10 @@ def intersection_graph(base: RuleBase, *, node_budget: int = DEFAULT_NODE_BUDGET
     draft = Draft(node_budget=node_budget)
     reader = Reader(closed, draft)
     start = draft.node()
+    clauses_for = _Clauses(closed, most=node_budget)
     nodes: dict[Clause, int] = {}
     for relation in closed.relations:
-        clauses = clauses_of(relation, closed, most=node_budget)
+        clauses = clauses_for.of(relation)
         if relation not in conjunctive and any(_longer(reader, part) for part in clauses[0]):
             draft.roots[relation] = (reader.edge_of(start, reader.grammar.symbol_of[relation]),)
             continue
@@ -68,37 +74,77 @@ def clauses_of(relation: str, closed: RuleBase, *, most: int = DEFAULT_NODE_BUDG
     >>> [sorted(clause) for clause in clauses_of("c", both)]
     [['a', 'c'], ['b', 'c']]
     """
-    finished: dict[Clause, None] = {}
-    waiting = [frozenset({relation})]
-    seen = set(waiting)
-    while waiting:
-        clause = waiting.pop()
-        extensions = _extensions(clause, closed)
-        if not extensions:
-            finished[clause] = None
-        for extended in extensions:
-            if extended not in seen:
-                seen.add(extended)
-                waiting.append(extended)
-        if len(seen) > most:
-            raise BudgetError(
-                f"the intersections that define `{relation}` need more than {most:,} clauses",
-                hint="allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)",
-            )
-    smallest = [clause for clause in finished if not any(other < clause for other in finished)]
-    return sorted(smallest, key=sorted)
+    return _Clauses(closed, most=most).of(relation)
 
 
-def _extensions(clause: Clause, closed: RuleBase) -> list[Clause]:
-    """The clauses that steps 2 and 3 make of a clause; none when it is finished."""
-    for head in clause:
-        for rule in closed.by_head.get(head, ()):
+class _Clauses:
+    """Finds the clauses of one relation after the other, within one budget for all of them."""
+
+    def __init__(self, closed: RuleBase, *, most: int) -> None:
+        self._most, self._budget = most, GeometryBudget(most)
+        self._num_clauses = self._num_relations = self._num_compared = 0
+        self._implied_by: dict[str, list[str]] = {}
+        self._conjuncts: dict[str, list[tuple[str, ...]]] = {}
+        for rule in closed:
             if isinstance(rule, IntersectionRule):
-                if clause.isdisjoint(rule.body):
-                    return [clause | {conjunct} for conjunct in rule.body]
-            elif len(rule.body) == 1 and rule.body[0] not in clause:
-                return [clause | {rule.body[0]}]
-    return []
+                self._conjuncts.setdefault(rule.head, []).append(rule.body)
+            elif len(rule.body) == 1:
+                self._implied_by.setdefault(rule.head, []).append(rule.body[0])
+
+    def of(self, relation: str) -> list[Clause]:
+        """The smallest clauses of the relation, in order."""
+        finished: dict[Clause, None] = {}
+        waiting = [self._with_bodies({relation})]
+        seen = set(waiting)
+        while waiting:
+            clause = waiting.pop()
+            unmet = self._unmet(clause)
+            if unmet is None:
+                finished[clause] = None
+            for conjunct in unmet or ():
+                extended = self._with_bodies({*clause, conjunct})
+                if extended not in seen:
+                    seen.add(extended)
+                    waiting.append(extended)
+            if len(seen) > self._most:
+                raise BudgetError(
+                    f"the intersections that define `{relation}` need more than {self._most:,} clauses",
+                    hint=HINT,
+                )
+        return sorted(self._smallest(finished), key=sorted)
+
+    def _with_bodies(self, clause: set[str]) -> Clause:
+        """Step 2: the clause with all relations that imply one of its own through one-atom rules."""
+        found = frozenset(reachable(clause, self._implied_by))
+        self._num_clauses += 1
+        self._num_relations += len(found)
+        keep_within(self._budget.clauses, self._num_clauses, "clauses")
+        keep_within(self._budget.clause_relations, self._num_relations, "relations in its clauses")
+        return found
+
+    def _unmet(self, clause: Clause) -> tuple[str, ...] | None:
+        """Step 3: the conjuncts of an intersection of which the clause has the head and none of its own."""
+        if not self._conjuncts:
+            return None
+        bodies = (body for head in clause for body in self._conjuncts.get(head, ()))
+        return next((body for body in bodies if clause.isdisjoint(body)), None)
+
+    def _smallest(self, clauses: Iterable[Clause]) -> list[Clause]:
+        """Step 4. Shorter clauses come first, and each lies under one of its relations, which a longer one has."""
+        kept: list[Clause] = []
+        under: dict[str, list[Clause]] = {}
+        for _, alike in itertools.groupby(sorted(clauses, key=len), key=len):
+            new = [clause for clause in alike if not self._contains_another(clause, under)]
+            for clause in new:
+                under.setdefault(min(clause), []).append(clause)
+            kept += new
+        return kept
+
+    def _contains_another(self, clause: Clause, under: Mapping[str, list[Clause]]) -> bool:
+        shorter = [other for relation in clause for other in under.get(relation, ())]
+        self._num_compared += len(shorter)
+        keep_within(self._budget.steps, self._num_compared, "comparisons of its clauses")
+        return any(other < clause for other in shorter)
 
 
 def _wire(clause: Clause, start: int, node: int, reader: Reader, conjunctive: frozenset[str]) -> None:

@@ -28,16 +28,16 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, NotExpressibleError
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, keep_within
 from reshuffle.rulegraphs.reduction import FREE, reduced_graph
-from reshuffle.rules.classes import PathGrammar, Recursion, reachable
+from reshuffle.rules.classes import PathGrammar, Recursion
+from reshuffle.rules.digraphs import leads_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reshuffle.rulegraphs.graph import RuleGraph
     from reshuffle.rules import RuleBase
-
-DEFAULT_NODE_BUDGET = 20_000
 
 _MOST_CONTEXTS = 4  # looking at more of them finds the same
 
@@ -53,8 +53,11 @@ class Draft:
         self.num_nodes = 0
         self.edges: dict[tuple[int, str, int], None] = {}
         self._targets: dict[int, dict[int, None]] = {}
+        self._sources: dict[int, dict[int, None]] = {}
+        self._without_return: set[int] = set()
         self.roots: dict[str, tuple[tuple[int, int], ...]] = {}
         self.node_budget = node_budget
+        self._most_edges = GeometryBudget(node_budget).edges
 
     def node(self) -> int:
         """The number of a fresh node."""
@@ -71,7 +74,9 @@ class Draft:
         """Add one edge per label, side by side."""
         for label in labels:
             self.edges[source, label, target] = None
+        keep_within(self._most_edges, len(self.edges), "edges")
         self._targets.setdefault(source, {})[target] = None
+        self._sources.setdefault(target, {})[source] = None
 
     def free(self, source: int, target: int) -> None:
         """Add an identity edge."""
@@ -79,12 +84,28 @@ class Draft:
             self.edge(source, (FREE,), target)
 
     def returns_to(self, node: int) -> bool:
-        """Does some path lead from `node` back to it?"""
-        return node in reachable(self._targets.get(node, ()), self._targets)
+        """Does some path lead from `node` back to it?
+
+        What is added later never closes a cycle through a context that has been read from, so a no stays a no;
+        and no cycle runs through a node that lies on none, so the search passes over all that are known.
+        """
+        if node in self._without_return:
+            return False
+        returns = leads_to(node, node, self._targets, self._sources, closed=self._without_return)
+        if not returns:
+            self._without_return.add(node)
+        return returns
 
     def finished(self, rules: RuleBase, *, bound: int | None = None) -> RuleGraph:
         """The smallest graph with the same root languages that the reductions reach, (R2) included."""
-        return reduced_graph(self.num_nodes, list(self.edges), self.roots, rules=rules, bound=bound)
+        return reduced_graph(
+            self.num_nodes,
+            list(self.edges),
+            self.roots,
+            rules=rules,
+            bound=bound,
+            most_edges=self._most_edges,
+        )
 
 
 class Reader:
