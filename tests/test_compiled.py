@@ -88,7 +88,7 @@ def test_infer_where_no_cache_can_be_written(tmp_path: Path) -> None:
     nowhere = str(tmp_path / "rules.txt" / "home")
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     ran = subprocess.run(
-        [sys.executable, "-B", "-m", "reshuffle", "infer", "rules.txt", "facts.tsv"],
+        [sys.executable, "-B", "-m", "reshuffle", "infer", "-q", "rules.txt", "facts.tsv"],
         cwd=tmp_path,
         env=environment | {"PYTHONPATH": str(tmp_path), "HOME": nowhere, "XDG_CACHE_HOME": nowhere},
         capture_output=True,

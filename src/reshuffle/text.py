@@ -41,7 +41,7 @@ def duration(seconds: float) -> str:
     """A time as people say it, in two units at most.
 
     >>> duration(0.4), duration(75), duration(4000), duration(200_000)
-    ('0 s', '1 min 15 s', '1 h 7 min', '2 d 8 h')
+    ('0 s', '1 min 15 s', '1 h 6 min', '2 d 7 h')
     """
     whole = round(seconds)
     for size, unit, smaller, part in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):

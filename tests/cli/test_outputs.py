@@ -12,6 +12,7 @@ import pytest
 from reshuffle.cli.main import build_parser, main
 from reshuffle.cli.outputs import MODEL_FILES, InputFile, InputModel, OutputDirectory, OutputFile
 from reshuffle.learning import model_files
+from reshuffle.rulelist.model_text import FILE
 
 if TYPE_CHECKING:
     import argparse
@@ -52,6 +53,11 @@ FILES = {
         ("train facts.tsv -o {out} --valid {it}", "it.tsv"),
         ("train facts.tsv -o {out} --config {it}", "settings.toml"),
         ("train facts.tsv -o {out} --inject {it}", "injected.rules"),
+        ("train facts.tsv -o {out} --recipe rules --rules {it}", "my.rules"),
+    ],
+    "distil": [
+        ("distil model --on {it} -o {out}", "it.tsv"),
+        ("distil {it} --on facts.tsv -o {out}", "model.rules"),
     ],
     "search": [
         ("search {it} -o {out}", "it.tsv"),
@@ -103,7 +109,7 @@ def test_every_argument_that_is_a_path_says_so(verb: str) -> None:
 
 
 def test_a_model_has_the_files_that_are_guarded() -> None:
-    names = (model_files.ARRAYS, model_files.SETTINGS, model_files.INJECTED, model_files.INJECTED_RULES)
+    names = (model_files.ARRAYS, model_files.SETTINGS, model_files.INJECTED, model_files.INJECTED_RULES, FILE)
     assert names == MODEL_FILES
 
 
@@ -135,7 +141,7 @@ def test_an_output_that_is_an_input_is_refused(
     line: str, name: str, kind: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (place / name).write_bytes(CONTENT)
-    is_directory = line.split(maxsplit=1)[0] in ("train", "search")
+    is_directory = line.split(maxsplit=1)[0] in ("train", "distil", "search")
     if is_directory:
         (place / "out").mkdir()
         (place / name).rename(place / "out" / name)

@@ -398,7 +398,7 @@ def test_a_judgement_adds_up_to_the_score() -> None:
         assert judgement.score == pytest.approx(scores[0, facts.entities.id(answer)].item(), abs=1e-5)
         assert judgement.to_dict()["captured"] == (judgement.constraint_score == 0)
         assert judgement.constraint_score <= 0
-    assert str(judgement).startswith("a grandparent c: captured; evidence: unary ")
+    assert str(judgement).startswith("a grandparent c: captured; evidence: types ")
 
 
 def test_judging_names_what_it_does_not_know() -> None:

@@ -124,11 +124,12 @@ class Lines:
     def _amount(self) -> str:
         if not self._done and self._total is None:
             return ""
+        done = self._done if self._total is None else min(self._done, self._total)  # blocks may be larger
         size, unit = (1e6, "MB") if self._unit == "B" else (1, self._unit)
         if unit not in ("MB", "it") and not unit.endswith("s"):
             unit += "s"
         total = "" if self._total is None else f" of {self._total / size:,.0f}"
-        return f"{self._done / size:,.0f}{total} {unit}"
+        return f"{done / size:,.0f}{total} {unit}"
 
     def _left(self, seconds: float) -> str:
         done = self._done - (self._taken_up or 0)
