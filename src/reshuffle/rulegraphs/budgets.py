@@ -64,16 +64,13 @@ class GeometryBudget:
         return 50 * self.nodes
 
 
-def keep_within(most: int, count: int, what: str) -> None:
-    """Raise `BudgetError` where more than `most` of something are needed.
+def over_budget(most: int, what: str) -> BudgetError:
+    """The error where more than `most` of something are needed.
 
-    >>> keep_within(2, 3, "edges")
-    Traceback (most recent call last):
-      ...
-    reshuffle.errors.BudgetError: the geometry of these rules needs more than the 2 edges it was allowed
+    >>> print(over_budget(2, "edges"))
+    the geometry of these rules needs more than the 2 edges it was allowed
       hint: allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)
     """
-    if count > most:
-        raise BudgetError(
-            f"the geometry of these rules needs more than the {most:,} {what} it was allowed", hint=HINT
-        )
+    return BudgetError(
+        f"the geometry of these rules needs more than the {most:,} {what} it was allowed", hint=HINT
+    )

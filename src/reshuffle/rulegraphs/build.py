@@ -11,7 +11,7 @@ import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, keep_within
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, over_budget
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.classes import classify
@@ -58,7 +58,8 @@ def constraints_for(
     """The ordering constraints of a rule base: those of the rule graph that `build` gives."""
     graph = build(base, bound=bound, node_budget=node_budget)
     entries = len(labels_of(graph)) * graph.num_nodes
-    keep_within(GeometryBudget(node_budget).entries, entries, "entries of its matrices")
+    if entries > GeometryBudget(node_budget).entries:
+        raise over_budget(GeometryBudget(node_budget).entries, "entries of its matrices")
     return compiled(graph)
 
 

@@ -20,7 +20,7 @@ from reshuffle.rulegraphs.automata import (
     relation_language,
     word_outside,
 )
-from reshuffle.rulegraphs.budgets import GeometryBudget, keep_within
+from reshuffle.rulegraphs.budgets import GeometryBudget, over_budget
 from reshuffle.rules.classes import PathGrammar, conjunctive_relations
 from reshuffle.rules.rule import IntersectionRule, RuleBase
 
@@ -93,7 +93,8 @@ class _Checker:
     def _spend(self, steps: int) -> None:
         """Count steps; beyond the budget all that is still to be checked counts as verified up to length 0."""
         self._steps += steps
-        keep_within(self._most_steps, self._steps, "steps to check it")
+        if self._steps > self._most_steps:
+            raise over_budget(self._most_steps, "steps to check it")
 
     @property
     def _spent(self) -> bool:

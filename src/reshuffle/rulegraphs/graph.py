@@ -95,21 +95,34 @@ class RuleGraph:
         """Per node the nodes that identity edges alone lead to, itself included."""
         return tuple(self._closed(node) for node in range(self.num_nodes))
 
+    # Filled as they are asked for: all of them may take the square of the nodes.
+
     @cached_property
     def _closures(self) -> dict[int, frozenset[int]]:
-        return {}  # filled as they are asked for: all of them may take the square of the nodes
+        return {}
+
+    @cached_property
+    def _steps(self) -> dict[tuple[int, str], frozenset[int]]:
+        return {}
 
     def _closed(self, node: int) -> frozenset[int]:
         if node not in self._closures:
             self._closures[node] = frozenset(reachable([node], self._free[0]))
         return self._closures[node]
 
-    def _directly_after(self, nodes: Iterable[int], label: str) -> list[int]:
-        return [target for node in nodes for target in self._targets.get((node, label), ())]
+    def _step(self, node: int, label: str) -> frozenset[int]:
+        """The nodes that a label leads to from a node, identity edges after it included."""
+        if (node, label) not in self._steps:
+            targets = self._targets.get((node, label), ())
+            self._steps[node, label] = frozenset().union(*map(self._closed, targets))
+        return self._steps[node, label]
 
     def after(self, nodes: Iterable[int], label: str) -> frozenset[int]:
         """The nodes that a `label` edge, with identities after it, leads to."""
-        return frozenset().union(*map(self._closed, self._directly_after(nodes, label)))
+        reached: set[int] = set()
+        for node in nodes:
+            reached |= self._step(node, label)
+        return frozenset(reached)
 
     def ends(self, source: int, word: Sequence[str]) -> frozenset[int]:
         """The nodes that a path with eq-reduced type `word` reaches from `source`."""
@@ -123,7 +136,8 @@ class RuleGraph:
         if not word:
             return target in self._closed(source)
         # The last identities are searched from both ends: a hierarchy is a long chain of them.
-        ends = self._directly_after(self.ends(source, word[:-1]), word[-1])
+        before = self.ends(source, word[:-1])
+        ends = [end for node in before for end in self._targets.get((node, word[-1]), ())]
         return target in ends or any(leads_to(end, target, *self._free) for end in ends)
 
     def words(self, source: int, target: int, *, max_length: int) -> Iterator[tuple[str, ...]]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import identity_name
-from reshuffle.rulegraphs.budgets import GeometryBudget, keep_within
+from reshuffle.rulegraphs.budgets import GeometryBudget, over_budget
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.digraphs import alike, leads_to, reachable
 
@@ -162,7 +162,8 @@ def _without_free_exits(edges: Edges, roots: Roots, most_edges: int) -> Edges:
             not _can_also_enter(incoming[node], incoming[target]) for target in targets
         ):
             continue
-        keep_within(most_edges, len(kept) + len(targets) * len(incoming[node]), "edges")
+        if len(kept) + len(targets) * len(incoming[node]) > most_edges:
+            raise over_budget(most_edges, "edges")
         for target in targets:
             del kept[node, FREE, target], incoming[target][node, FREE]
             for source, label in incoming[node]:

@@ -25,7 +25,7 @@ from reshuffle.errors import BudgetError
 from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels.product_search import STATE_MASK, Arcs, Clauses
-from reshuffle.rulegraphs.budgets import keep_within
+from reshuffle.rulegraphs.budgets import over_budget
 from reshuffle.rules.digraphs import alike, reachable, walked
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ class SlotGraph:
 
     def _spend(self, steps: int) -> None:
         self._steps += steps
-        if self._most_steps is not None:
-            keep_within(self._most_steps, self._steps, "steps for its automata")
+        if self._most_steps is not None and self._steps > self._most_steps:
+            raise over_budget(self._most_steps, "steps for its automata")
 
     def _arcs_from(self, slot: int, carrying: Container[int]) -> Iterator[tuple[str, int]]:
         """The steps from a slot, and from those of `carrying` that free moves lead to from it."""
@@ -285,8 +285,8 @@ def assemble(
             if possible and not all(clause.is_edge(relation) for clause in clauses):
                 num_arcs += sum(len(clause.arcs) for clause in clauses if clause not in places)
                 clauses_of[relation] = tuple(places.setdefault(clause, len(places)) for clause in clauses)
-                if limits is not None:
-                    keep_within(limits.arcs, num_arcs, "arcs of its automata")
+                if limits is not None and num_arcs > limits.arcs:
+                    raise over_budget(limits.arcs, "arcs of its automata")
             report(1)
     return machine_of(tuple(places), clauses_of, labels)
 

@@ -23,7 +23,7 @@ import itertools
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import BudgetError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, HINT, GeometryBudget, keep_within
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, HINT, GeometryBudget, over_budget
 from reshuffle.rulegraphs.constructions.regular import Draft, Reader
 from reshuffle.rules.classes import conjunctive_relations
 from reshuffle.rules.digraphs import reachable
@@ -118,8 +118,10 @@ class _Clauses:
         found = frozenset(reachable(clause, self._implied_by))
         self._num_clauses += 1
         self._num_relations += len(found)
-        keep_within(self._budget.clauses, self._num_clauses, "clauses")
-        keep_within(self._budget.clause_relations, self._num_relations, "relations in its clauses")
+        if self._num_clauses > self._budget.clauses:
+            raise over_budget(self._budget.clauses, "clauses")
+        if self._num_relations > self._budget.clause_relations:
+            raise over_budget(self._budget.clause_relations, "relations in its clauses")
         return found
 
     def _unmet(self, clause: Clause) -> tuple[str, ...] | None:
@@ -143,7 +145,8 @@ class _Clauses:
     def _contains_another(self, clause: Clause, under: Mapping[str, list[Clause]]) -> bool:
         shorter = [other for relation in clause for other in under.get(relation, ())]
         self._num_compared += len(shorter)
-        keep_within(self._budget.steps, self._num_compared, "comparisons of its clauses")
+        if self._num_compared > self._budget.steps:
+            raise over_budget(self._budget.steps, "comparisons of its clauses")
         return any(other < clause for other in shorter)
 
 

@@ -28,7 +28,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, keep_within
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, over_budget
 from reshuffle.rulegraphs.reduction import FREE, reduced_graph
 from reshuffle.rules.classes import PathGrammar, Recursion
 from reshuffle.rules.digraphs import leads_to
@@ -74,7 +74,8 @@ class Draft:
         """Add one edge per label, side by side."""
         for label in labels:
             self.edges[source, label, target] = None
-        keep_within(self._most_edges, len(self.edges), "edges")
+        if len(self.edges) > self._most_edges:
+            raise over_budget(self._most_edges, "edges")
         self._targets.setdefault(source, {})[target] = None
         self._sources.setdefault(target, {})[source] = None
 
