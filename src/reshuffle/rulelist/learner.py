@@ -20,6 +20,7 @@ import numpy as np
 
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.extraction.order import reading_order
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.splits import GraphSplit
 from reshuffle.kg.vocabulary import base_relation
@@ -32,6 +33,7 @@ from reshuffle.rulelist.rule_finding import Budget, find_rules, loops_of, measur
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
 from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
+from reshuffle.rules.mining import Measures
 from reshuffle.rules.parsing import as_rules
 from reshuffle.text import counted
 
@@ -208,8 +210,9 @@ class _Learning:
             WeightedRule(rule, float(weight), float(count_weight))
             for rule, weight, count_weight in zip(rules, weights, counts, strict=True)
         ]
-        order = _by_effect(weighted, rows, self.graph, kept)
-        model = RuleModel(tuple(weighted[place] for place in order), tables, loops, tuple(scales.tolist()))
+        kept_rules = [weighted[place] for place in _by_effect(weighted, rows, self.graph, kept)]
+        listed = _as_read(kept_rules, self.graph, self.progress)
+        model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()))
         return model.knowing(
             base_relation(name) for one in weighted for name in (one.rule.head, *one.rule.body)
         )
@@ -225,6 +228,22 @@ class _Learning:
         digest = hashlib.sha256(repr(told).encode())
         digest.update("\n".join("\t".join(triple) for triple in self.graph).encode())
         return digest.hexdigest()
+
+
+def _as_read(rules: Sequence[WeightedRule], graph: KnowledgeGraph, progress: Progress) -> list[WeightedRule]:
+    """First the rules that explain most of what no rule before them explains (`extraction.order`), then the rest."""
+    sizes = np.bincount(graph.relation_ids, minlength=len(graph.relations))
+    counts: dict[Rule, Measures] = {}
+    for one in rules:
+        quality = one.rule.quality
+        if quality is None or quality.support is None or quality.predictions is None or not one.part(1):
+            continue
+        head_size = int(sizes[graph.relations.id(one.rule.head)])
+        counts[one.rule] = Measures(quality.support, quality.predictions, quality.predictions, head_size)
+    by_rule = {one.rule: one for one in rules}
+    first = [by_rule[told.rule] for told in reading_order(counts, graph, progress=progress)]
+    there = {one.rule for one in first}
+    return [*first, *(one for one in rules if one.rule not in there)]
 
 
 def _by_effect(
