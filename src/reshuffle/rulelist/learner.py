@@ -232,13 +232,14 @@ class _Learning:
 
 def _as_read(rules: Sequence[WeightedRule], graph: KnowledgeGraph, progress: Progress) -> list[WeightedRule]:
     """First the rules that explain most of what no rule before them explains (`extraction.order`), then the rest."""
-    sizes = np.bincount(graph.relation_ids, minlength=len(graph.relations))
+    numbers = np.bincount(graph.relation_ids, minlength=len(graph.relations))
+    sizes = dict(zip(graph.relations, numbers.tolist(), strict=True))
     counts: dict[Rule, Measures] = {}
     for one in rules:
         quality = one.rule.quality
-        if quality is None or quality.support is None or quality.predictions is None or not one.part(1):
+        if quality is None or not quality.support or quality.predictions is None or not one.part(1):
             continue
-        head_size = int(sizes[graph.relations.id(one.rule.head)])
+        head_size = sizes.get(one.rule.head, 0)
         counts[one.rule] = Measures(quality.support, quality.predictions, quality.predictions, head_size)
     by_rule = {one.rule: one for one in rules}
     first = [by_rule[told.rule] for told in reading_order(counts, graph, progress=progress)]
