@@ -237,14 +237,14 @@ def _as_read(rules: Sequence[WeightedRule], graph: KnowledgeGraph, progress: Pro
     counts: dict[Rule, Measures] = {}
     for one in rules:
         quality = one.rule.quality
-        if quality is None or not quality.support or quality.predictions is None or not one.part(1):
-            continue
-        head_size = sizes.get(one.rule.head, 0)
-        counts[one.rule] = Measures(quality.support, quality.predictions, quality.predictions, head_size)
+        known = all(base_relation(name) in sizes for name in (one.rule.head, *one.rule.body))
+        if quality is not None and quality.support and quality.predictions and known and one.part(1):
+            found, joined = quality.support, quality.predictions
+            counts[one.rule] = Measures(found, joined, joined, sizes[one.rule.head])
     by_rule = {one.rule: one for one in rules}
     first = [by_rule[told.rule] for told in reading_order(counts, graph, progress=progress)]
-    there = {one.rule for one in first}
-    return [*first, *(one for one in rules if one.rule not in there)]
+    listed = {one.rule for one in first}
+    return [*first, *(one for one in rules if one.rule not in listed)]
 
 
 def _by_effect(
