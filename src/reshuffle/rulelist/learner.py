@@ -238,7 +238,8 @@ def _as_read(rules: Sequence[WeightedRule], graph: KnowledgeGraph, progress: Pro
     for one in rules:
         quality = one.rule.quality
         known = all(base_relation(name) in sizes for name in (one.rule.head, *one.rule.body))
-        if quality is not None and quality.support and quality.predictions and known and one.part(1):
+        speaks = one.weight > 0 or one.count_weight > 0
+        if quality is not None and quality.support and quality.predictions and known and speaks:
             found, joined = quality.support, quality.predictions
             counts[one.rule] = Measures(found, joined, joined, sizes[one.rule.head])
     by_rule = {one.rule: one for one in rules}
