@@ -12,7 +12,7 @@ from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.resources import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
-from reshuffle.rulegraphs.budgets import GeometryBudget
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
 from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Reasoner:
         _check_engine(engine, bound)
         self.engine = engine
         self._memory = None if memory is None else parsed_bytes(str(memory))
-        self._limits = GeometryBudget() if node_budget is None else GeometryBudget(node_budget)
+        self._node_budget = DEFAULT_NODE_BUDGET if node_budget is None else node_budget
         self.constraints: OrderingConstraints | None = None
         self._too_large: BudgetError | None = None
         if isinstance(rules, OrderingConstraints):
@@ -73,7 +73,7 @@ class Reasoner:
 
     def _compile(self, rules: RuleBase, bound: int | None) -> None:
         try:
-            self.constraints = constraints_for(rules, bound=bound, node_budget=self._limits.nodes)
+            self.constraints = constraints_for(rules, bound=bound, node_budget=self._node_budget)
         except BudgetError as error:
             if self.engine == "geometry" or bound is not None:
                 raise
@@ -152,8 +152,8 @@ class Reasoner:
         from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
 
         # Without rules, as a hardened model has none, nothing else could answer.
-        limits = None if self.rules is None else self._limits
-        return GeometryAnswers(constraints, facts, memory=self._memory, limits=limits, progress=progress)
+        nodes = None if self.rules is None else self._node_budget
+        return GeometryAnswers(constraints, facts, memory=self._memory, node_budget=nodes, progress=progress)
 
     def _by_chase(self, facts: KnowledgeGraph, too_large: BudgetError | None, progress: Progress) -> Answers:
         from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - compiled code

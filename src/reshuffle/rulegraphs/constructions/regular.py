@@ -28,7 +28,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, over_budget
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, EDGES, over_budget
 from reshuffle.rulegraphs.reduction import FREE, reduced_graph
 from reshuffle.rules.classes import PathGrammar, Recursion
 from reshuffle.rules.digraphs import leads_to
@@ -57,7 +57,7 @@ class Draft:
         self._without_return: set[int] = set()
         self.roots: dict[str, tuple[tuple[int, int], ...]] = {}
         self.node_budget = node_budget
-        self._most_edges = GeometryBudget(node_budget).edges
+        self._most_edges = EDGES * node_budget
 
     def node(self) -> int:
         """The number of a fresh node."""
