@@ -162,7 +162,7 @@ class SlotGraph:
         """The steps from a slot, and from those of `carrying` that free moves lead to from it."""
         if slot in carrying:
             yield from self._moves.get(slot, ())
-        for free in walked(slot, self._free, only=carrying):
+        for free in walked(slot, self._free, only=carrying) if slot in self._free else ():
             if free != slot:
                 yield from self._moves.get(free, ())
 

@@ -93,5 +93,6 @@ class Workspaces:
         return self._new(size, words)
 
     def _new(self, size: int, words: int) -> Workspace:
-        budget(self.memory, num_entities=size, words=words, cores=1)  # raises where it does not fit
+        if self.memory is not None:
+            budget(self.memory, num_entities=size, words=words, cores=1)  # raises where it does not fit
         return Workspace(size + size // 8 + _SPARE, words)

@@ -92,7 +92,9 @@ class Draft:
         """
         if node in self._without_return:
             return False
-        returns = leads_to(node, node, self._targets, self._sources, closed=self._without_return)
+        returns = node in self._sources and leads_to(
+            node, node, self._targets, self._sources, closed=self._without_return
+        )
         if not returns:
             self._without_return.add(node)
         return returns
