@@ -11,7 +11,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.reasoning.resources import parsed_bytes
+from reshuffle.reasoning.sharing import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
 from reshuffle.rules import RuleBase

@@ -19,12 +19,11 @@ from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.all_pairs import AllPairs
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph
+from reshuffle.reasoning.geometry.kernels.product_search import Workspaces
 from reshuffle.reasoning.geometry.proof_search import ProofSearch
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
-from reshuffle.reasoning.geometry.workspaces import Workspaces
-from reshuffle.reasoning.resources import budget, usable_cores
-from reshuffle.reasoning.sharing import Shared, stepwise
+from reshuffle.reasoning.sharing import Shared, budget, stepwise, usable_cores
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
