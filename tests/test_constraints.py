@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reshuffle.constraints import OrderingConstraints, is_compiled
+from reshuffle.cli.inputs import is_compiled
+from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.rulegraphs import build, compiled, constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
@@ -170,15 +171,15 @@ def test_save_and_load(tmp_path: Path) -> None:
     assert OrderingConstraints.load(file).to_dict() == data
     assert [path.name for path in tmp_path.iterdir()] == ["rules.json"]
     assert "böse ä" in file.read_text(encoding="utf-8")
-    assert is_compiled(file)
+    assert is_compiled(str(file))
 
 
 def test_rules_are_not_compiled_constraints(tmp_path: Path) -> None:
     file = tmp_path / "family.rules"
     file.write_text("a(X, Y) -> b(X, Y)\n")
-    assert not is_compiled(file)
+    assert not is_compiled(str(file))
     (tmp_path / "empty").touch()
-    assert not is_compiled(tmp_path / "empty")
+    assert not is_compiled(str(tmp_path / "empty"))
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ _SCHEMA: Mapping[str, tuple[type, ...]] = MappingProxyType(
 _MANY_SLOTS = 20_000  # more have to be used
 _MOST_ENTRIES = 250_000_000  # relations times slots: a gigabyte
 _SHOWN = 40
-_OPENING = f'{{"format": "{FORMAT}"'.encode()
+OPENING = f'{{"format": "{FORMAT}"'.encode()
+"""How a file of compiled constraints begins."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,10 @@ class OrderingConstraints:
 
     def _own_relations(self) -> dict[str, None]:
         internal = self.identities | self.hidden
-        named = [r for r in self.relations if r not in internal and base_relation(r) not in internal]
+        named = [relation for relation in self.relations if relation not in internal]
         forwards = [relation for relation in named if not is_inverse(relation)]
-        return dict.fromkeys([*forwards, *map(base_relation, named)])
+        backwards = [base_relation(relation) for relation in named if is_inverse(relation)]
+        return dict.fromkeys([*forwards, *(relation for relation in backwards if relation not in internal)])
 
     def inverse_of(self, relation: str) -> str | None:
         """The inverse relation, where the constraints have one."""
@@ -255,12 +257,6 @@ class OrderingConstraints:
                 place=place,
                 hint="compile the rules again",
             ) from error
-
-
-def is_compiled(path: str | Path) -> bool:
-    """Does the file look like compiled constraints (rather than rules)?"""
-    with Path(path).open("rb") as file:
-        return file.read(len(_OPENING)) == _OPENING
 
 
 def _digest(data: Mapping[str, Any]) -> str:

@@ -28,8 +28,8 @@ R = "reshuffle.reasoning."
 SMALL: dict[str, Any] = {
     R + "geometry.changing_graph._FEW": 4,
     R + "geometry.changing_graph._FEW_ENTITIES": 1,
-    R + "geometry.workspaces._SPARE": 0,
-    R + "geometry.kernels.product_search._LAST_TICK": 400,
+    R + "geometry.kernels.product_search._SPARE": 0,
+    R + "sharing._LAST_TICK": 400,
     R + "geometry.stored_pairs._SMALLEST": 4,
     R + "geometry.stored_pairs._BLOCK": 8,
     R + "geometry.answers._MANY": 3,

@@ -10,7 +10,6 @@ import pytest
 from reshuffle import KnowledgeGraph, Reasoner, parse_rules
 from reshuffle.errors import BudgetError
 from reshuffle.rulegraphs import build
-from reshuffle.rulegraphs.budgets import GeometryBudget
 from reshuffle.rulegraphs.checks import check_graph
 from reshuffle.rulegraphs.draw import draw
 
@@ -120,8 +119,8 @@ def test_the_engine_geometry_answers_within_its_budget() -> None:
 def test_checks_beyond_their_budget_claim_nothing() -> None:
     graph = build(hierarchy(60))
     assert str(check_graph(graph)["R4"]) == "holds"
-    assert str(check_graph(graph, limits=GeometryBudget(20))["R4"]) == "verified up to length 0"
-    assert str(check_graph(graph, limits=GeometryBudget(0))["R3"]) == "verified up to length 0"
+    assert str(check_graph(graph, node_budget=20)["R4"]) == "verified up to length 0"
+    assert str(check_graph(graph, node_budget=0)["R3"]) == "verified up to length 0"
 
 
 def test_a_picture_of_too_many_arrows_is_refused(tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Classify, build, check, report."""
     from reshuffle.rulegraphs import build  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.rulegraphs.budgets import GeometryBudget  # noqa: PLC0415
     from reshuffle.rulegraphs.checks import check_graph  # noqa: PLC0415
     from reshuffle.rules.classes import classify  # noqa: PLC0415
 
@@ -40,7 +39,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     graph, checks = None, {}
     if classification.faithful or arguments.bound is not None:
         graph = build(base, bound=arguments.bound, node_budget=arguments.node_budget)
-        checks = check_graph(graph, limits=GeometryBudget(arguments.node_budget))
+        checks = check_graph(graph, node_budget=arguments.node_budget)
     data = _data(base, classification, graph, checks)
     console.result(_text(data, graph, checks), data)
     for name, reason in classification.why_not.items():

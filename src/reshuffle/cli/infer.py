@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 HELP = "the triples that follow"
 
 _MOST_VIOLATIONS = 3
+_PRINTED = 1000  # lines at once: whoever looks at the first ones does not wait for many more
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -176,15 +177,15 @@ def _report_violations(answers: Answers, console: Console) -> None:
 def _put_counts(answers: Together, path: str | None, console: Console) -> None:
     """Print the counts, or write them to the file: as lines, or as one JSON object."""
     from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
-    from reshuffle.kg.io.writing import tsv_lines  # noqa: PLC0415
+    from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
 
     counts = sorted(answers.counts().items())
     data = {relation: {"derived": count.derived, "total": count.total} for relation, count in counts}
     if console.json:
         text = console.as_json(data) + "\n"
     else:
-        rows = ((relation, str(count.derived), str(count.total)) for relation, count in counts)
-        text = "".join(tsv_lines(rows, path or "<stdout>"))
+        rows = [(relation, str(count.derived), str(count.total)) for relation, count in counts]
+        text = tsv_text(rows, path or "<stdout>")
     if path is None:
         console.out.write(text)
         return
@@ -197,11 +198,12 @@ def _put_counts(answers: Together, path: str | None, console: Console) -> None:
 
 def _print_triples(answers: Together, console: Console) -> None:
     """Print the triples as they come: as lines, or as one JSON array."""
-    from reshuffle.kg.io.writing import tsv_lines  # noqa: PLC0415
+    from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
 
     triples = answers.sorted_triples()
     if not console.json:
-        console.out.writelines(tsv_lines(triples, "<stdout>"))
+        while rows := list(islice(triples, _PRINTED)):
+            console.out.write(tsv_text(rows, "<stdout>"))
         return
     opening = "["
     for triple in triples:

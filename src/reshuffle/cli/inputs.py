@@ -132,7 +132,7 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
 
     A model with injected rules gives a second reasoner, of these rules.
     """
-    from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
+    from reshuffle.constraints import OrderingConstraints  # noqa: PLC0415
     from reshuffle.reasoning import Reasoner  # noqa: PLC0415
 
     sources: Sequence[OrderingConstraints | RuleBase]
@@ -159,6 +159,14 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
 def is_rule_list(path: str) -> bool:
     """Is the path a rule model: a directory that holds its file, or the file?"""
     return (Path(path) / RULE_MODEL).is_file() or (Path(path).name == RULE_MODEL and Path(path).is_file())
+
+
+def is_compiled(path: str) -> bool:
+    """Does the file look like compiled constraints (rather than rules)?"""
+    from reshuffle.constraints import OPENING  # noqa: PLC0415
+
+    with Path(path).open("rb") as file:
+        return file.read(len(OPENING)) == OPENING
 
 
 def rule_model_of(path: str, console: Console) -> RuleModel:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import is_rule_list, rule_model_of
+from reshuffle.cli.inputs import is_compiled, is_rule_list, rule_model_of
 from reshuffle.errors import InputError, Place
 from reshuffle.text import counted
 
@@ -117,7 +117,7 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
     """The model of a directory, or the constraints of a compiled file."""
-    from reshuffle.constraints import OrderingConstraints, is_compiled  # noqa: PLC0415
+    from reshuffle.constraints import OrderingConstraints  # noqa: PLC0415
 
     if not Path(arguments.model).exists():
         raise InputError(

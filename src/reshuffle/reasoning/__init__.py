@@ -7,9 +7,8 @@
     sketch        k random channels for all entities at once; never misses an answer, says yes too often
     chase         the exact fixpoint of any rules, without geometry
     proofs        derivations as data; `why_not` and `violations` work on the answers of any engine
-    sharing       one answers object in several threads: many read, or one changes
+    sharing       what threads and searches share: answers, memory, cores
     keysets       sets of 64-bit keys, in which both exact engines keep triples
-    resources     the memory and the cores that answering may use
 
 Exact and sketched inference run one equation, Z_f <- max(Z_f, max over (e, r, f) of B_r Z_e), from different
 initial states: a private column per (entity, start slot) makes captured equal entailed; random columns make a

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from reshuffle.kg.io.tables import batches_of
+from reshuffle.kg.io.writing import batch_of
 from reshuffle.kg.rows import COLUMNS
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Answers(ABC):
         """The derived triples as Arrow blocks of names, streamed."""
         triples = self.triples()
         while rows := list(islice(triples, _ROWS)):
-            yield batches_of(rows)
+            yield batch_of(rows)
 
     def to_arrow(self) -> pa.Table:
         """The derived triples as one Arrow table, which pandas and polars take as it is."""

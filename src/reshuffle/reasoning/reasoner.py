@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import BudgetError, InputError, did_you_mean, near_names
+from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.reasoning.resources import parsed_bytes
+from reshuffle.reasoning.sharing import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
-from reshuffle.rulegraphs.budgets import GeometryBudget
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
+from reshuffle.rules import RuleBase
 from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
     from reshuffle.reasoning.sketch.answers import SketchedAnswers
-    from reshuffle.rules import RuleBase
     from reshuffle.rules.parsing import Rules
 
 ENGINES = ("auto", "geometry", "chase")
@@ -60,31 +60,26 @@ class Reasoner:
         _check_engine(engine, bound)
         self.engine = engine
         self._memory = None if memory is None else parsed_bytes(str(memory))
-        self._limits = GeometryBudget() if node_budget is None else GeometryBudget(node_budget)
+        self._node_budget = DEFAULT_NODE_BUDGET if node_budget is None else node_budget
         self.constraints: OrderingConstraints | None = None
         self._too_large: BudgetError | None = None
         if isinstance(rules, OrderingConstraints):
             self._take(rules, bound)
         else:
-            self.rules: RuleBase | None = as_rules(rules)
+            self.rules: RuleBase | None = rules if isinstance(rules, RuleBase) else as_rules(rules)
             if engine != "chase":
                 self._compile(self.rules, bound)
-        self._relations = self._own_relations()
+        # The relations of the rules in order, no inverse and no fresh relation among them.
+        known = map(base_relation, self.rules.relations) if self.rules is not None else ()
+        self._relations = dict.fromkeys(known if self.constraints is None else self.constraints.answerable)
 
     def _compile(self, rules: RuleBase, bound: int | None) -> None:
         try:
-            self.constraints = constraints_for(rules, bound=bound, node_budget=self._limits.nodes)
+            self.constraints = constraints_for(rules, bound=bound, node_budget=self._node_budget)
         except BudgetError as error:
             if self.engine == "geometry" or bound is not None:
                 raise
             self._too_large = error
-
-    def _own_relations(self) -> dict[str, None]:
-        """The relations of the rules in order, no inverse and no fresh relation among them."""
-        if self.constraints is not None:
-            return dict.fromkeys(self.constraints.answerable)
-        assert self.rules is not None
-        return dict.fromkeys(base_relation(relation) for relation in self.rules.relations)
 
     def _take(self, constraints: OrderingConstraints, bound: int | None) -> None:
         self.rules = constraints.rules
@@ -124,7 +119,7 @@ class Reasoner:
         notes: Notes = UNHEARD,
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
-        facts = as_graph(graph)
+        facts = graph if isinstance(graph, KnowledgeGraph) else as_graph(graph)
         if len(facts.relations) and self._relations.keys().isdisjoint(facts.relations):
             # No error, since facts may be added later.
             notes(_nothing_shared(self._relations, facts.relations))
@@ -152,8 +147,8 @@ class Reasoner:
         from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
 
         # Without rules, as a hardened model has none, nothing else could answer.
-        limits = None if self.rules is None else self._limits
-        return GeometryAnswers(constraints, facts, memory=self._memory, limits=limits, progress=progress)
+        nodes = None if self.rules is None else self._node_budget
+        return GeometryAnswers(constraints, facts, memory=self._memory, node_budget=nodes, progress=progress)
 
     def _by_chase(self, facts: KnowledgeGraph, too_large: BudgetError | None, progress: Progress) -> Answers:
         from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - compiled code

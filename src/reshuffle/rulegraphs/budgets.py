@@ -18,8 +18,6 @@ placing and checking below some five seconds and half a gigabyte.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reshuffle.errors import BudgetError
 
 DEFAULT_NODE_BUDGET = 20_000
@@ -27,41 +25,19 @@ DEFAULT_NODE_BUDGET = 20_000
 HINT = "allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)"
 
 
-@dataclass(frozen=True)
-class GeometryBudget:
-    """The limits of everything that is made of rules on their way to answers."""
-
-    nodes: int = DEFAULT_NODE_BUDGET
-
-    @property
-    def edges(self) -> int:
-        """Edges of a rule graph; about a microsecond each, several times over."""
-        return 25 * self.nodes
-
-    @property
-    def entries(self) -> int:
-        """Relations times slots: four bytes each."""
-        return 3_200 * self.nodes
-
-    @property
-    def clauses(self) -> int:
-        """Clauses that are looked at for all relations together."""
-        return 10 * self.nodes
-
-    @property
-    def clause_relations(self) -> int:
-        """Relations in all of those clauses."""
-        return 100 * self.nodes
-
-    @property
-    def arcs(self) -> int:
-        """Arcs of all automata: some twenty microseconds each, from slots to arrays."""
-        return 5 * self.nodes
-
-    @property
-    def steps(self) -> int:
-        """Steps of a search: some microseconds each."""
-        return 50 * self.nodes
+# Each for one node. Whoever counts multiplies by the nodes that are allowed.
+EDGES = 25
+"""Edges of a rule graph; about a microsecond each, several times over."""
+ENTRIES = 3_200
+"""Relations times slots: four bytes each."""
+CLAUSES = 10
+"""Clauses that are looked at for all relations together."""
+CLAUSE_RELATIONS = 100
+"""Relations in all of those clauses."""
+ARCS = 5
+"""Arcs of all automata: some twenty microseconds each, from slots to arrays."""
+STEPS = 50
+"""Steps of a search: some microseconds each."""
 
 
 def over_budget(most: int, what: str) -> BudgetError:

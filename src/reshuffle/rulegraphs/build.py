@@ -11,7 +11,7 @@ import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, over_budget
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, ENTRIES, over_budget
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.classes import classify
@@ -57,9 +57,8 @@ def constraints_for(
 ) -> OrderingConstraints:
     """The ordering constraints of a rule base: those of the rule graph that `build` gives."""
     graph = build(base, bound=bound, node_budget=node_budget)
-    entries = len(labels_of(graph)) * graph.num_nodes
-    if entries > GeometryBudget(node_budget).entries:
-        raise over_budget(GeometryBudget(node_budget).entries, "entries of its matrices")
+    if len(labels_of(graph)) * graph.num_nodes > ENTRIES * node_budget:
+        raise over_budget(ENTRIES * node_budget, "entries of its matrices")
     return compiled(graph)
 
 

@@ -20,7 +20,7 @@ from reshuffle.rulegraphs.automata import (
     relation_language,
     word_outside,
 )
-from reshuffle.rulegraphs.budgets import GeometryBudget, over_budget
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, STEPS, over_budget
 from reshuffle.rules.classes import PathGrammar, conjunctive_relations
 from reshuffle.rules.rule import IntersectionRule, RuleBase
 
@@ -60,13 +60,13 @@ UNCHECKED = Check("verified", length=0)
 
 
 def check_graph(
-    graph: RuleGraph, base: RuleBase | None = None, *, limits: GeometryBudget | None = None
+    graph: RuleGraph, base: RuleBase | None = None, *, node_budget: int = DEFAULT_NODE_BUDGET
 ) -> dict[str, Check]:
     """All conditions that apply to a graph and the rules it is meant for (by default those it was built from).
 
-    Where the steps of `limits` are spent before all relations are checked, a condition is `verified` up to length 0.
+    Where the steps of the budget are spent before all relations are checked, a condition is `verified` up to length 0.
     """
-    checker = _Checker(graph, base if base is not None else graph.rules or RuleBase(()), limits)
+    checker = _Checker(graph, base if base is not None else graph.rules or RuleBase(()), node_budget)
     checks = {"R1": checker.r1(), "R2": checker.r2(), "R3": checker.r3()}
     if checker.closed.intersection_rules:
         checks["R3∧"] = checker.r3_clauses()
@@ -79,12 +79,12 @@ def check_graph(
 
 
 class _Checker:
-    def __init__(self, graph: RuleGraph, base: RuleBase, limits: GeometryBudget | None) -> None:
+    def __init__(self, graph: RuleGraph, base: RuleBase, node_budget: int) -> None:
         self.graph = graph
         self.closed = base.closed_under_reversal()
         self.grammar = PathGrammar(self.closed)
         self.conjunctive = conjunctive_relations(self.closed)
-        self._most_steps = GeometryBudget().steps if limits is None else limits.steps
+        self._most_steps = STEPS * node_budget
         self._steps = 0
         self._rules_on_one_pair = [
             rule for rule in self.closed if isinstance(rule, IntersectionRule) or len(rule.body) == 1

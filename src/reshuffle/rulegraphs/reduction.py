@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import identity_name
-from reshuffle.rulegraphs.budgets import GeometryBudget, over_budget
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, EDGES, over_budget
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.digraphs import alike, leads_to, reachable
 
@@ -47,7 +47,7 @@ def reduced_graph(
 
 
 def reduced(
-    num_nodes: int, edges: Edges, roots: Roots, *, most_edges: int = GeometryBudget().edges
+    num_nodes: int, edges: Edges, roots: Roots, *, most_edges: int = EDGES * DEFAULT_NODE_BUDGET
 ) -> tuple[int, Edges, Roots]:
     """Trim, then merge until nothing changes, then number the nodes that are left from 0."""
     edges = _trimmed(edges, roots)

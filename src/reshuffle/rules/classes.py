@@ -168,6 +168,8 @@ def conjunctive_relations(base: RuleBase) -> frozenset[str]:
 
     The grammar does not say when they hold: no word entails them on its own.
     """
+    if not base.intersection_rules:
+        return frozenset()
     passed_on: dict[str, list[str]] = {}
     for rule in base:
         if isinstance(rule, IntersectionRule) or len(rule.body) == 1:

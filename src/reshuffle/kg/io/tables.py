@@ -45,10 +45,10 @@ def from_arrow(
 
 def to_arrow(graph: KnowledgeGraph) -> pa.Table:
     """The named triples, in the order of the graph."""
-    return pa.Table.from_batches(name_batches(graph), schema=_SCHEMA)
+    return pa.Table.from_batches(name_batches(graph), schema=SCHEMA)
 
 
-_SCHEMA = pa.schema([(column, pa.large_string()) for column in COLUMNS])
+SCHEMA = pa.schema([(column, pa.large_string()) for column in COLUMNS])
 
 
 def name_batches(graph: KnowledgeGraph) -> Iterator[pa.RecordBatch]:
@@ -62,7 +62,7 @@ def name_batches(graph: KnowledgeGraph) -> Iterator[pa.RecordBatch]:
                 relations.take(pa.array(graph.relation_ids[piece])),
                 entities.take(pa.array(graph.tails[piece])),
             ],
-            schema=_SCHEMA,
+            schema=SCHEMA,
         )
 
 
@@ -115,14 +115,9 @@ def write_parquet(batches: Iterator[pa.RecordBatch], path: Path) -> None:
     """Write blocks of named triples."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load, and only needed here
 
-    with pq.ParquetWriter(path, _SCHEMA) as writer:
+    with pq.ParquetWriter(path, SCHEMA) as writer:
         for batch in batches:
             writer.write_batch(batch)
-
-
-def batches_of(rows: Sequence[tuple[str, str, str]]) -> pa.RecordBatch:
-    """One block of named triples."""
-    return pa.record_batch([[row[column] for row in rows] for column in range(3)], schema=_SCHEMA)
 
 
 def _factorize(names: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:

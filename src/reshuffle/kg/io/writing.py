@@ -21,10 +21,10 @@ from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import Format, check_writable, format_of, written_whole
 from reshuffle.kg.io.rdf import pyoxigraph, to_term
 from reshuffle.kg.io.reading import BYTE_ORDER_MARK
-from reshuffle.kg.io.tables import BLOCK, batches_of, name_batches, write_parquet
+from reshuffle.kg.io.tables import BLOCK, SCHEMA, name_batches, write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from reshuffle.kg.graph import KnowledgeGraph
 
@@ -32,7 +32,7 @@ _HEADER = b"head,relation,tail\n"
 # What TSV cannot hold anywhere, and what it drops at the end of a line.
 _UNFIT_FOR_TSV = r"^$|[\t\n]"
 _UNFIT_AT_END = r"[ \r]$"
-_PRINTED = 1000  # lines at once: whoever looks at the first ones does not wait for many more
+_WRITTEN = BLOCK // 10  # triples at once
 _NEEDS_QUOTES = r'[",\r\n]|^$|[ \t]$'
 
 
@@ -46,13 +46,11 @@ def write_triples(triples: Iterable[tuple[str, str, str]], path: str | os.PathLi
     _write(_batches(iter(triples), Place(os.fspath(path))), path)
 
 
-def tsv_lines(triples: Iterable[tuple[str, str, str]], name: str) -> Iterator[str]:
-    """The lines of a TSV file, many at once, for the stream called `name`; refuses what such a file cannot hold."""
-    render = _tsv(
-        Place(name), hint="write them to a .csv or .parquet file with -o, or print them with --json"
-    )
-    for batch in _batches(iter(triples), Place(name), size=_PRINTED):
-        yield b"".join(_pieces(render(batch))).decode()
+def tsv_text(rows: Sequence[tuple[str, str, str]], name: str) -> str:
+    """Some lines of a TSV file, for the stream called `name`; refuses what such a file cannot hold."""
+    place = Place(name)
+    render = _tsv(place, hint="write them to a .csv or .parquet file with -o, or print them with --json")
+    return b"".join(_pieces(render(_checked(batch_of(rows), place)))).decode()
 
 
 def check_triples_writable(path: str | os.PathLike[str]) -> None:
@@ -62,14 +60,21 @@ def check_triples_writable(path: str | os.PathLike[str]) -> None:
         pyoxigraph(Place(os.fspath(path)))
 
 
-def _batches(
-    triples: Iterator[tuple[str, str, str]], place: Place, *, size: int = BLOCK // 10
-) -> Iterator[pa.RecordBatch]:
-    while rows := list(islice(triples, size)):
-        batch = batches_of(rows)
-        if any(column.null_count for column in batch.columns):  # Arrow would join such a line to nothing
-            raise _empty_name(place)
-        yield batch
+def _batches(triples: Iterator[tuple[str, str, str]], place: Place) -> Iterator[pa.RecordBatch]:
+    while rows := list(islice(triples, _WRITTEN)):
+        yield _checked(batch_of(rows), place)
+
+
+def batch_of(rows: Sequence[tuple[str, str, str]]) -> pa.RecordBatch:
+    """One block of named triples."""
+    return pa.record_batch([[row[column] for row in rows] for column in range(3)], schema=SCHEMA)
+
+
+def _checked(batch: pa.RecordBatch, place: Place) -> pa.RecordBatch:
+    """The block, unless a name is missing: Arrow would join such a line to nothing."""
+    if any(column.null_count for column in batch.columns):
+        raise _empty_name(place)
+    return batch
 
 
 def _write(batches: Iterator[pa.RecordBatch], path: str | os.PathLike[str]) -> None:

@@ -25,7 +25,8 @@ from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels import product as kernel
 from reshuffle.reasoning.geometry.kernels import product_search as search
-from reshuffle.reasoning.geometry.kernels.product_search import Ticks, Workspace
+from reshuffle.reasoning.geometry.kernels.product_search import Workspace
+from reshuffle.reasoning.sharing import Ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
     from reshuffle.reasoning.geometry.kernels.product_search import Scratch
     from reshuffle.reasoning.geometry.relation_automata import Automaton, Machine
-    from reshuffle.reasoning.resources import Budget
-    from reshuffle.reasoning.sharing import Unchanged
+    from reshuffle.reasoning.sharing import Budget, Unchanged
 
 Column: TypeAlias = NDArray[np.int32]
 Pairs: TypeAlias = tuple[Column, Column]  # heads and tails

@@ -19,12 +19,11 @@ from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.all_pairs import AllPairs
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph
+from reshuffle.reasoning.geometry.kernels.product_search import Workspaces
 from reshuffle.reasoning.geometry.proof_search import ProofSearch
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
-from reshuffle.reasoning.geometry.workspaces import Workspaces
-from reshuffle.reasoning.resources import budget, usable_cores
-from reshuffle.reasoning.sharing import Shared, stepwise
+from reshuffle.reasoning.sharing import Shared, budget, stepwise, usable_cores
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.sharing import Unchanged
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
-    from reshuffle.rulegraphs.budgets import GeometryBudget
 
 _MANY = 1000  # facts added at once from which storing everything anew is the faster way
 
@@ -56,10 +54,10 @@ class GeometryAnswers(Answers):
         graph: KnowledgeGraph,
         *,
         memory: int | None = None,
-        limits: GeometryBudget | None = None,
+        node_budget: int | None = None,
         progress: Progress = SILENT,
     ) -> None:
-        """`memory` limits the bytes of answering, `limits` the size of the automata, when they are first made."""
+        """`memory` limits the bytes of answering, `node_budget` the size of the automata, when they are first made."""
         self.shared = Shared()
         self.constraints, self.exactness = constraints, constraints.exactness
         self._memory, self._progress = memory, progress
@@ -68,7 +66,7 @@ class GeometryAnswers(Answers):
         self._counts: dict[str, Count] | None = None
         self._search: ProofSearch | None = None
         self.live = LiveGraph(graph)
-        self._machine = assemble(constraints, self.live.labels, limits=limits, progress=progress)
+        self._machine = assemble(constraints, self.live.labels, node_budget=node_budget, progress=progress)
 
     @property
     def facts(self) -> KnowledgeGraph:

@@ -278,13 +278,18 @@ class LiveGraph:
         for number, relation in enumerate(graph.relations):
             self.labels[relation] = label_of(number, backwards=False)
             self.labels[inverse_name(relation)] = label_of(number, backwards=True)
-        self._settle(graph)
+        self._lay_out(graph, len(self.entities))
 
     def _settle(self, graph: KnowledgeGraph) -> None:
-        """Start over from `graph`: compressed rows only, nothing beside them."""
-        num_entities = len(graph.entities)
-        if num_entities != len(self.entities):
-            raise InternalError(f"rows for {num_entities:,} entities, and there are {len(self.entities):,}")
+        """Start over from `graph`, which has all names by now."""
+        if len(graph.entities) != len(self.entities):
+            raise InternalError(
+                f"rows for {len(graph.entities):,} entities, and there are {len(self.entities):,}"
+            )
+        self._lay_out(graph, len(self.entities))
+
+    def _lay_out(self, graph: KnowledgeGraph, num_entities: int) -> None:
+        """The edges of `graph`: compressed rows only, nothing beside them."""
         self._graph: KnowledgeGraph | None = graph
         self.used = 0  # places of the lists beside the rows
         self.facts_of = np.zeros(max(len(self.labels) // 2, 1), dtype=np.int64)

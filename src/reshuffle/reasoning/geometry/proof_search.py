@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import Triple
     from reshuffle.reasoning.geometry.changing_graph import LiveGraph
+    from reshuffle.reasoning.geometry.kernels.product_search import Workspaces
     from reshuffle.reasoning.geometry.relation_automata import Automaton, Machine
-    from reshuffle.reasoning.geometry.workspaces import Workspaces
 
 _MOST_NODES = 200_000  # of the product that looking for further paths may visit
 _MOST_IN_VAIN = 200  # derivations looked at that bring no proof that was not there
@@ -103,6 +103,8 @@ class ProofSearch:
                 yield path
 
     def _is_fact(self, goal: Triple) -> bool:
+        if goal.relation not in self._live.labels:
+            return False
         id_of = self._live.entities.id
         return self._live.is_fact(id_of(goal.head), goal.relation, id_of(goal.tail))
 

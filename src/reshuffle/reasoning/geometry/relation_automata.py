@@ -25,7 +25,7 @@ from reshuffle.errors import BudgetError
 from reshuffle.kg.rows import starts_in
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels.product_search import STATE_MASK, Arcs, Clauses
-from reshuffle.rulegraphs.budgets import over_budget
+from reshuffle.rulegraphs.budgets import ARCS, STEPS, over_budget
 from reshuffle.rules.digraphs import alike, reachable, walked
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.progress import Progress
-    from reshuffle.rulegraphs.budgets import GeometryBudget
 
 Arc: TypeAlias = tuple[int, str, int]  # from state, relation (or inverse `r^-1`), to state
 
@@ -163,7 +162,7 @@ class SlotGraph:
         """The steps from a slot, and from those of `carrying` that free moves lead to from it."""
         if slot in carrying:
             yield from self._moves.get(slot, ())
-        for free in walked(slot, self._free, only=carrying):
+        for free in walked(slot, self._free, only=carrying) if slot in self._free else ():
             if free != slot:
                 yield from self._moves.get(free, ())
 
@@ -266,11 +265,11 @@ def assemble(
     constraints: OrderingConstraints,
     labels: Mapping[str, int],
     *,
-    limits: GeometryBudget | None = None,
+    node_budget: int | None = None,
     progress: Progress = SILENT,
 ) -> Machine:
-    """The automata of all relations that rules can derive from facts with these labels, within the limits."""
-    slots = SlotGraph(constraints, labels, most_steps=None if limits is None else limits.steps)
+    """The automata of all relations that rules can derive from facts with these labels, within the budget."""
+    slots = SlotGraph(constraints, labels, most_steps=None if node_budget is None else STEPS * node_budget)
     num_arcs = 0
     places: dict[Automaton, int] = {}
     clauses_of: dict[str, tuple[int, ...]] = {}
@@ -285,8 +284,8 @@ def assemble(
             if possible and not all(clause.is_edge(relation) for clause in clauses):
                 num_arcs += sum(len(clause.arcs) for clause in clauses if clause not in places)
                 clauses_of[relation] = tuple(places.setdefault(clause, len(places)) for clause in clauses)
-                if limits is not None and num_arcs > limits.arcs:
-                    raise over_budget(limits.arcs, "arcs of its automata")
+                if node_budget is not None and num_arcs > ARCS * node_budget:
+                    raise over_budget(ARCS * node_budget, "arcs of its automata")
             report(1)
     return machine_of(tuple(places), clauses_of, labels)
 

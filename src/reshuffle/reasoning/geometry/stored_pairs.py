@@ -11,7 +11,7 @@ from reshuffle.kg.rows import starts_in, starts_of
 from reshuffle.reasoning import keysets
 from reshuffle.reasoning.geometry.kernels import updates as kernel
 from reshuffle.reasoning.geometry.kernels.updates import Stored, Touches
-from reshuffle.reasoning.resources import spelled_bytes
+from reshuffle.reasoning.sharing import spelled_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,8 +17,7 @@ from reshuffle.kg.coerce import as_triples
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.answers import GeometryAnswers
-from reshuffle.reasoning.resources import spelled_bytes
-from reshuffle.reasoning.sharing import Shared, stepwise
+from reshuffle.reasoning.sharing import Shared, spelled_bytes, stepwise
 from reshuffle.reasoning.sketch import kernels as kernel
 from reshuffle.reasoning.sketch.channels import (
     channels_for_mean,

@@ -11,7 +11,7 @@ from reshuffle.errors import InternalError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.resources import usable_cores
+from reshuffle.reasoning.sharing import usable_cores
 from reshuffle.reasoning.sketch import kernels as kernel
 
 if TYPE_CHECKING:

@@ -23,7 +23,14 @@ import itertools
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import BudgetError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, HINT, GeometryBudget, over_budget
+from reshuffle.rulegraphs.budgets import (
+    CLAUSE_RELATIONS,
+    CLAUSES,
+    DEFAULT_NODE_BUDGET,
+    HINT,
+    STEPS,
+    over_budget,
+)
 from reshuffle.rulegraphs.constructions.regular import Draft, Reader
 from reshuffle.rules.classes import conjunctive_relations
 from reshuffle.rules.digraphs import reachable
@@ -81,7 +88,8 @@ class _Clauses:
     """Finds the clauses of one relation after the other, within one budget for all of them."""
 
     def __init__(self, closed: RuleBase, *, most: int) -> None:
-        self._most, self._budget = most, GeometryBudget(most)
+        self._most, self._most_clauses = most, CLAUSES * most
+        self._most_relations, self._most_compared = CLAUSE_RELATIONS * most, STEPS * most
         self._num_clauses = self._num_relations = self._num_compared = 0
         self._implied_by: dict[str, list[str]] = {}
         self._conjuncts: dict[str, list[tuple[str, ...]]] = {}
@@ -118,10 +126,10 @@ class _Clauses:
         found = frozenset(reachable(clause, self._implied_by))
         self._num_clauses += 1
         self._num_relations += len(found)
-        if self._num_clauses > self._budget.clauses:
-            raise over_budget(self._budget.clauses, "clauses")
-        if self._num_relations > self._budget.clause_relations:
-            raise over_budget(self._budget.clause_relations, "relations in its clauses")
+        if self._num_clauses > self._most_clauses:
+            raise over_budget(self._most_clauses, "clauses")
+        if self._num_relations > self._most_relations:
+            raise over_budget(self._most_relations, "relations in its clauses")
         return found
 
     def _unmet(self, clause: Clause) -> tuple[str, ...] | None:
@@ -145,8 +153,8 @@ class _Clauses:
     def _contains_another(self, clause: Clause, under: Mapping[str, list[Clause]]) -> bool:
         shorter = [other for relation in clause for other in under.get(relation, ())]
         self._num_compared += len(shorter)
-        if self._num_compared > self._budget.steps:
-            raise over_budget(self._budget.steps, "comparisons of its clauses")
+        if self._num_compared > self._most_compared:
+            raise over_budget(self._most_compared, "comparisons of its clauses")
         return any(other < clause for other in shorter)
 
 

@@ -28,7 +28,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, GeometryBudget, over_budget
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, EDGES, over_budget
 from reshuffle.rulegraphs.reduction import FREE, reduced_graph
 from reshuffle.rules.classes import PathGrammar, Recursion
 from reshuffle.rules.digraphs import leads_to
@@ -57,7 +57,7 @@ class Draft:
         self._without_return: set[int] = set()
         self.roots: dict[str, tuple[tuple[int, int], ...]] = {}
         self.node_budget = node_budget
-        self._most_edges = GeometryBudget(node_budget).edges
+        self._most_edges = EDGES * node_budget
 
     def node(self) -> int:
         """The number of a fresh node."""
@@ -92,7 +92,9 @@ class Draft:
         """
         if node in self._without_return:
             return False
-        returns = leads_to(node, node, self._targets, self._sources, closed=self._without_return)
+        returns = node in self._sources and leads_to(
+            node, node, self._targets, self._sources, closed=self._without_return
+        )
         if not returns:
             self._without_return.add(node)
         return returns

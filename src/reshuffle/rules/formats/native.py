@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.formats.statement import BRACKETED, QUOTED, is_variable, statement_of, written_columns
+from reshuffle.rules.formats.statement import (
+    BRACKETED,
+    QUOTED,
+    statement_of,
+    with_names_apart,
+    written_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,9 +45,7 @@ def read_line(line: SourceLine) -> Statement:
     head, at = _head(line, _after_arrow(line, at))
     if not _END.match(line.text, at):
         raise _trailing(line, _skip_blanks(line, at))
-    statement = statement_of(line, body, head, (start, columns.end()))
-    _check_names(statement)
-    return statement
+    return with_names_apart(statement_of(line, body, head, (start, columns.end())))
 
 
 def lines(base: RuleBase) -> Iterator[str]:
@@ -90,20 +94,6 @@ def _head(line: SourceLine, at: int) -> tuple[re.Match[str] | None, int]:
     at = _skip_blanks(line, at)
     false = _FALSE.match(line.text, at)
     return (None, false.end()) if false else _atom(line, at, "head")
-
-
-def _check_names(statement: Statement) -> None:
-    """A plain word may not be both a relation and a variable of one rule."""
-    atoms = statement.body if statement.head is None else (*statement.body, statement.head)
-    variables = {variable for atom in atoms for variable in (atom.start, atom.end)}
-    for atom in atoms:
-        written_plain = statement.line.text[atom.at] not in '"<'
-        if written_plain and atom.relation in variables and is_variable(atom.relation):
-            raise statement.line.error(
-                f"{atom.relation} is used as a relation and as a variable",
-                at=atom.at,
-                hint=f'rename the variable, or write the relation as "{atom.relation}"',
-            )
 
 
 def _why_no_atom(line: SourceLine, at: int, expected: str) -> InputError:

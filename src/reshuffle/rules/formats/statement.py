@@ -206,6 +206,21 @@ def is_variable(argument: str) -> bool:
     return VARIABLE.match(argument) is not None
 
 
+def with_names_apart(statement: Statement) -> Statement:
+    """The same statement; a plain word may not be both a relation and a variable of one rule."""
+    atoms = statement.body if statement.head is None else (*statement.body, statement.head)
+    variables = {variable for atom in atoms for variable in (atom.start, atom.end)}
+    for atom in atoms:
+        written_plain = statement.line.text[atom.at] not in '"<'
+        if written_plain and atom.relation in variables and is_variable(atom.relation):
+            raise statement.line.error(
+                f"{atom.relation} is used as a relation and as a variable",
+                at=atom.at,
+                hint=f'rename the variable, or write the relation as "{atom.relation}"',
+            )
+    return statement
+
+
 def _check_arguments(statement: Statement, atom: Atom) -> None:
     for argument, at in ((atom.start, atom.start_at), (atom.end, atom.end_at)):
         if not is_variable(argument):
