@@ -32,9 +32,10 @@ class Question:
 
     def known(self, graph: KnowledgeGraph) -> NDArray[np.bool_]:  # entity
         """Which answers are facts."""
-        edges = graph.by_head if self.side == "tail" else graph.by_tail
         mask = np.zeros(graph.num_entities, dtype=np.bool_)
-        mask[edges.of(self.anchor, self.relation)] = True
+        mask[_tails(graph, self) if self.side == "tail" else graph.by_tail.of(self.anchor, self.relation)] = (
+            True
+        )
         return mask
 
     def excludes_itself(self, graph: KnowledgeGraph) -> bool:
@@ -50,6 +51,17 @@ class Question:
         """The triple that an answer makes, by name."""
         head, tail = self.ends(answer)
         return Triple(graph.entities[head], graph.relations[self.relation], graph.entities[tail])
+
+
+def _tails(graph: KnowledgeGraph, question: Question) -> NDArray[np.int32]:
+    """The tails of the facts of an anchor: one slice, as facts are sorted by (relation, head, tail)."""
+    places = slice(0, len(graph.heads))
+    for column, wanted in ((graph.relation_ids, question.relation), (graph.heads, question.anchor)):
+        # Numbers of another type would have the whole column converted first.
+        ends = np.array([wanted, wanted + 1], dtype=column.dtype)
+        first, last = np.searchsorted(column[places], ends) + places.start
+        places = slice(first, last)
+    return graph.tails[places]
 
 
 def question_of(
