@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-PARTS = ("reasoning", "kg", "rules", "extraction", "model")
+PARTS = ("reasoning", "kg", "rules", "extraction", "rulelist", "model")
 
 
 @pytest.mark.slow

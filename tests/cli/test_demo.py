@@ -37,10 +37,14 @@ def test_the_tour_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     # nine tenths of the rules that made the data are among the first thirty that the model tells
     assert data["rules_total"] == data["rules"] == 28
     assert len(data["rules_read"]) == 30 and data["rules_captured"] > 30
+    assert data["list_rules"] == 100 and data["list_mrr"] > 0.9
+    parts = data["list_sum"]["parts"]
+    assert sum(part["value"] for part in parts) == pytest.approx(data["list_sum"]["score"])
+    assert any("rule" in part for part in parts)
     assert data["rules_recovered"] == len({str(rule) for rule in RULES} & set(data["rules_read"])) >= 26
 
 
-def test_the_tour_reads_as_six_chapters(
+def test_the_tour_reads_as_seven_chapters(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SETTINGS, "epoch_steps", 5)  # the test above sees what is learned
@@ -53,6 +57,7 @@ def test_the_tour_reads_as_six_chapters(
         "4. UPDATES.",
         "5. LEARNING.",
         "6. RULES AGAIN.",
+        "7. RULES THAT PREDICT.",
     ):
         assert chapter in text
     assert "parent(X, Y) & brother(Y, Z) -> uncle(X, Z)" in text

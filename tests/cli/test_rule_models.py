@@ -105,6 +105,15 @@ def test_rules_prints_the_list(world: Path, capsys: pytest.CaptureFixture[str]) 
     assert "20\t20\t0.8\tgrandparent(X,Y) <= parent(X,A), parent(A,Y)" in lines.splitlines()
     listed = json.loads(asked(capsys, "rules", model, "--json", "--top", "1"))
     assert len(listed["rules"]) == 1
+    for key in ("weight", "confidence", "support"):
+        rows = json.loads(asked(capsys, "rules", model, "--json", "--sort", key))["rules"]
+        assert [row[key] for row in rows] == sorted((row[key] for row in rows), reverse=True)
+    heads = [
+        row["head"] for row in json.loads(asked(capsys, "rules", model, "--json", "--sort", "head"))["rules"]
+    ]
+    assert heads == sorted(heads)
+    assert main(["rules", model, "--sort", "degree"]) == 2
+    assert "the rules of a rule model have no degree" in capsys.readouterr().err
     assert main(["rules", model, "--hard"]) == 2
     assert "--hard is not for a rule model" in capsys.readouterr().err
 

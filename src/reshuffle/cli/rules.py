@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sort",
-        choices=("reading", "confidence", "support", "head_coverage", "degree", "evidence", "head"),
+        choices=("reading", "weight", "confidence", "support", "head_coverage", "degree", "evidence", "head"),
         default="reading",
         help="reading (default): first what explains most that no rule before explains",
     )
@@ -104,7 +104,7 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
         min_confidence=arguments.min_confidence,
         min_support=arguments.min_support,
         max_length=arguments.max_length,
-    )
+    ).sorted_by(arguments.sort)
     kept = found if arguments.top is None else found.top(arguments.top)
     if arguments.format is None and not console.json:
         console.out.write(found.table(arguments.top or 20) + "\n")

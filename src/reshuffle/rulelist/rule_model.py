@@ -48,6 +48,7 @@ UNMEASURED = 0.9
 """The confidence of a rule that somebody wrote without a weight and without a confidence."""
 DIGITS = 4
 """Behind the point of fitted numbers, so that a file shows all there is."""
+SORT_KEYS = ("reading", "weight", "confidence", "support", "head")
 _SHOWN = 20
 
 
@@ -203,6 +204,18 @@ class RuleModel:
             and (_row(one)["support"] or 0) >= min_support
         )
         return replace(self, rules=tuple(kept))
+
+    def sorted_by(self, key: str) -> RuleModel:
+        """The rules by one number, highest first, or by `head` in the order of its name; "reading" is as they are."""
+        if key == "reading":
+            return self
+        if key not in SORT_KEYS:
+            raise InputError(
+                f"the rules of a rule model have no {key}", hint=f"sort by one of {', '.join(SORT_KEYS)}"
+            )
+        if key == "head":
+            return replace(self, rules=tuple(sorted(self.rules, key=lambda one: one.rule.head)))
+        return replace(self, rules=tuple(sorted(self.rules, key=lambda one: -(_row(one)[key] or 0))))
 
     def top(self, number: int) -> RuleModel:
         """The model with its first rules alone."""
