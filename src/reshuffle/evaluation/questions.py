@@ -55,13 +55,14 @@ class Question:
 
 def _tails(graph: KnowledgeGraph, question: Question) -> NDArray[np.int32]:
     """The tails of the facts of an anchor: one slice, as facts are sorted by (relation, head, tail)."""
-    places = slice(0, len(graph.heads))
-    for column, wanted in ((graph.relation_ids, question.relation), (graph.heads, question.anchor)):
-        # Numbers of another type would have the whole column converted first.
-        ends = np.array([wanted, wanted + 1], dtype=column.dtype)
-        first, last = np.searchsorted(column[places], ends) + places.start
-        places = slice(first, last)
-    return graph.tails[places]
+    # As `int32`: numbers of another type would have the whole column converted first.
+    start, end = graph.relation_ids.searchsorted(
+        np.array([question.relation, question.relation + 1], np.int32)
+    )
+    first, last = graph.heads[start:end].searchsorted(
+        np.array([question.anchor, question.anchor + 1], np.int32)
+    )
+    return graph.tails[start + first : start + last]
 
 
 def question_of(
