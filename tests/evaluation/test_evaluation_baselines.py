@@ -151,17 +151,6 @@ def test_counting_in_blocks_counts_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     assert np.array_equal(TypeBaseline.fit(train).confidences, whole)
 
 
-def test_files_hold_the_roles_of_heads_first() -> None:
-    """Models of before were written so, and load as they are."""
-    train = KnowledgeGraph([("ada", "r", "uk"), ("bob", "r", "uk"), ("bob", "s", "it")])
-    baseline = TypeBaseline.fit(train)
-    head_of_r, head_of_s = 0, 1
-    assert baseline.stored()[head_of_s, head_of_r] == 0.5  # one of the two heads of r is a head of s
-    assert baseline.confidences[2 + head_of_s, 2 + head_of_r] == 0.5
-    loaded = TypeBaseline.from_stored(train.relations, baseline.stored())
-    assert np.array_equal(loaded.confidences, baseline.confidences)
-
-
 # --- rules ------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from reshuffle import load_benchmark
 from reshuffle.evaluation.questions import question_of
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle, fit_calibration, logistic
+from reshuffle.model.answers.model_answers import ModelOnGraph
 from reshuffle.model.scoring import Calibration, log_odds
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def test_without_validation_triples_there_is_none() -> None:
     facts = KnowledgeGraph([(f"p{n}", "parent", f"p{n + 1}") for n in range(5)])  # a tenth of it is nothing
     model = Reshuffle(num_slots=2, num_layers=1, epoch_steps=1, max_epochs=1, device="cpu").fit(facts)
     assert model.calibration is None
-    assert fit_calibration(model.on(facts), np.empty((0, 3), dtype=np.int64)) is None
-    found = fit_calibration(model.on(facts), np.array([[0, 0, 2]]))
+    on_facts = ModelOnGraph(model.model, model.relations, facts, initial="head", seed=0)
+    assert fit_calibration(on_facts, np.empty((0, 3), dtype=np.int64)) is None
+    found = fit_calibration(on_facts, np.array([[0, 0, 2]]))
     assert isinstance(found, Calibration)

@@ -17,11 +17,12 @@ from safetensors.torch import load_file, save_file
 
 from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
+from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning import checkpoints, model_files
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.model_files import CUT_OR_EDITED
+from reshuffle.learning.model_files import ARRAYS, CUT_OR_EDITED
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, RuleBase
 
@@ -484,3 +485,17 @@ def fitted_in(directory: Path, *, resume: bool = False, max_epochs: int = 2) -> 
     model = Reshuffle(recipe="paper", device="cpu", **settings)
     model.fit(FACTS, valid=KnowledgeGraph([("p0", "s", "p2")]), directory=directory, resume=resume)
     return directory / "checkpoint.safetensors"
+
+
+def test_files_hold_the_roles_of_heads_first(tmp_path: Path) -> None:
+    """Models of before were written so, and load as they are."""
+    train = KnowledgeGraph([("ada", "r", "uk"), ("bob", "r", "uk"), ("bob", "s", "it")])
+    model = Reshuffle(num_slots=2, num_layers=1, epoch_steps=1, max_epochs=1, device="cpu").fit(train)
+    model.save(tmp_path)
+    written, fitted = load_file(tmp_path / ARRAYS)["types.confidences"], model.on(train).type_baseline
+    head_of_r, head_of_s = 0, 1
+    assert written[head_of_s, head_of_r] == 0.5  # one of the two heads of r is a head of s
+    assert fitted.confidences[2 + head_of_s, 2 + head_of_r] == 0.5
+    loaded = Reshuffle.load(tmp_path, device="cpu").on(train).type_baseline
+    assert np.array_equal(loaded.confidences, fitted.confidences)
+    assert np.array_equal(fitted.confidences, TypeBaseline.fit(train).confidences)

@@ -32,9 +32,10 @@ class Question:
 
     def known(self, graph: KnowledgeGraph) -> NDArray[np.bool_]:  # entity
         """Which answers are facts."""
-        edges = graph.by_head if self.side == "tail" else graph.by_tail
         mask = np.zeros(graph.num_entities, dtype=np.bool_)
-        mask[edges.of(self.anchor, self.relation)] = True
+        mask[_tails(graph, self) if self.side == "tail" else graph.by_tail.of(self.anchor, self.relation)] = (
+            True
+        )
         return mask
 
     def excludes_itself(self, graph: KnowledgeGraph) -> bool:
@@ -50,6 +51,18 @@ class Question:
         """The triple that an answer makes, by name."""
         head, tail = self.ends(answer)
         return Triple(graph.entities[head], graph.relations[self.relation], graph.entities[tail])
+
+
+def _tails(graph: KnowledgeGraph, question: Question) -> NDArray[np.int32]:
+    """The tails of the facts of an anchor: one slice, as facts are sorted by (relation, head, tail)."""
+    # As `int32`: numbers of another type would have the whole column converted first.
+    start, end = graph.relation_ids.searchsorted(
+        np.array([question.relation, question.relation + 1], np.int32)
+    )
+    first, last = graph.heads[start:end].searchsorted(
+        np.array([question.anchor, question.anchor + 1], np.int32)
+    )
+    return graph.tails[start + first : start + last]
 
 
 def question_of(

@@ -32,7 +32,8 @@ VERSIONS = ("1", "2")
 
 def save_checkpoint(trainer: Trainer, path: str | Path) -> None:
     """Write the state between two steps: parameters, the best so far, Adam's moments, the generator, the history."""
-    tensors: dict[str, Tensor] = {"generator": trainer.random_state, "draw": trainer.draw_state}
+    chance = trainer.generator.get_state() if trainer.before_look is None else trainer.before_look
+    tensors: dict[str, Tensor] = {"generator": chance, "draw": trainer.draw_state}
     if trainer.underway is not None:
         tensors |= {"underway.start": trainer.underway.start, "underway.total": trainer.underway.total}
     for name, value in trainer.model.state_dict().items():

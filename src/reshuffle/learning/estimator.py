@@ -23,7 +23,7 @@ from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer, examples_of
-from reshuffle.model.answers.model_answers import ModelAnswers
+from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
 from reshuffle.model.reshuffle import ReshuffleModel
@@ -177,7 +177,15 @@ class Reshuffle:
         self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
         with progress("calibrating"):
-            self.calibration = fit_calibration(self.on(graph), trainer.data.valid)
+            on_graph = ModelOnGraph(
+                self._model,
+                self.relations,
+                graph,
+                initial=self._model.architecture.initial,
+                seed=self.settings.training.seed,
+                through_inverse=self._heads_through_inverse,
+            )
+            self.calibration = fit_calibration(on_graph, trainer.data.valid)
         return self
 
     def on(
@@ -398,27 +406,27 @@ _PULL = 1.0  # towards the shares themselves, as strong as a few examples: littl
 _STEPS = 50
 
 
-def fit_calibration(answers: ModelAnswers, valid: NDArray[np.int64], *, seed: int = 0) -> Calibration | None:
-    """A logistic regression on validation triples, as ids of the answers' graph; None where there are none.
+def fit_calibration(model: ModelOnGraph, valid: NDArray[np.int64], *, seed: int = 0) -> Calibration | None:
+    """A logistic regression on validation triples, as ids of the model's graph; None where there are none.
 
     Each triple asks two questions, (h, r, ?) and (?, r, t), to the model on the training facts. Every candidate that is
     no training fact is an example: its feature is the log-odds of its share of the question, and it is true if it is a
     validation triple. So a confidence says how likely a candidate is true *if the question has an answer that is not
     known yet*; for a question that has none it says too much.
     """
-    most = max(1, _MOST_SCORES // max(1, 2 * answers.graph.num_entities))
+    graph = model.graph
+    most = max(1, _MOST_SCORES // max(1, 2 * graph.num_entities))
     chosen = np.sort(np.random.default_rng(seed).permutation(len(valid))[:most])
     if not len(chosen):
         return None
-    graph = answers.graph
     facts = np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
-    examples = [_examples(answers, facts, valid, valid[chosen], side) for side in ("tail", "head")]
+    examples = [_examples(model, facts, valid, valid[chosen], side) for side in ("tail", "head")]
     features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
     return logistic(features, labels)
 
 
 def _examples(
-    answers: ModelAnswers,
+    model: ModelOnGraph,
     facts: NDArray[np.int64],
     valid: NDArray[np.int64],
     chosen: NDArray[np.int64],
@@ -426,12 +434,12 @@ def _examples(
 ) -> tuple[Features, Labels]:
     """Feature and label of every candidate of each question that is no fact."""
     columns = [0, 1, 2] if side == "tail" else [2, 1, 0]  # who is asked about, the relation, the answer
-    width = len(answers.graph.relations)
+    width = len(model.graph.relations)
     asked, first = np.unique(chosen[:, columns[0]] * width + chosen[:, 1], return_index=True)
     anchors, relations = chosen[first][:, columns[:2]].astype(np.int32).T
 
     def answered_by(triples: NDArray[np.int64]) -> NDArray[np.bool_]:  # question entity
-        mask = np.zeros((len(asked), answers.graph.num_entities), dtype=np.bool_)
+        mask = np.zeros((len(asked), model.graph.num_entities), dtype=np.bool_)
         anchor, relation, answer = triples[:, columns].T
         question = np.searchsorted(asked, anchor * width + relation).clip(max=len(asked) - 1)
         fits = asked[question] == anchor * width + relation
@@ -439,7 +447,7 @@ def _examples(
         return mask
 
     known, true = answered_by(facts), answered_by(valid)
-    scores = answers.scores(anchors, relations, side=side, candidates=None)
+    scores = model.totals(anchors, relations, None, side=side)
     return log_odds(scores, known)[~known], true[~known]
 
 

@@ -114,10 +114,15 @@ def save_model(stored: StoredModel, directory: str | Path) -> None:
 def _arrays(stored: StoredModel) -> bytes:
     arrays = dict(stored.model.state_dict())
     if stored.types is not None:
-        arrays[_TYPES] = torch.from_numpy(stored.types.stored())
-    if stored.calibration is not None:
-        arrays[_CALIBRATION] = stored.calibration.to_array()
+        arrays[_TYPES] = _halves_swapped(torch.from_numpy(stored.types.confidences))
+    if (fitted := stored.calibration) is not None:
+        arrays[_CALIBRATION] = torch.tensor([fitted.slope, fitted.intercept], dtype=torch.float64)
     return save({name: array.contiguous().cpu() for name, array in arrays.items()})
+
+
+def _halves_swapped(confidences: Tensor) -> Tensor:  # role role
+    """In files the roles of heads come first, in `TypeBaseline` those of tails; either way to the other."""
+    return confidences.roll((len(confidences) // 2,) * 2, dims=(0, 1))
 
 
 def _settings_text(stored: StoredModel, digests: Mapping[str, str]) -> str:
@@ -197,15 +202,14 @@ def _loaded(folder: Path) -> StoredModel:
     _check_arrays(arrays, settings.architecture.num_slots, len(relations), Place(str(folder / ARRAYS)))
     injection = _load_injection(values["injected"], folder) if "injected" in values else None
     calibration, types = arrays.pop(_CALIBRATION, None), arrays.pop(_TYPES, None)
+    confidences = None if types is None else _halves_swapped(types).numpy()
     return StoredModel(
         relations,
         identities,
         settings,
         _restored(arrays, settings, relations, len(identities), injection, Place(str(folder))),
-        None
-        if types is None
-        else TypeBaseline.from_stored(Vocabulary(relations, kind="relation"), types.numpy()),
-        Calibration.of_array(calibration),
+        None if confidences is None else TypeBaseline(Vocabulary(relations, kind="relation"), confidences),
+        None if calibration is None else Calibration(*calibration.tolist()),
         values["heads_through_inverse"],
         values["training"],
         injection,

@@ -221,15 +221,6 @@ class Calibration:
     slope: float
     intercept: float
 
-    def to_array(self) -> torch.Tensor:
-        """As it is stored beside the model's arrays."""
-        return torch.tensor([self.slope, self.intercept], dtype=torch.float64)
-
-    @classmethod
-    def of_array(cls, array: torch.Tensor | None) -> Calibration | None:
-        """What was stored; None for a model without."""
-        return None if array is None else cls(*array.tolist())
-
     def confidences(
         self, scores: NDArray[np.floating[Any]], known: NDArray[np.bool_]
     ) -> NDArray[np.float64]:  # query candidate

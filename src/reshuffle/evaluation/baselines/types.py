@@ -51,22 +51,9 @@ class TypeBaseline:
         counts = Roles.of(graph).pair_counts()
         return cls(graph.relations, (counts / np.maximum(counts.diagonal(), 1)).astype(np.float32))
 
-    @classmethod
-    def from_stored(cls, relations: Vocabulary, confidences: NDArray[np.float32]) -> TypeBaseline:
-        """The baseline of a model file; see `stored`."""
-        return cls(relations, _halves_swapped(confidences))
-
-    def stored(self) -> NDArray[np.float32]:  # role role
-        """The confidences as model files hold them: there the roles of heads come first, not those of tails."""
-        return _halves_swapped(self.confidences)
-
     def on(self, graph: KnowledgeGraph) -> TypeScorer:
         """The baseline on a graph, whose relations go by name."""
         return TypeScorer(self, graph)
-
-
-def _halves_swapped(confidences: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.roll(confidences, len(confidences) // 2, axis=(0, 1))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.learning.training.trainer import Trainer
-    from reshuffle.progress import Notes, Progress, Report
+    from reshuffle.progress import Notes, Progress
 
 _MOST_SCORES = 1 << 24
 _MOST_NUMBERS = 1 << 26  # of the states of the queries of one look
@@ -294,7 +294,13 @@ class ValidationQueries:
 
     @classmethod
     def build(
-        cls, triples: NDArray[np.int64], known: NDArray[np.int64], *, num_entities: int, num_relations: int
+        cls,
+        triples: NDArray[np.int64],
+        known: NDArray[np.int64],
+        *,
+        num_entities: int,
+        num_relations: int,
+        device: torch.device | None = None,
     ) -> ValidationQueries:
         """Head queries go through the inverse relation, as in the official code."""
         queries = with_inverses(triples, num_relations)
@@ -307,12 +313,7 @@ class ValidationQueries:
         )
         others = entities != queries[owner, 2]
         columns = (queries[:, 0], queries[:, 1], queries[:, 2], owner[others], entities[others])
-        return cls(*(torch.from_numpy(np.ascontiguousarray(column)) for column in columns))
-
-    def to(self, device: torch.device) -> ValidationQueries:
-        """The same queries on another device."""
-        tensors = (self.anchors, self.relations, self.answers, self.known_queries, self.known_entities)
-        return ValidationQueries(*(tensor.to(device) for tensor in tensors))
+        return cls(*(torch.from_numpy(np.ascontiguousarray(column)).to(device) for column in columns))
 
 
 @torch.no_grad()
@@ -321,7 +322,8 @@ def realistic_ranks(
     queries: ValidationQueries,
     *,
     at_once: int,
-    after_piece: Callable[[int], None] = lambda _done: None,
+    report: Callable[[int], None] = lambda _done: None,
+    between_pieces: Callable[[], None] = lambda: None,
 ) -> Tensor:  # query
     """Mean of the optimistic and the pessimistic rank among all entities that are not known answers.
 
@@ -340,7 +342,8 @@ def realistic_ranks(
         better = (scores > true).sum(1)
         equal = (scores == true).sum(1) - 1
         ranks.append((better + equal / 2 + 1).masked_fill(senseless, torch.nan))
-        after_piece(len(ranks[-1]))
+        report(len(ranks[-1]))
+        between_pieces()
     return torch.cat(ranks)
 
 
@@ -359,13 +362,10 @@ def ranks_within_memory(
     while True:
         try:
             with progress("validating", total=len(queries.anchors), unit="queries") as report:
-
-                def after_piece(done: int, report: Report = report) -> None:
-                    report(done)
-                    between_pieces()
-
                 scores_of = scores_of or look()  # once: it draws
-                ranks = realistic_ranks(scores_of, queries, at_once=at_once, after_piece=after_piece)
+                ranks = realistic_ranks(
+                    scores_of, queries, at_once=at_once, report=report, between_pieces=between_pieces
+                )
             return ranks, at_once
         except torch.cuda.OutOfMemoryError as error:
             reason = str(error).split(". ", maxsplit=1)[0]

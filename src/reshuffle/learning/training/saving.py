@@ -1,23 +1,32 @@
-"""When a training is saved: at the end of epochs, by time within them, and where a signal asks it to stop."""
+"""What a training leaves in its directory, and when: logs and a checkpoint.
+
+It is saved at the end of epochs, by time within them, and where a signal asks it to stop.
+"""
 
 from __future__ import annotations
 
+import csv
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import Terminated
-from reshuffle.learning.checkpoints import save_checkpoint
+from reshuffle.errors import InputError, Place, Terminated
+from reshuffle.kg.io.files import full_disk_told, written_whole
+from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
+from reshuffle.learning.training.history import DivergedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from reshuffle.learning.training.history import Epoch, History
     from reshuffle.learning.training.trainer import Trainer
 
+COLUMNS = ("epoch", "loss", "hits@10", "mrr", "seconds")
 SECONDS_BETWEEN = 30.0  # checkpoints: with the step at hand a kill costs less than a minute
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -105,3 +114,173 @@ class Saving:
         if (stopping or self.is_due) and self._trainer.is_sound:
             self.save()
         self._request.follow()
+
+
+@contextmanager
+def recorded(trainer: Trainer, directory: Path, *, resume: bool) -> Iterator[Recorder]:
+    """Record a training in a directory, where nobody else does so; `resume` takes up the one that is there."""
+    with stop_requests() as request:
+        recorder = Recorder(trainer, directory, request, resume=resume)
+        try:
+            yield recorder
+        except DivergedError:
+            recorder.tell_last_good()
+            raise
+        finally:
+            with interrupts_held_back():
+                recorder.log.close()
+
+
+class Recorder:
+    """Logs every epoch, and saves a checkpoint after each validation, at the end, and by time."""
+
+    def __init__(self, trainer: Trainer, directory: Path, request: StopRequest, *, resume: bool) -> None:
+        self._trainer, self._path = trainer, directory / CHECKPOINT
+        if resume and self._path.exists():
+            load_checkpoint(trainer, self._path)
+        elif self._path.exists():
+            raise InputError(
+                "there is a training in this directory already",
+                place=Place(str(directory)),
+                hint="--resume continues it; or name another directory",
+            )
+        elif resume:  # the name may be mistyped
+            trainer.notes(f"there is no checkpoint in {directory}: starting anew")
+        self.log = TrainingLog(directory, trainer.history)
+        self._saving = Saving(trainer, self._path, request)
+
+    def record(self, epoch: Epoch) -> None:
+        """Log an epoch, and save a checkpoint where it is time for one."""
+        with interrupts_held_back():
+            epoch.seconds = self._saving.tick()
+            self.log.write(epoch)
+            if epoch.hits_at_10 is not None or self._trainer.finished or self._saving.is_due:
+                self._saving.save()
+
+    def tell_last_good(self) -> None:
+        """After a divergence: what is left of the training, and what can be done with it."""
+        epochs = self._saving.saved_epochs
+        if not epochs:
+            self._path.unlink(missing_ok=True)  # of the epoch that diverged
+            self._trainer.notes("there is no checkpoint yet; a new training can start in the same directory")
+            return
+        self._trainer.notes(
+            f"{self._path} holds epoch {epochs}, the last good one that was saved: --resume with "
+            f"max_epochs={epochs} makes a model of it; other settings need another directory"
+        )
+
+
+class TrainingLog:
+    """`log.csv` and `tensorboard/` in a directory; what is there of other epochs than those of the history is removed.
+
+    TensorBoard events are written where tensorboard is installed.
+    """
+
+    def __init__(self, directory: Path, history: History) -> None:
+        self._path = directory / "log.csv"
+        _tell_seconds(history, self._path)
+        with (
+            written_whole(self._path) as aside,  # a kill here must not cost the epochs that were logged
+            aside.open("w", newline="", encoding="utf-8") as file,
+        ):
+            csv.writer(file).writerows([COLUMNS, *map(_row, history.epochs)])
+        self._events = _Events(directory / "tensorboard", len(history.epochs))
+
+    def write(self, epoch: Epoch) -> None:
+        """Add one epoch."""
+        with full_disk_told(self._path), self._path.open("a", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerow(_row(epoch))
+        self._events.write(epoch)
+
+    def close(self) -> None:
+        """Let TensorBoard write what it still holds."""
+        self._events.close()
+
+
+def _values(epoch: Epoch) -> dict[str, float | None]:
+    return {"loss": epoch.loss, "hits@10": epoch.hits_at_10, "mrr": epoch.mrr}
+
+
+def _row(epoch: Epoch) -> list[Any]:
+    """The column `seconds` counts from the start of the training, pauses left out."""
+    values = ["" if value is None else value for value in _values(epoch).values()]
+    return [epoch.number, *values, f"{epoch.seconds or 0.0:.3f}"]
+
+
+def _tell_seconds(history: History, path: Path) -> None:
+    """Give epochs of a checkpoint of version 1, which has no times, those of the log, as far as it can be read."""
+    told = _logged_seconds(path) if any(epoch.seconds is None for epoch in history.epochs) else {}
+    for epoch in history.epochs:
+        if epoch.seconds is None:
+            epoch.seconds = told.get(str(epoch.number), history.seconds)
+        history.seconds = max(history.seconds, epoch.seconds)
+
+
+def _logged_seconds(path: Path) -> dict[str, float]:
+    found = {}
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+    for cells in (line.split(",") for line in lines):
+        if len(cells) == len(COLUMNS):
+            with suppress(ValueError):  # the line of names, or one that was cut
+                found[cells[0]] = float(cells[-1])
+    return found
+
+
+class _Events:
+    """TensorBoard events, where tensorboard is installed."""
+
+    def __init__(self, directory: Path, last_epoch: int) -> None:
+        self._directory, self._writer, self._hook = directory, None, threading.excepthook
+        if find_spec("tensorboard") is None:
+            return
+        from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and only where it is installed
+
+        # TensorBoard orders files by the second they were made in, and a short training is over sooner.
+        if not last_epoch:
+            for old in directory.glob("events.out.tfevents.*"):
+                old.unlink()
+        threading.excepthook = self._hear
+        with full_disk_told(directory):
+            self._writer = SummaryWriter(str(directory), purge_step=last_epoch + 1)
+
+    def write(self, epoch: Epoch) -> None:
+        """Hand the values of an epoch over to TensorBoard's thread."""
+        with full_disk_told(self._directory):
+            for name, value in _values(epoch).items():
+                if self._writer is not None and value is not None:
+                    self._writer.add_scalar(name, value, epoch.number)
+
+    def close(self) -> None:
+        """Wait until the thread has written them; where it cannot, the log has them all."""
+        if self._writer is not None:
+            with suppress(OSError):
+                self._writer.close()
+        if threading.excepthook == self._hear:
+            threading.excepthook = self._hook
+
+    def _hear(self, failed: threading.ExceptHookArgs) -> None:
+        """The thread hands a failure to write on to whoever writes next, and need not print it as well."""
+        if not isinstance(failed.exc_value, OSError) or "tensorboard" not in type(failed.thread).__module__:
+            self._hook(failed)
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """Ctrl-C waits while something is written: an interrupt that arrives here is raised at the end.
+
+    TensorBoard hands its events to a thread. What an interrupt leaves half handed over, the thread never gets, and
+    closing the log waits for it.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    # Only the main thread is interrupted, and only it may say what happens then.
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *details: arrived.append(details))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if arrived:
+            before(*arrived[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -180,8 +181,12 @@ class Trainer:
         if start is not None:
             self.model.matrices.logits.data[: len(start)] += start.to(device)
         self.queries = ValidationQueries.build(
-            data.valid, data.triples, num_entities=data.num_entities, num_relations=data.num_relations
-        ).to(device)
+            data.valid,
+            data.triples,
+            num_entities=data.num_entities,
+            num_relations=data.num_relations,
+            device=device,
+        )
         self.examples = torch.from_numpy(with_inverses(data.triples, data.num_relations)).to(device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
@@ -192,14 +197,15 @@ class Trainer:
         self.generator = torch.Generator(device).manual_seed(settings.seed)
         self.draw_state = self.generator.get_state()
         self.patience = Patience(settings.patience, settings.relative_delta)
-        self._keep()
+        self.best: dict[str, Tensor] = {}  # the parameters to keep; those of the start until an epoch is done
         self.history = History()
         self.pieces = 1  # how many a batch is cut into
         self.after_step: Callable[[int], None] = lambda _number: None
         self.between_pieces: Callable[[], None] = lambda: None  # where the training can be saved, and stopped
         self.progress: Progress = SILENT  # of looks
         self.underway: Underway | None = None
-        self._before_look: Tensor | None = None
+        self.before_look: Tensor | None = None
+        """The generator's state before a look that is under way: a checkpoint has it done again from its beginning."""
         self.steps_per_epoch = settings.epoch_steps or -(-len(self.examples) // settings.batch_size)
         self.objective = objective_of(self)
         # Whether a step can be recorded: a recording holds the learning rate as a number.
@@ -210,10 +216,13 @@ class Trainer:
     @property
     def finished(self) -> bool:
         """Whether all epochs are done, or early stopping ends the training."""
-        return len(self.history.epochs) >= self.settings.max_epochs or self.patience.exhausted
+        stale = self.patience.without > 0 and self.patience.exhausted
+        return len(self.history.epochs) >= self.settings.max_epochs or stale
 
     def epochs(self) -> Iterator[Epoch]:
         """Train until finished, and keep the best epoch; without validation triples that is the last."""
+        if not self.best:
+            self._keep()
         while not self.finished:
             number = len(self.history.epochs) + 1
             epoch = Epoch(number, self._epoch(number))
@@ -299,21 +308,18 @@ class Trainer:
             self._may_capture = False
             return
         try:
-            self._captured = CapturedStep(self._whole_step, batch, generator=self.generator)
+            # Without a second try in pieces, which no recording could hold.
+            step = partial(self._plain_step, whole=True)
+            self._captured = CapturedStep(step, batch, generator=self.generator)
         except torch.cuda.OutOfMemoryError:
             self._may_capture = False
 
-    def _plain_step(self, batch: Tensor) -> Tensor:
-        """Train on one batch, in pieces where memory asks for it."""
-        loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
-        return self._moved(loss)
-
-    def _whole_step(self, batch: Tensor) -> Tensor:
-        """Without a second try in pieces, which no recording could hold."""
-        return self._moved(self._gradients([batch]))
-
-    def _moved(self, loss: Tensor) -> Tensor:
-        """Let the optimizer take its step; the loss as it was."""
+    def _plain_step(self, batch: Tensor, *, whole: bool = False) -> Tensor:
+        """Train on one batch, in pieces where memory asks for it, unless it is to be taken as a whole; the loss."""
+        if whole:
+            loss = self._gradients([batch])
+        else:
+            loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
         if self.settings.max_gradient:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_gradient)
         self.optimizer.step()
@@ -338,7 +344,7 @@ class Trainer:
     def _look(self, epoch: Epoch) -> None:
         """Validate the model, and keep it where it is the best so far."""
         objective = self.objective
-        self._before_look = self.generator.get_state()
+        self.before_look = self.generator.get_state()
         ranks, objective.at_once = ranks_within_memory(
             objective.look,
             self.queries,
@@ -347,7 +353,7 @@ class Trainer:
             progress=self.progress,
             between_pieces=self.between_pieces,
         )
-        self._before_look = None
+        self.before_look = None
         # The last step of an epoch comes after its loss, so that a look may be the first to see what it did.
         if bool(ranks.isnan().any()):
             raise DivergedError(epoch.number, "the validation scores became nan", self.settings.learning_rate)
@@ -359,11 +365,6 @@ class Trainer:
 
     def _keep(self) -> None:
         self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
-
-    @property
-    def random_state(self) -> Tensor:
-        """The generator's state to go on with: a look that is under way is done again from its beginning."""
-        return self.generator.get_state() if self._before_look is None else self._before_look
 
     @property
     def is_sound(self) -> bool:

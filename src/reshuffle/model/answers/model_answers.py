@@ -77,12 +77,13 @@ class ModelOnGraph:
         `matrices` are those of the model, where they are computed already.
         """
         refuse_inverse_names(graph.relations)
-        self.model, self.graph, self.relations = model, graph.naming(relations), relations
+        known = {relation: number for number, relation in enumerate(relations)}
+        self.graph = graph if known.keys() <= set(graph.relations) else graph.naming(relations)
+        self.model, self.relations = model, relations
         self.initial, self._seed, self.through_inverse = initial, seed, through_inverse
         self._num_given = graph.num_entities
         self.gone: Sequence[str] = ()
         """Entities that came with an update and went with the last one."""
-        known = {relation: number for number, relation in enumerate(relations)}
         numbers = [known.get(relation, -1) for relation in self.graph.relations]
         self.numbers = np.array(numbers, dtype=np.int64)
         """For each relation of the graph its number in the model, or -1."""
@@ -426,8 +427,9 @@ class ModelAnswers:
         with self.shared.reading():
             if relation is None:
                 return self._about_one(head=head, tail=tail, top=top, known=known)
-            question = question_of(self.graph, self.relations, relation, head=head, tail=tail)
-            return predict(self, self._on_graph, question, top=top, known=known)
+            model = self._on_graph
+            question = question_of(model.graph, self.relations, relation, head=head, tail=tail)
+            return predict(self, model, question, top=top, known=known)
 
     def _about_one(self, *, head: str | None, tail: str | None, top: int, known: Known) -> Predictions:
         if head is None and tail is None:
