@@ -54,7 +54,11 @@ class Console:
 
     def result(self, text: str, data: Any) -> None:
         """The answer: `text` for people, or `data` as one JSON document under `--json`."""
-        self.out.write(f"{self.as_json(data) if self.json else visible(text, but=_LAYOUT)}\n")
+        if self.json:
+            text = self.as_json(data)
+        elif not text.replace("\n", "").isprintable():  # most texts are
+            text = visible(text, but=_LAYOUT)
+        self.out.write(f"{text}\n")
 
     def as_json(self, data: Any) -> str:
         """The data as one JSON document; where the output cannot hold every character, with escapes."""

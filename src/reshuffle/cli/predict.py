@@ -15,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import is_compiled, is_rule_list, rule_model_of
+from reshuffle.cli.inputs import RULE_MODEL, is_compiled, rule_model_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
 from reshuffle.errors import InputError
 from reshuffle.text import counted
@@ -127,8 +127,8 @@ def _found(arguments: argparse.Namespace, console: Console) -> Predictions | Rul
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:
     """A trained model, a rule model, or the rules of a file, weighted by their confidences."""
-    file = Path(arguments.model).is_file()
-    if is_rule_list(arguments.model) or (file and not is_compiled(arguments.model)):
+    path = Path(arguments.model)
+    if (path / RULE_MODEL).is_file() or (path.is_file() and not is_compiled(arguments.model)):
         return rule_model_of(arguments.model, console)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 

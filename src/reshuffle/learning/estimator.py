@@ -14,6 +14,7 @@ import torch
 from reshuffle.errors import ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.soft_matrices import SoftMatrices
+from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.settings import Recipe
@@ -206,7 +206,7 @@ class Reshuffle:
         return ModelAnswers(
             self.model,
             self.relations,
-            as_graph(graph),
+            graph if isinstance(graph, KnowledgeGraph) else as_graph(graph),
             seed=self.settings.training.seed if seed is None else seed,
             training_types=self._types,
             initial=initial,

@@ -171,7 +171,8 @@ def _rest_on_each_other(steps: Sequence[Proof]) -> bool:
 def spelled(triple: tuple[str, str, str]) -> str:
     """A triple as rules write atoms: `relation(head, tail)`."""
     head, relation, tail = triple
-    return f"{quoted(relation)}({visible(head)}, {visible(tail)})"
+    head, tail = (name if name.isprintable() else visible(name) for name in (head, tail))
+    return f"{quoted(relation)}({head}, {tail})"
 
 
 def _tree_lines(proof: Proof) -> Iterator[str]:
