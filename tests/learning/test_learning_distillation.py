@@ -148,3 +148,18 @@ def test_the_verb(soft: Reshuffle, facts: KnowledgeGraph, tmp_path: Path, capsys
         told
     )
     assert main(["predict", str(tmp_path / "list"), str(tmp_path / "facts.tsv"), "--all", "--top", "3"]) == 0
+
+
+def test_the_rules_of_a_soft_model_take_part_in_a_list(
+    soft: Reshuffle, facts: KnowledgeGraph, tmp_path: Path, capsys
+) -> None:
+    soft.save(tmp_path / "soft")
+    (tmp_path / "facts.tsv").write_text(
+        "".join("\t".join(triple) + "\n" for triple in facts), encoding="utf-8"
+    )
+    command = ["train", str(tmp_path / "facts.tsv"), "-o", str(tmp_path / "list"), "--recipe", "rules"]
+    few = ["--set", "steps=5", "--set", "longest=1", "--rules", str(tmp_path / "soft")]
+    assert main([*command, *few, "-q"]) == 0
+    listed = {one.rule for one in load_rule_model(tmp_path / "list").rules}
+    longer = [rule for rule in rules_of(soft, facts, max_length=2).rules if len(rule.body) == 2]
+    assert len(set(longer) & listed) > len(longer) / 2  # found by the soft model, as mining stops at one atom
