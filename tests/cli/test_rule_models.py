@@ -9,6 +9,10 @@ import pytest
 
 from reshuffle.cli.inputs import RULE_MODEL
 from reshuffle.cli.main import main
+from reshuffle.errors import InputError
+from reshuffle.kg.io.files import made_directory
+from reshuffle.kg.io.locks import alone_in
+from reshuffle.rulelist import load_rule_model
 from reshuffle.rulelist.model_text import FILE
 
 if TYPE_CHECKING:
@@ -200,3 +204,26 @@ def test_options_that_do_not_fit_are_told(
         status = int(stopped.code or 0)
     assert status == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_second_training_in_the_directory_is_refused(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", str(world / "facts.tsv"), "-o", str(tmp_path / "list"), "--recipe", "rules", *FAST]
+    with alone_in(made_directory(tmp_path / "list"), "training"):
+        assert main(words) == 2
+    assert "another training is running in this directory" in capsys.readouterr().err
+    assert not (tmp_path / "list" / FILE).exists()
+
+
+def test_questions_about_one_entity_are_those_of_every_model(world: Path) -> None:
+    answers = load_rule_model(world / "model").on([("x", "parent", "y"), ("y", "parent", "z")])
+    with pytest.raises(InputError, match="found no end of the question"):
+        answers.predict()
+    with pytest.raises(InputError, match="found both ends of a link"):
+        answers.missing(head="x", tail="z")
+    notes: list[str] = []
+    answers.remove([("x", "parent", "z")], notes=notes.append)
+    assert notes == ["1 of 1 triple is no fact, and passed over: parent(x, z)"]
+    links = answers.missing()
+    assert [link.score for link in links] == [answers.explain(*link.triple).score for link in links]

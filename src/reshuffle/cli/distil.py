@@ -48,8 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, extract, fit, save, compare."""
-    from pathlib import Path  # noqa: PLC0415 - verbs import when they run
-
+    from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
     from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415
     from reshuffle.learning.distillation import distilled  # noqa: PLC0415 - torch
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
@@ -60,19 +60,21 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     model = Reshuffle.load(arguments.model, device=arguments.device)
     given = facts_of(arguments.on, console)
     facts = given.facts if isinstance(given, GraphSplit) else given
-    found = distilled(
-        model,
-        facts,
-        max_length=arguments.max_length,
-        mine=arguments.mine,
-        directory=arguments.output,
-        resume=arguments.resume,
-        seed=arguments.seed,
-        progress=console.progress,
-        notes=console.message,
-    )
-    path = save_rule_model(found.model, arguments.output)
-    (Path(arguments.output) / FILE).unlink(missing_ok=True)
+    folder = made_directory(arguments.output)
+    with alone_in(folder, "training"):
+        found = distilled(
+            model,
+            facts,
+            max_length=arguments.max_length,
+            mine=arguments.mine,
+            directory=folder,
+            resume=arguments.resume,
+            seed=arguments.seed,
+            progress=console.progress,
+            notes=console.message,
+        )
+        path = save_rule_model(found.model, folder)
+        (folder / FILE).unlink(missing_ok=True)
     seconds = round(time.perf_counter() - started, 1)
     told = f"{path}: {counted(len(found.model), 'rule')} with weights, in {seconds} s"
     data = {"directory": arguments.output, "rules": len(found.model), "seconds": seconds}

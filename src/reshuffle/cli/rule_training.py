@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import facts_of, is_model, is_rule_list
@@ -24,7 +23,9 @@ _NOT_FOR_RULES = ("valid", "config", "inject", "inject_mode", "inject_slots")
 
 def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     """Learn, save, report."""
-    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
+    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415
     from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
     from reshuffle.rulelist.fit_checkpoints import FILE  # noqa: PLC0415
 
@@ -33,14 +34,16 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     started = time.perf_counter()
     given = facts_of(arguments.facts, console)
     facts = given.facts if isinstance(given, GraphSplit) else given
-    try:
-        model = _learned(arguments, facts, settings, console)
-    except KeyboardInterrupt:
-        if (Path(arguments.output) / FILE).exists():
-            console.message("the same command with --resume goes on from here")
-        raise
-    path = save_rule_model(model, arguments.output)
-    (Path(arguments.output) / FILE).unlink(missing_ok=True)
+    folder = made_directory(arguments.output)
+    with alone_in(folder, "training"):
+        try:
+            model = _learned(arguments, facts, settings, console)
+        except KeyboardInterrupt:
+            if (folder / FILE).exists():
+                console.message("the same command with --resume goes on from here")
+            raise
+        path = save_rule_model(model, folder)
+        (folder / FILE).unlink(missing_ok=True)
     seconds = round(time.perf_counter() - started, 1)
     text = f"{path}: {counted(len(model), 'rule')} with weights, in {seconds} s; read it, and edit it as you like"
     console.result(text, {"directory": arguments.output, "rules": len(model), "seconds": seconds})

@@ -107,6 +107,24 @@ def learned_relation(graph: KnowledgeGraph, relations: Sequence[str], relation: 
     )
 
 
+def check_about_one(*, head: str | None, tail: str | None, known: str) -> None:
+    """Refuse a question about all relations of no entity, or one that would have facts marked."""
+    if head is None and tail is None:
+        raise InputError("found no end of the question", hint="give head=... or tail=..., or ask missing()")
+    if known != "exclude":
+        raise InputError(
+            "facts of all relations cannot be marked", hint="give a relation, or leave out known"
+        )
+
+
+def anchor_of(graph: KnowledgeGraph, *, head: str | None, tail: str | None) -> tuple[int | None, Side]:
+    """The entity whose links are asked for, None for everyone, and the end that is asked for."""
+    if head is not None and tail is not None:
+        raise InputError("found both ends of a link", hint="give the head, the tail, or neither")
+    given = head if tail is None else tail
+    return None if given is None else graph.entities.id(given), "tail" if tail is None else "head"
+
+
 def check_top(top: int) -> None:
     """Refuse what is no whole number, or less than one."""
     if not isinstance(top, int | np.integer):

@@ -9,17 +9,19 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.rule import IntersectionRule, quoted
-from reshuffle.text import visible
+from reshuffle.text import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.rules import Rule, RuleBase
 
 _DEEPEST_INDENT = 24  # deeper sub-proofs are printed below, by number: indentation would grow quadratically
@@ -27,6 +29,9 @@ _DEEPEST_INDENT = 24  # deeper sub-proofs are printed below, by number: indentat
 
 class WrongStepError(ReshuffleError):
     """A proof with a step that no rule of the base allows, or a leaf that is no fact."""
+
+
+_NAMED = 3  # triples that a note names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,3 +281,14 @@ def atom_triple(relation: str, start: str, end: str) -> Triple:
     if is_inverse(relation):
         return Triple(end, inverse_name(relation), start)
     return Triple(start, relation, end)
+
+
+def no_facts_note(triples: KnowledgeGraph, facts: KnowledgeGraph) -> str | None:
+    """A note that counts and names the triples that are no facts, or None where all are."""
+    others = triples - facts
+    if not others:
+        return None
+    shown = [spelled(triple) for triple in islice(others, _NAMED)]
+    more = [f"{len(others) - _NAMED} more"] if len(others) > _NAMED else []
+    told = "is no fact" if len(others) == 1 else "are no facts"
+    return f"{len(others):,} of {counted(len(triples), 'triple')} {told}, and passed over: {', '.join([*shown, *more])}"

@@ -15,6 +15,8 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.evaluation.queries import passed_over
 from reshuffle.evaluation.questions import (
+    anchor_of,
+    check_about_one,
     check_known,
     check_top,
     learned_relation,
@@ -24,6 +26,7 @@ from reshuffle.evaluation.questions import (
 from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.rulelist.body_walks import walks_of
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.progress import Notes, Progress
+    from reshuffle.rulelist.features import WalkRows
     from reshuffle.rulelist.rule_model import RuleModel
 
 _SCORES_AT_ONCE = 1 << 22
@@ -87,9 +91,10 @@ class RulesOnGraph:
         step = max(1, _SCORES_AT_ONCE // max(1, self.graph.num_entities))
         for start in range(0, len(anchors), step):
             piece = slice(start, start + step)
-            yield self._some(self.questions(anchors[piece], relations[piece], side))
+            yield self.scored(self.questions(anchors[piece], relations[piece], side))[0]
 
-    def _some(self, questions: Questions) -> NDArray[np.float64]:
+    def scored(self, questions: Questions) -> tuple[NDArray[np.float64], WalkRows]:
+        """The scores [question, entity] of some questions, and the walks of rules that they count."""
         scores = np.zeros((len(questions.anchors), self.graph.num_entities))
         steps = self.features.steps(questions)
         for place, directed in enumerate(questions.relations.tolist()):
@@ -98,7 +103,7 @@ class RulesOnGraph:
                 scores[place] = self.model.tables.distances[row][steps[place]] + self.types(row)
         walks = self.features.walks(self.program, questions)
         add_rules(walks.arrays, *self.model.arrays, scores)
-        return scores
+        return scores, walks
 
     def types(self, row: int) -> NDArray[np.float64]:  # entity
         """What the table of types adds for every entity, over the directed relation of a row."""
@@ -244,10 +249,7 @@ class RuleAnswers:
         """
         check_known(known)
         if relation is None:
-            if known != "exclude":
-                raise InputError(
-                    "facts of all relations cannot be marked", hint="give a relation, or leave out known"
-                )
+            check_about_one(head=head, tail=tail, known=known)
             return self.missing(head=head, tail=tail, top=top)
         check_top(top)
         state = self._state
@@ -284,12 +286,9 @@ class RuleAnswers:
         state = self._state
         names = self.relations if relation is None else (relation,)
         numbers = np.array([learned_relation(state.graph, self.relations, name) for name in names])
-        side: Side = "tail" if tail is None else "head"
-        given = head if tail is None else tail
-        ids = state.graph.entities
-        anchors = np.arange(len(ids)) if given is None else np.array([ids.id(given)])
-        wanted = None if given is None or head is None or tail is None else ids.id(head)
-        links = best_links(state, anchors, numbers, side, top=top, wanted=wanted, progress=progress)
+        anchor, side = anchor_of(state.graph, head=head, tail=tail)
+        anchors = np.arange(state.graph.num_entities) if anchor is None else np.array([anchor])
+        links = best_links(state, anchors, numbers, side, top=top, progress=progress)
         rows = (
             RulePrediction(
                 question.triple(state.graph, answer), state.sum_of(question, answer, most=1), False, value
@@ -343,8 +342,8 @@ class RuleAnswers:
                 before.entities.ids(name for name in (head, tail) if name not in self._gone)
                 before.relations.id(relation)
             self._move(before - taken)
-        if strange := len(taken - before):
-            notes(f"{strange:,} of {counted(len(taken), 'triple')} no facts, and passed over")
+        if (told := no_facts_note(taken, before)) is not None:
+            notes(told)
 
     def _move(self, graph: KnowledgeGraph) -> None:
         left, kept = graph.without_gone(self._num_given)

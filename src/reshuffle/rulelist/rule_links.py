@@ -34,10 +34,9 @@ def best_links(
     side: Side,
     *,
     top: int,
-    wanted: int | None = None,
     progress: Progress,
 ) -> list[Link]:
-    """The best new answers to all questions of an anchor and a relation; of the answer `wanted` alone, if given."""
+    """The best new answers to all questions of an anchor and a relation."""
     asked = [
         Question(anchor, relation, side) for anchor in anchors.tolist() for relation in relations.tolist()
     ]
@@ -45,7 +44,7 @@ def best_links(
     step = max(1, _SCORES_AT_ONCE // max(1, state.graph.num_entities))
     with progress("missing links", total=len(asked), unit=" questions") as report:
         for start in range(0, len(asked), step):
-            kept = _best([*kept, *_links(state, asked[start : start + step], side, wanted)], top)
+            kept = _best([*kept, *_links(state, asked[start : start + step], side)], top)
             report(len(asked[start : start + step]))
     return kept
 
@@ -55,12 +54,10 @@ def _best(links: list[Link], top: int) -> list[Link]:
     return sorted(links, key=lambda link: (-link[0], link[1].relation, *link[1].ends(link[2])))[:top]
 
 
-def _links(state: RulesOnGraph, asked: list[Question], side: Side, wanted: int | None) -> list[Link]:
+def _links(state: RulesOnGraph, asked: list[Question], side: Side) -> list[Link]:
     anchors = np.array([question.anchor for question in asked])
     relations = np.array([question.relation for question in asked])
-    questions = state.questions(anchors, relations, side)
-    walks = state.features.walks(state.program, questions)
-    scores = np.concatenate(list(state.scores(anchors, relations, side)))
+    scores, walks = state.scored(state.questions(anchors, relations, side))
     highest = scores.max(axis=1, keepdims=True)
     sums = highest + np.log(np.exp(scores - highest).sum(axis=1, keepdims=True))
     links: list[Link] = []
@@ -68,8 +65,6 @@ def _links(state: RulesOnGraph, asked: list[Question], side: Side, wanted: int |
         found = np.unique(walks.ends[walks.starts[place] : walks.starts[place + 1]])
         new = found[~question.known(state.graph)[found]]
         links += [
-            (float(2 * scores[place, answer] - sums[place, 0]), question, answer)
-            for answer in new.tolist()
-            if wanted in (None, answer)
+            (float(2 * scores[place, answer] - sums[place, 0]), question, answer) for answer in new.tolist()
         ]
     return links

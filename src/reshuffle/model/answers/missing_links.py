@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.errors import InputError
-from reshuffle.evaluation.questions import Question, check_top, learned_relation
+from reshuffle.evaluation.questions import Question, anchor_of, check_top, learned_relation
 from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.model.answers.predictions import Prediction, Predictions
 from reshuffle.progress import SILENT
@@ -127,11 +126,7 @@ def missing_links(
     """
     check_top(top)
     wanted = None if relation is None else learned_relation(model.graph, model.relations, relation)
-    if head is not None and tail is not None:
-        raise InputError("found both ends of a link", hint="give the head, the tail, or neither")
-    one = head if tail is None else tail
-    anchor = None if one is None else model.graph.entities.id(one)
-    questions = _questions(answers, model, wanted, anchor, "tail" if tail is None else "head")
+    questions = _questions(answers, model, wanted, *anchor_of(model.graph, head=head, tail=tail))
     kept: _Links | None = None
     kinds: tuple[str, ...] = ()
     step = max(1, _MOST_SCORES // max(1, model.graph.num_entities))

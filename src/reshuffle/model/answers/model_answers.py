@@ -16,7 +16,7 @@ from torch import Tensor
 from reshuffle.errors import InputError, UnknownNameError, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.evaluation.queries import passed_over
-from reshuffle.evaluation.questions import question_of
+from reshuffle.evaluation.questions import check_about_one, question_of
 from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
@@ -30,7 +30,7 @@ from reshuffle.model.propagation import ModelGraph, threads_worth
 from reshuffle.model.scoring import Scores
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner
-from reshuffle.reasoning.proofs import spelled
+from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Shared, built_once
 from reshuffle.text import counted
 
@@ -404,7 +404,7 @@ class ModelAnswers:
                 before.relations.id(relation)
             self._on_graph = self._on_graph.moved(before - taken)
             self._gone.update(self._on_graph.gone)
-        if (told := _no_facts(taken, before)) is not None:
+        if (told := no_facts_note(taken, before)) is not None:
             notes(told)
 
     # --- predictions and reasons (details in the modules beside) ----------------------------------------------------
@@ -426,21 +426,11 @@ class ModelAnswers:
         """
         with self.shared.reading():
             if relation is None:
-                return self._about_one(head=head, tail=tail, top=top, known=known)
+                check_about_one(head=head, tail=tail, known=known)
+                return self.missing(head=head, tail=tail, top=top)
             model = self._on_graph
             question = question_of(model.graph, self.relations, relation, head=head, tail=tail)
             return predict(self, model, question, top=top, known=known)
-
-    def _about_one(self, *, head: str | None, tail: str | None, top: int, known: Known) -> Predictions:
-        if head is None and tail is None:
-            raise InputError(
-                "found no end of the question", hint="give head=... or tail=..., or ask missing()"
-            )
-        if known != "exclude":
-            raise InputError(
-                "facts of all relations cannot be marked", hint="give a relation, or leave out known"
-            )
-        return self.missing(head=head, tail=tail, top=top)
 
     def missing(
         self,
@@ -495,14 +485,3 @@ def _unlearned_facts(graph: KnowledgeGraph, relations: Sequence[str]) -> str | N
     near = [(name, near_names(name, relations, most=1)) for name in strange]
     meant = [f"'{found[0]}' for '{name}'" for name, found in near if found]
     return f"{told}; did you mean {', '.join(meant)}?" if meant else told
-
-
-def _no_facts(triples: KnowledgeGraph, facts: KnowledgeGraph) -> str | None:
-    """A note that counts and names the triples that are no facts, or None where all are."""
-    others = triples - facts
-    if not others:
-        return None
-    shown = [spelled(triple) for triple in islice(others, _FEW)]
-    more = [f"{len(others) - _FEW} more"] if len(others) > _FEW else []
-    told = "is no fact" if len(others) == 1 else "are no facts"
-    return f"{len(others):,} of {counted(len(triples), 'triple')} {told}, and passed over: {', '.join([*shown, *more])}"
