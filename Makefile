@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 PIP_ARGS ?=
 comma := ,
 
-.PHONY: demo test test-slow check format speed learn clean
+.PHONY: demo test test-slow test-integrations check format speed learn clean
+
+# Every extra, a browser's driver and other systems: an environment of its own, so that .venv stays small.
+INTEGRATIONS := .venv-integrations
 
 demo: $(VENV)/.learn
 	$(BIN)/reshuffle demo
@@ -16,6 +19,9 @@ test: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+test-integrations: $(INTEGRATIONS)/.all
+	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -33,7 +39,7 @@ speed: $(VENV)/.bench
 learn: $(VENV)/.learn
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(INTEGRATIONS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -66,3 +72,11 @@ $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.learn: pyproject.toml constraints.txt | $(BIN)/python
 	$(announce-torch)
 	$(call install,[learn])
+
+$(INTEGRATIONS)/.all: pyproject.toml constraints.txt
+	@$(MAKE) --no-print-directory VENV=$(INTEGRATIONS) $(INTEGRATIONS)/.every-extra
+	@touch $@
+
+$(VENV)/.every-extra: pyproject.toml constraints.txt | $(BIN)/python
+	$(announce-torch)
+	$(call install,[all])
