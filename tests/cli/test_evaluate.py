@@ -64,7 +64,7 @@ def test_it_prints_a_table(data: list[str], capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_help_names_every_protocol() -> None:
-    assert PROTOCOL_NAMES == tuple(PROTOCOLS)
+    assert tuple(PROTOCOLS) == PROTOCOL_NAMES
 
 
 def test_full_facts_filters_the_facts_alone_and_says_that_ties_lose(
