@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -29,8 +30,7 @@ class Commands(Directive):
         """A command's section, with an address of its own."""
         section = nodes.section(ids=[nodes.make_id(parser.prog)], names=[parser.prog])
         section += nodes.title(text=parser.prog)
-        if parser.description:
-            section += nodes.literal_block(text=parser.description.strip(), language="text")
+        section += [block_of(text) for text in (parser.description or "").strip().split("\n\n")]
         section += nodes.literal_block(text=usage_of(parser), language="text")
         for group in parser._action_groups:
             section += self.group_of(parser, group)
@@ -55,6 +55,13 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
     for action in inner:
         for below in action.choices.values():
             yield from leaves(below)
+
+
+def block_of(text: str) -> nodes.Node:
+    """A paragraph of a description; examples and what stands in columns stay as they are."""
+    if re.search(r"^ *reshuffle |\S {2,}\S", text, flags=re.MULTILINE):
+        return nodes.literal_block(text=text, language="text")
+    return nodes.paragraph(text=text)
 
 
 def usage_of(parser: argparse.ArgumentParser) -> str:
