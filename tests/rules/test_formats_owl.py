@@ -238,7 +238,8 @@ def test_an_ontology_without_an_axiom_that_is_read(tmp_path: Path):
 def test_without_pyoxigraph_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     hint = (
-        "RDF files need the package pyoxigraph, which is not installed\n  hint: pip install 'reshuffle[rdf]'"
+        "RDF files need the package pyoxigraph, which is not installed\n"
+        "  hint: in a checkout of reshuffle: pip install -e '.[rdf]'"
     )
     with pytest.raises(InputError) as caught:
         read_turtle(tmp_path, ":p a owl:SymmetricProperty .")

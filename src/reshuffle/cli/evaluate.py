@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 
 HELP = "ranking metrics, tie rate, and baselines beside them"
 BASELINES = ("types", "rules", "rules+types")
+PROTOCOL_NAMES = (
+    "sampled-50",
+    "sampled-50-official-code",
+    "grail-49",
+    "nbfnet-estimate",
+    "full",
+    "full-facts",
+    "type-matched",
+)
 
 _MAX_LENGTH = 2
 
@@ -59,7 +68,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--train", type=InputFile, metavar="T", help="the graph to learn from (default: the facts)"
     )
     ranking = parser.add_argument_group("ranking")
-    ranking.add_argument("--protocol", metavar="P", default="sampled-50", help="default sampled-50")
+    ranking.add_argument(
+        "--protocol",
+        metavar="P",
+        default="sampled-50",
+        help=f"one of {', '.join(PROTOCOL_NAMES)} (default sampled-50)",
+    )
     ranking.add_argument("--seed", type=int, default=0, metavar="S", help="of the candidates (default 0)")
     ranking.add_argument(
         "--negatives",

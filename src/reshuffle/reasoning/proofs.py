@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.pictures.diagram import Diagram, Node
+from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.rules.class_axioms import ClassRule
 from reshuffle.rules.rule import IntersectionRule, quoted
 from reshuffle.text import counted, visible
@@ -125,20 +127,31 @@ class Proof:
             steps.append({"triple": list(step.triple), "rule": rule, "premises": premises})
         return {"triple": list(self.triple), "size": self.size, "depth": self.depth, "steps": steps}
 
+    def diagram(self) -> Diagram:
+        """The proof as it is drawn."""
+        return proofs_diagram([self])
+
     def to_mermaid(self) -> str:
         """A Mermaid flow chart from the facts (round) to the conclusion."""
-        number: dict[int, int] = {}
-        lines = ["flowchart BT"]
-        for step in self.steps():
-            here = number[id(step)] = len(number)
-            text = spelled(step.triple).replace('"', "#quot;")
-            if step.rule is None:
-                lines.append(f'  n{here}(["{text}"])')
-                continue
-            rule = str(step.rule).replace('"', "#quot;")
-            lines.append(f'  n{here}["{text}<br/><small>{rule}</small>"]')
-            lines.extend(f"  n{number[id(premise)]} --> n{here}" for premise in step.premises)
-        return "\n".join(lines)
+        return self.diagram().to_mermaid()
+
+    def _repr_html_(self) -> str:
+        return drawn_tree(repr(self)[1:-1], self.diagram())
+
+
+def proofs_diagram(proofs: Sequence[Proof]) -> Diagram:
+    """Proofs of one triple side by side; a step that several share is one node."""
+    number: dict[int, int] = {}
+    nodes: list[Node] = []
+    for step in itertools.chain.from_iterable(proof.steps() for proof in proofs):
+        if id(step) not in number:
+            number[id(step)] = len(nodes)
+            below = tuple(number[id(premise)] for premise in step.premises)
+            text, rule = spelled(step.triple), step.rule
+            nodes.append(Node(text, kind="fact") if rule is None else Node(text, str(rule), below=below))
+    return Diagram(
+        f"why {spelled(proofs[0].triple)}", tuple(nodes), tuple(number[id(proof)] for proof in proofs)
+    )
 
 
 def without_circles(proof: Proof) -> Proof:
