@@ -11,6 +11,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.class_answers import ClassAnswers, with_helpers
 from reshuffle.reasoning.sharing import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
@@ -132,8 +133,6 @@ class Reasoner:
 
     def _with_classes(self, facts: KnowledgeGraph, answered: Callable[[KnowledgeGraph], Answers]) -> Answers:
         """The answers over the facts and the helper facts of class axioms, which stay hidden."""
-        from reshuffle.reasoning.class_answers import ClassAnswers, with_helpers  # noqa: PLC0415
-
         assert self.rules is not None and self._classes is not None
         return ClassAnswers(answered(with_helpers(facts, self._classes)), self.rules, facts)
 
