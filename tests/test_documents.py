@@ -87,3 +87,13 @@ def test_examples_stand_in_code_blocks(document: Path) -> None:
     """Outside of one, `>>>` is shown as a quotation within a quotation."""
     blocks = document.read_text(encoding="utf-8").split("```")
     assert [text for text in blocks[::2] if re.search(r"^\s*>>>", text, flags=re.MULTILINE)] == []
+
+
+def test_install_lines_work_from_a_checkout_and_name_extras_that_exist() -> None:
+    """No index of packages has this library, so `pip install reshuffle` fails."""
+    extras = project()["optional-dependencies"].keys()
+    for path in [*DOCUMENTS, *(ROOT / "docs").rglob("*.ipynb"), *(ROOT / "src").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"pip install\W+(?:-\w+\W+)*reshuffle", text) == [], path
+        named = re.findall(r"pip install[^\n]*?\.\[([\w,]+)\]", text)
+        assert {extra for group in named for extra in group.split(",")} <= extras, path

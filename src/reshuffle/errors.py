@@ -105,13 +105,16 @@ class InternalError(ReshuffleError):
         )
 
 
+def install_line(extra: str) -> str:
+    """How to install an extra: from a checkout, since no index of packages has this library."""
+    return f"in a checkout of reshuffle: pip install -e '.[{extra}]'"
+
+
 class MissingPackageError(ReshuffleError, ImportError):
     """An optional part of this library needs a package that is not installed."""
 
     def __init__(self, package: str, *, extra: str) -> None:
-        super().__init__(
-            f"this needs {package}, which is not installed", hint=f"pip install 'reshuffle[{extra}]'"
-        )
+        super().__init__(f"this needs {package}, which is not installed", hint=install_line(extra))
 
 
 class Terminated(KeyboardInterrupt):

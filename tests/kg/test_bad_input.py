@@ -294,7 +294,7 @@ def test_rdf_without_the_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     assert message("f.nt") == (
         "f.nt: RDF files need the package pyoxigraph, which is not installed\n"
-        "  hint: pip install 'reshuffle[rdf]'"
+        "  hint: in a checkout of reshuffle: pip install -e '.[rdf]'"
     )
 
 

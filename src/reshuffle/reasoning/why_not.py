@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import is_inverse
+from reshuffle.pictures.diagram import Growing
 from reshuffle.reasoning.proofs import atom_triple, spelled
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from reshuffle.pictures.diagram import Diagram
     from reshuffle.reasoning.answers import Answers
     from reshuffle.rules import PathRule, Rule, RuleBase
+    from reshuffle.rules.class_axioms import ClassRule
 
 Origins: TypeAlias = dict[str, str | None]  # the entities a path can be at, and where each was reached from
 
@@ -41,7 +44,7 @@ class PartialDerivation:
       missing: cityIn(london, uk)
     """
 
-    rule: Rule
+    rule: Rule | ClassRule
     matched: tuple[Triple, ...]
     missing: tuple[Triple, ...]
     """In the order of the body; an entity that nothing determines is `UNBOUND`."""
@@ -59,6 +62,17 @@ class PartialDerivation:
             "matched": [list(triple) for triple in self.matched],
             "missing": [list(triple) for triple in self.missing],
         }
+
+
+def nearest_diagram(triple: tuple[str, str, str], nearest: Sequence[PartialDerivation]) -> Diagram:
+    """A triple that does not follow, as it is drawn: the rules that nearly apply, what holds and what is missing."""
+    tree, rules = Growing(), []
+    for partial in nearest:
+        atoms = [tree.add(spelled(atom), "holds", "fact") for atom in partial.matched]
+        atoms += [tree.add(spelled(atom), "missing", "missing") for atom in partial.missing]
+        rules.append(tree.add(str(partial.rule), kind="rule", below=atoms))
+    tree.add(spelled(triple), "does not follow", "missing", rules)
+    return tree.grown(f"why {spelled(triple)} does not follow")
 
 
 def why_not(

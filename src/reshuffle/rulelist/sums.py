@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
+from reshuffle.pictures.diagram import Growing
+from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.reasoning.proofs import spelled
 from reshuffle.rulelist.features import MOST_STEPS
 from reshuffle.text import counted
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import Triple
+    from reshuffle.pictures.diagram import Diagram
     from reshuffle.rulelist.rule_model import WeightedRule
 
 Kind = Literal["rule", "distance", "types"]
@@ -45,6 +49,18 @@ class Part:
             f"more than {counted(MOST_STEPS, 'step')}" if self.steps is None else counted(self.steps, "step")
         )
         return f"distance: {far} apart"
+
+    def add_to(self, tree: Growing, value: str) -> int:
+        """Add the part to a picture, with the facts of its walks; its number there."""
+        if self.rule is None:
+            return tree.add(self.words, value, "part")
+        walks = [[tree.add(spelled(fact), kind="fact") for fact in walk] for walk in self.proofs]
+        if len(walks) > 1:  # which facts belong together
+            walks = [
+                [tree.add(f"walk {place}", "", "plain", walk)] for place, walk in enumerate(walks, start=1)
+            ]
+        note = f"{value}, {counted(self.walks, 'walk')}"
+        return tree.add(str(self.rule.rule), note, "rule", chain(*walks))
 
     def __str__(self) -> str:
         walks = [f"  {', '.join(map(spelled, walk))}" for walk in self.proofs]
@@ -95,6 +111,21 @@ class RuleSum:
             "supported": bool(self),
             "parts": [part.to_dict() for part in self.parts],
         }
+
+    def diagram(self) -> Diagram:
+        """The sum as it is drawn: a branch for each part, with the facts of its walks."""
+        tree, values = Growing(), printed_parts(self.score, [part.value for part in self.parts])
+        parts = [
+            part.add_to(tree, value)
+            for part, value in zip(self.parts, values, strict=True)
+            if float(value) or part.rule is not None
+        ]
+        note = f"score {self.score:.{_DIGITS}f}" + (", a fact" if self.known else "")
+        tree.add(spelled(self.triple), note, below=parts)
+        return tree.grown(f"why {spelled(self.triple)}")
+
+    def _repr_html_(self) -> str:
+        return drawn_tree(str(self).partition("\n")[0], self.diagram())
 
     def __str__(self) -> str:
         values = printed_parts(self.score, [part.value for part in self.parts])
