@@ -193,5 +193,5 @@ def proves(proof: Proof, rules: RuleBase, facts: set[tuple[str, str, str]]) -> b
     """Is every leaf a fact, and every step a rule of the base?"""
     if proof.rule is None:
         return tuple(proof.triple) in facts
-    known = proof.rule in rules.rules or proof.rule.reversed() in rules.rules
+    known = proof.rule in rules.rules or proof.rule in [rule.reversed() for rule in rules.rules]
     return known and all(proves(premise, rules, facts) for premise in proof.premises)

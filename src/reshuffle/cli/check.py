@@ -55,7 +55,7 @@ def _data(
     bound = graph.bound if graph else None
     return {
         "rules": len(base),
-        "relations": len({base_relation(relation) for relation in base.relations}),
+        "relations": len({base_relation(relation) for relation in base.own_relations}),
         "nodes": graph.num_nodes if graph else 0,
         "class": classification.name,
         "faithful": classification.faithful and bound is None,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
-    from reshuffle.learning.settings import Recipe
+    from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training.history import Epoch, History
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
@@ -72,7 +72,7 @@ class Reshuffle:
         device: str = "auto",
         **changes: Any,
     ) -> None:
-        """`recipe` says where to start from, unless settings are given: "best", or "paper" for the paper's own model.
+        """`recipe` says where to start from, unless settings are given: "best", "best-0.1" or "paper".
 
         `changes` are single settings by name: num_slots, num_layers, learning_rate, seed, ... `fit` notes those that
         have no effect with the others.

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import ReshuffleError
+from reshuffle.errors import BudgetError, ReshuffleError
 from reshuffle.pictures.scene import Box, Curve, Line, baselines
 from reshuffle.pictures.svg import FILLS, INKS
 
@@ -20,6 +20,8 @@ _MARGIN = 12.0
 _DOTS = 100  # per inch, which is as many pixels of the scene
 _MOST_PIXELS = 12_000  # in width and in height
 _SHARPER = 2.0
+MOST_ARROWS = 2_000
+"""Graphviz places this many in seconds, and ten times as many in hours."""
 
 
 def pyplot() -> Any:
@@ -37,6 +39,11 @@ def png_of(scene: Scene, diagram: Diagram) -> bytes:
     """The picture as PNG."""
     if find_spec("matplotlib") is not None:
         return _plotted(scene)
+    if shutil.which("dot") is not None and diagram.num_edges > MOST_ARROWS:
+        raise BudgetError(
+            f"{diagram.num_edges:,} arrows are too many for Graphviz to place; at most {MOST_ARROWS:,}",
+            hint="pip install matplotlib, or write an .svg file, which needs nothing",
+        )
     if shutil.which("dot") is not None:
         return by_graphviz(diagram.to_dot(), "png")
     raise ReshuffleError(

@@ -17,6 +17,7 @@ from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.pictures.diagram import Diagram, Node
 from reshuffle.pictures.notebook import drawn_tree
+from reshuffle.rules.class_axioms import ClassRule
 from reshuffle.rules.rule import IntersectionRule, quoted
 from reshuffle.text import counted, visible
 
@@ -50,7 +51,7 @@ class Proof:
     """
 
     triple: Triple
-    rule: Rule | None = None
+    rule: Rule | ClassRule | None = None
     premises: tuple[Proof, ...] = ()
     size: int = field(init=False)
     """How many rule applications the tree holds; a shared sub-proof counts as often as it is used."""
@@ -248,7 +249,7 @@ def check_proof(proof: Proof, rules: RuleBase, facts: Container[Triple]) -> None
       ...
     reshuffle.reasoning.proofs.WrongStepError: r(a, b) is no fact of the graph
     """
-    base = frozenset(rules.rules)
+    base = frozenset[object](rules.rules) | (frozenset() if rules.classes is None else rules.classes.shown)
     for step in proof.steps():
         if step.rule is None:
             _check_leaf(step, facts)
@@ -265,7 +266,11 @@ def _check_leaf(leaf: Proof, facts: Container[Triple]) -> None:
         raise WrongStepError(f"{spelled(leaf.triple)} is no fact of the graph")
 
 
-def _check_step(step: Proof, rule: Rule) -> None:
+def _check_step(step: Proof, rule: Rule | ClassRule) -> None:
+    if isinstance(rule, ClassRule):
+        if not rule.fits([premise.triple for premise in step.premises], step.triple):
+            raise WrongStepError(f"{spelled(step.triple)} is no instance of the axiom {rule}")
+        return
     expected = tuple(base_relation(relation) for relation in (rule.head, *rule.body))
     found = (step.triple.relation, *(premise.triple.relation for premise in step.premises))
     if expected != found:

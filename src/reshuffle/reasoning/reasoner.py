@@ -11,6 +11,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.class_answers import ClassAnswers, with_helpers
 from reshuffle.reasoning.sharing import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
@@ -18,7 +19,7 @@ from reshuffle.rules import RuleBase
 from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from reshuffle.kg.coerce import Triples
@@ -69,9 +70,12 @@ class Reasoner:
             self.rules: RuleBase | None = rules if isinstance(rules, RuleBase) else as_rules(rules)
             if engine != "chase":
                 self._compile(self.rules, bound)
-        # The relations of the rules in order, no inverse and no fresh relation among them.
+        # The relations of the rules in order, no inverse, no fresh and no helper relation among them.
         known = map(base_relation, self.rules.relations) if self.rules is not None else ()
         self._relations = dict.fromkeys(known if self.constraints is None else self.constraints.answerable)
+        self._classes = None if self.rules is None else self.rules.classes
+        for helper in () if self._classes is None else self._classes.relations:
+            self._relations.pop(helper, None)
 
     def _compile(self, rules: RuleBase, bound: int | None) -> None:
         try:
@@ -123,6 +127,16 @@ class Reasoner:
         if len(facts.relations) and self._relations.keys().isdisjoint(facts.relations):
             # No error, since facts may be added later.
             notes(_nothing_shared(self._relations, facts.relations))
+        if self._classes is None:
+            return self._answers(facts, progress, notes)
+        return self._with_classes(facts, lambda graph: self._answers(graph, progress, notes))
+
+    def _with_classes(self, facts: KnowledgeGraph, answered: Callable[[KnowledgeGraph], Answers]) -> Answers:
+        """The answers over the facts and the helper facts of class axioms, which stay hidden."""
+        assert self.rules is not None and self._classes is not None
+        return ClassAnswers(answered(with_helpers(facts, self._classes)), self.rules, facts)
+
+    def _answers(self, facts: KnowledgeGraph, progress: Progress, notes: Notes) -> Answers:
         too_large = self._too_large
         if self.constraints is not None:
             try:
@@ -170,7 +184,7 @@ class Reasoner:
         epsilon: float | None = None,
         seed: int = 0,
         progress: Progress = SILENT,
-    ) -> SketchedAnswers:
+    ) -> Answers:
         """Answers in constant time per question that never miss, and err by saying yes too often.
 
         Give the number of `channels`, or the mean false-positive rate `epsilon` to choose it by.
@@ -186,15 +200,21 @@ class Reasoner:
             )
         if seed < 0:
             raise InputError(f"a seed of {seed}", hint="a seed is 0 or a positive whole number")
-        return SketchedAnswers(
-            self.constraints,
-            as_graph(graph),
-            channels=channels,
-            epsilon=epsilon,
-            seed=seed,
-            memory=self._memory,
-            progress=progress,
-        )
+        constraints = self.constraints
+
+        def sketched(facts: KnowledgeGraph) -> SketchedAnswers:
+            return SketchedAnswers(
+                constraints,
+                facts,
+                channels=channels,
+                epsilon=epsilon,
+                seed=seed,
+                memory=self._memory,
+                progress=progress,
+            )
+
+        facts = as_graph(graph)
+        return sketched(facts) if self._classes is None else self._with_classes(facts, sketched)
 
     def save(self, path: str | Path) -> None:
         """Write the compiled constraints, as JSON."""

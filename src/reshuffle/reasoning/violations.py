@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from reshuffle.kg import Triple
     from reshuffle.reasoning.answers import Answers
     from reshuffle.rules import Disjointness
+    from reshuffle.rules.class_axioms import DisjointClasses
 
 
 @dataclass(frozen=True)
 class Violation:
     """A pair that is in both relations of a constraint."""
 
-    constraint: Disjointness
+    constraint: Disjointness | DisjointClasses
     first: Proof
     second: Proof
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reshuffle.pictures.diagram import Diagram
     from reshuffle.reasoning.answers import Answers
     from reshuffle.rules import PathRule, Rule, RuleBase
+    from reshuffle.rules.class_axioms import ClassRule
 
 Origins: TypeAlias = dict[str, str | None]  # the entities a path can be at, and where each was reached from
 
@@ -43,7 +44,7 @@ class PartialDerivation:
       missing: cityIn(london, uk)
     """
 
-    rule: Rule
+    rule: Rule | ClassRule
     matched: tuple[Triple, ...]
     missing: tuple[Triple, ...]
     """In the order of the body; an entity that nothing determines is `UNBOUND`."""

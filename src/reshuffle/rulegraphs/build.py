@@ -40,6 +40,11 @@ def build(base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAUL
       ...
     reshuffle.errors.NotExpressibleError: no exact geometry: `r2` calls itself between other atoms: ...
     """
+    if bound is not None and base.classes is not None:
+        raise NotExpressibleError(
+            "a bound counts the steps of rules, and class axioms take helper steps of their own",
+            remedy="leave out the bound; engine='chase' (--engine chase) answers exactly without geometry",
+        )
     if bound is not None:
         return bounded_graph(base, bound=bound, node_budget=node_budget)
     classification = classify(base)
