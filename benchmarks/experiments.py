@@ -21,6 +21,7 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.checkpoints import load_checkpoint
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.learning.listed import rule_list_of
 from reshuffle.learning.training.loop import Pace, progress_note
 from reshuffle.learning.training.saving import SECONDS_BETWEEN, Saving, stop_requests
 from reshuffle.learning.training.trainer import Trainer, TrainingData
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from reshuffle.learning.settings import Settings
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.progress import Progress
+    from reshuffle.rulelist.rule_model import RuleModel
 
 PROTOCOLS = ("sampled-50", "sampled-50-official-code", "full")
 
@@ -72,12 +74,13 @@ def run_cell(
         load_checkpoint(trainer, rest)
     if not _train(trainer, rest, deadline, seconds_between, progress):
         return None
+    listed = rule_list_of(data.train.facts, settings, progress=progress)
     result = {
         **_described(cell, settings, trainer, device),
-        "results": _evaluated(trainer.model, data, settings, progress),
+        "results": _evaluated(trainer.model, data, settings, listed, progress),
     }
     if cell.recipe != "paper":  # its page has no table of hardened models
-        result["hardened"] = _evaluated(hardened(trainer.model, paths=True), data, settings, progress)
+        result["hardened"] = _evaluated(hardened(trainer.model, paths=True), data, settings, listed, progress)
     if models is not None:
         Reshuffle.trained(trainer, data.train.facts, settings).save(models / cell.name)
     bench.store(result)
@@ -123,7 +126,11 @@ def _train(
 
 
 def _evaluated(
-    model: ReshuffleModel, data: InductiveBenchmark, settings: Settings, progress: Progress
+    model: ReshuffleModel,
+    data: InductiveBenchmark,
+    settings: Settings,
+    listed: RuleModel | None,
+    progress: Progress,
 ) -> list[dict[str, Any]]:
     """The best epoch on the test graph, under every protocol; the type baseline is fitted on the training facts."""
     answers = ModelAnswers(
@@ -132,6 +139,7 @@ def _evaluated(
         data.test.facts,
         seed=settings.training.seed,
         training_types=TypeBaseline.fit(data.train.facts),
+        listed=listed,
     )
     reports = [
         evaluate(

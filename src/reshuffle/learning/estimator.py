@@ -20,6 +20,7 @@ from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.kg.vocabulary import base_relation, identity_name
 from reshuffle.learning.injection import injection_of
+from reshuffle.learning.listed import rule_list_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.loop import run_training
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from reshuffle.learning.training.history import Epoch, History
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
+    from reshuffle.rulelist.rule_model import RuleModel
     from reshuffle.rules.parsing import Rules
 
     Features = NDArray[np.float64]
@@ -84,6 +86,8 @@ class Reshuffle:
         self.history: History | None = None
         self._model: ReshuffleModel | None = None
         self.injection: Injection | None = None
+        self.listed: RuleModel | None = None
+        """The rule list whose scores count beside the model's."""
         self._types: TypeBaseline | None = None
         self.calibration: Calibration | None = None
         self._heads_through_inverse = True
@@ -156,22 +160,30 @@ class Reshuffle:
                 start=None if injection is None else injection.start(relations, num_slots),
             )
         self.injection, self.settings = injection, settings
+        folder = None if directory is None else Path(directory)
         run_training(
             trainer,
-            directory=None if directory is None else Path(directory),
+            directory=folder,
             resume=resume,
             progress=progress,
             after_epoch=after_epoch,
         )
-        return self._taken(trainer, graph, progress)
+        listed = rule_list_of(
+            graph, settings, directory=folder, resume=resume, progress=progress, notes=notes
+        )
+        return self._taken(trainer, graph, progress, listed)
 
     @classmethod
     def trained(cls, trainer: Trainer, graph: KnowledgeGraph, settings: Settings) -> Reshuffle:
         """The model of a training that was run elsewhere, on the facts of `graph`."""
-        return cls(settings, device=str(trainer.device))._taken(trainer, graph, SILENT)
+        self = cls(settings, device=str(trainer.device))
+        return self._taken(trainer, graph, SILENT, rule_list_of(graph, settings))
 
-    def _taken(self, trainer: Trainer, graph: KnowledgeGraph, progress: Progress) -> Reshuffle:
+    def _taken(
+        self, trainer: Trainer, graph: KnowledgeGraph, progress: Progress, listed: RuleModel | None
+    ) -> Reshuffle:
         """Take over what a trainer has learned, and calibrate its confidences."""
+        self.listed = listed
         self._model, self.history = trainer.model.eval(), trainer.history
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
@@ -184,6 +196,7 @@ class Reshuffle:
                 initial=self._model.architecture.initial,
                 seed=self.settings.training.seed,
                 through_inverse=self._heads_through_inverse,
+                listed=listed,
             )
             self.calibration = fit_calibration(on_graph, trainer.data.valid)
         return self
@@ -212,6 +225,7 @@ class Reshuffle:
             initial=initial,
             heads_through_inverse=self._heads_through_inverse,
             calibration=self.calibration if initial in (None, self.settings.architecture.initial) else None,
+            listed=self.listed,
             notes=notes,
         )
 
@@ -282,6 +296,7 @@ class Reshuffle:
                 self._heads_through_inverse,
                 self.summary(),
                 self.injection,
+                self.listed,
             ),
             directory,
         )
@@ -298,6 +313,7 @@ class Reshuffle:
         self.relations, self.identities = stored.relations, stored.identities
         self._heads_through_inverse = stored.heads_through_inverse
         self._stored_summary, self.injection = stored.training, stored.injection
+        self.listed = stored.listed
         self._types, self.calibration = stored.types, stored.calibration
         self._model = stored.model.to(self.device).eval()
         return self

@@ -1,6 +1,7 @@
 """A model on disk: a directory with `model.safetensors` (arrays) and `settings.toml` (everything else).
 
-Where rules were injected, `injected.json` holds their constraints and `injected.rules` the rules as a text.
+Where rules were injected, `injected.json` holds their constraints and `injected.rules` the rules as a text. Where a
+rule list counts beside the model, `list.rules` holds it, in the text of rule models.
 
 All files change at one moment. The settings name the digests of the arrays and of the injected rules. New ones are
 written beside the old ones, with their digest in the name; then the settings are replaced, which makes the new files
@@ -11,6 +12,7 @@ its plain name or by its digest. Nothing is ever unpickled.
 | --- | --- |
 | 2 | a hardened model keeps `path_matrices`, the soft matrices that its "paths" evidence sees |
 | 3 | the settings have a digest of their own |
+| 4 | a rule list may stand beside the model |
 
 All of them are read; the last is written.
 """
@@ -38,6 +40,7 @@ from reshuffle.learning.injection import MODES, ChosenRules, Injection
 from reshuffle.learning.settings import Settings, read_toml
 from reshuffle.model.reshuffle import ReshuffleModel, numbers_of
 from reshuffle.model.scoring import Calibration
+from reshuffle.rulelist.model_text import model_text, parse_rule_model
 from reshuffle.rules import RuleBase, write_rules
 
 if TYPE_CHECKING:
@@ -45,10 +48,13 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from reshuffle.rulelist.rule_model import RuleModel
+
 ARRAYS, SETTINGS = "model.safetensors", "settings.toml"
 INJECTED, INJECTED_RULES = "injected.json", "injected.rules"
+LISTED = "list.rules"
 FORMAT = "reshuffle-model"
-VERSIONS = (1, 2, 3)
+VERSIONS = (1, 2, 3, 4)
 CUT_OR_EDITED = (
     "cut short or edited; train again or copy it again. Settings of a trained model cannot be changed: "
     "they say what its arrays mean"
@@ -91,6 +97,7 @@ class StoredModel:
     heads_through_inverse: bool = True
     training: dict[str, Any] = field(default_factory=dict)  # how it came about; for people
     injection: Injection | None = None
+    listed: RuleModel | None = None
 
 
 def save_model(stored: StoredModel, directory: str | Path) -> None:
@@ -100,6 +107,8 @@ def save_model(stored: StoredModel, directory: str | Path) -> None:
         parts = {ARRAYS: _arrays(stored)}
         if stored.injection is not None:
             parts[INJECTED] = stored.injection.rules.constraints.to_bytes()
+        if stored.listed is not None:
+            parts[LISTED] = model_text(stored.listed).encode()
         digests = {name: _digest(content) for name, content in parts.items()}
         for name, content in parts.items():
             with written_whole(folder / _beside(name, digests[name])) as aside:
@@ -137,6 +146,8 @@ def _settings_text(stored: StoredModel, digests: Mapping[str, str]) -> str:
     tables = {"settings": stored.settings.to_dict(), "training": stored.training}
     if stored.injection is not None:
         tables["injected"] = {"mode": stored.injection.mode, "constraints": digests[INJECTED]}
+    if stored.listed is not None:
+        tables["listed"] = {"rules": digests[LISTED]}
     top["digest"] = _digest_of_values({**top, **tables})
     return to_toml(top, tables)
 
@@ -150,11 +161,11 @@ def _take_plain_names(folder: Path, digests: Mapping[str, str]) -> None:
     """Rename the files that the settings name now, and remove what is left of other models."""
     for name, digest in digests.items():
         (folder / _beside(name, digest)).replace(folder / name)
-    for name in (ARRAYS, INJECTED):
+    for name in (ARRAYS, INJECTED, LISTED):
         for left in folder.glob(f"{Path(name).stem}.{'[0-9a-f]' * _DIGITS}{Path(name).suffix}"):
             left.unlink()
-    for name in (INJECTED, INJECTED_RULES):
-        if INJECTED not in digests:
+    for name, part in ((INJECTED, INJECTED), (INJECTED_RULES, INJECTED), (LISTED, LISTED)):
+        if part not in digests:
             (folder / name).unlink(missing_ok=True)
     flush_to_disk(folder)
 
@@ -213,6 +224,7 @@ def _loaded(folder: Path) -> StoredModel:
         values["heads_through_inverse"],
         values["training"],
         injection,
+        _load_listed(values["listed"], folder) if "listed" in values else None,
     )
 
 
@@ -263,6 +275,24 @@ def _load_injection(notes: dict[str, Any], folder: Path) -> Injection:
             hint="one of the two was replaced, or writing them was interrupted; train the model again",
         )
     return Injection(ChosenRules(constraints.rules or RuleBase(()), constraints), notes["mode"])
+
+
+def _load_listed(notes: dict[str, Any], folder: Path) -> RuleModel:
+    path = _found(folder, LISTED, str(notes.get("rules")))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", place=Place(str(path)), hint=CUT_OR_EDITED
+        ) from error
+    if _digest(content) != notes.get("rules"):
+        raise InputError(
+            f"this rule list does not belong to the {SETTINGS} beside it",
+            place=Place(str(path)),
+            hint="it was replaced or edited, or writing it was interrupted. To edit rules, make a rule model of them: "
+            "`reshuffle train FACTS -o DIR --recipe rules`, or `reshuffle distil`",
+        )
+    return parse_rule_model(content.decode(), file=str(path))
 
 
 def _digest(content: bytes) -> str:
@@ -381,7 +411,8 @@ def _check_kinds(values: dict[str, Any], place: Place) -> None:
     missing = [name for name in _KINDS if name not in values]
     if missing:
         raise InputError(f"cut short: {', '.join(missing)} missing", place=place, hint=CUT_OR_EDITED)
-    kinds = {**_KINDS, "injected": _TABLE} if "injected" in values else _KINDS
+    tables: dict[str, tuple[type, str]] = {name: _TABLE for name in ("injected", "listed") if name in values}
+    kinds = {**_KINDS, **tables}
     for name, (kind, wanted) in kinds.items():
         value = values[name]
         names = value if isinstance(value, list) else []

@@ -39,7 +39,18 @@ _BEST_0_1: dict[str, Any] = {
     "select_by": "mrr",
     "relative_delta": 0.0,
 }
-_BEST = _BEST_0_1
+# Chosen on cut training graphs of five families (docs/decisions/0004-choosing.md).
+_BEST: dict[str, Any] = {
+    **_BEST_0_1,
+    "num_slots": 16,
+    "num_layers": 4,
+    "evidence": ("unary", "proximity", "ways", "negative", "far"),
+    "num_hops": 9,
+    "rules_weight": 0.7,
+    "lone_facts": False,
+    "max_epochs": 8,
+    "look_every": 8,
+}
 
 RECIPES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {

@@ -106,6 +106,13 @@ class TrainingSettings:
     hide_targets: bool = field(
         default=False, metadata=about("remove the batch's own triples from the graph while scoring them")
     )
+    lone_facts: bool = field(
+        default=True,
+        metadata=about(
+            "train on facts that are the only one of one of their ends, too; hidden, they leave an entity "
+            "without any fact, and whoever is asked about later has some"
+        ),
+    )
     drop_facts: float = field(
         default=0.0,
         metadata=about(

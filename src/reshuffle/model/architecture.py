@@ -18,6 +18,7 @@ EVIDENCE: Mapping[str, str] = MappingProxyType(
         "paths": "paths.Paths",
         "ways": "walk_counts.WalkCounts",
         "negative": "negative.Negative",
+        "far": "far.Far",
     }
 )
 """The kinds of evidence, in the order in which they are added up; each with its class in `model/evidence`."""
@@ -58,9 +59,14 @@ def random_channels(reason: str) -> Condition:
     return Condition(("initial",), lambda values: values["initial"] != "head", reason)
 
 
-def evidence_from(kind: EvidenceKind) -> Condition:
-    """For settings of one kind of evidence."""
-    return Condition(("evidence",), lambda values: kind in values["evidence"], f"it is for {kind!r} evidence")
+def evidence_from(*kinds: EvidenceKind) -> Condition:
+    """For settings of some kinds of evidence."""
+    told = " or ".join(map(repr, kinds))
+    return Condition(
+        ("evidence",),
+        lambda values: any(kind in values["evidence"] for kind in kinds),
+        f"it is for {told} evidence",
+    )
 
 
 @dataclass(frozen=True)
@@ -120,13 +126,15 @@ class Architecture:
         default=(),
         metadata=about(
             'kinds of evidence added to the score for ranking: "unary", "proximity", "paths", "ways", '
-            '"negative"; "proximity", "paths" and "ways" need "head"'
+            '"negative", "far"; "proximity", "paths", "ways" and "far" need "head"'
         ),
     )
     num_hops: int = field(
         default=6,
         metadata=about(
-            "the largest distance that proximity sees, in steps", least=0, when=evidence_from("proximity")
+            "the largest distance that proximity sees, in steps; far evidence looks beyond it",
+            least=0,
+            when=evidence_from("proximity", "far"),
         ),
     )
     direct_facts: DirectFacts = field(
@@ -134,5 +142,11 @@ class Architecture:
         metadata=about(
             'other facts between head and tail count only "against" a triple, or "both" for and against it',
             when=evidence_from("negative"),
+        ),
+    )
+    rules_weight: float = field(
+        default=0.0,
+        metadata=about(
+            "how much a rule list counts that is mined and fitted beside the model; 0: there is none", least=0
         ),
     )

@@ -179,6 +179,24 @@ class _MaxLayer(torch.autograd.Function):
         return to_states, to_matrices, None, None, None
 
 
+@torch.no_grad()
+def hops(
+    heads: Tensor, messages: MessageGraph, *, most: int, hidden: Tensor | None = None
+) -> Tensor:  # query entity
+    """In how many steps each entity is reached, either way along any relation; most + 1 where it takes more.
+
+    It is a layer like any other, with one slot that every relation halves: 2^-steps is exact in floating point.
+    """
+    queries = torch.arange(len(heads), device=heads.device)
+    reached = torch.zeros(messages.num_entities, 1, len(heads), device=heads.device)
+    reached[heads, 0, queries] = 1.0
+    halves = torch.full((messages.num_relations, 1, 1), 0.5, device=heads.device)
+    edges = None if hidden is None else messages.hiding(hidden)
+    reached = propagate(reached, halves, messages, num_layers=most, edge_messages=edges).squeeze(1)
+    steps = -torch.log2(reached.clamp(min=2.0 ** -(most + 1)))
+    return steps.round().long().T
+
+
 def products(
     matrices: Tensor, states: Tensor, *, relations: Tensor, rows: Tensor
 ) -> Tensor:  # product slot channel

@@ -9,7 +9,7 @@ candidate is the answer, if the question has one that is not known yet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array = TypeVar("Array", Tensor, "NDArray[np.float32]")
+
+RULE_LIST = "rules"
+"""The part of a score that a rule list adds."""
 
 _NUMBERS = 1 << 23  # of the bodies of corrupted heads at a time
 _KEPT_NUMBERS = 1 << 27  # of theirs that wait for the backward pass: half a gigabyte
@@ -49,6 +52,10 @@ class Scores(Generic[Array]):
             parts.append(self.injected)
         total: NDArray[np.float32] = np.sum(parts, axis=0)
         return total
+
+    def beside(self: Scores[Tensor], part: str, values: Tensor) -> Scores[Tensor]:
+        """The same with one part more."""
+        return replace(self, evidence={**self.evidence, part: values})
 
     def of(self: Scores[Tensor], candidates: Tensor) -> Scores[Tensor]:
         """The scores of some entities [query, candidate] only."""

@@ -188,6 +188,10 @@ class Trainer:
             device=device,
         )
         self.examples = torch.from_numpy(with_inverses(data.triples, data.num_relations)).to(device)
+        self.asked = torch.arange(len(self.examples), device=device)
+        """The examples to train on, by position."""
+        if not settings.lone_facts:
+            self.asked = not_lone(self.examples, num_entities=data.num_entities)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=settings.learning_rate,
@@ -206,7 +210,7 @@ class Trainer:
         self.underway: Underway | None = None
         self.before_look: Tensor | None = None
         """The generator's state before a look that is under way: a checkpoint has it done again from its beginning."""
-        self.steps_per_epoch = settings.epoch_steps or -(-len(self.examples) // settings.batch_size)
+        self.steps_per_epoch = settings.epoch_steps or -(-len(self.asked) // settings.batch_size)
         self.objective = objective_of(self)
         # Whether a step can be recorded: a recording holds the learning rate as a number.
         self.steps_are_alike = self.objective.replayable and settings.schedule == "constant"
@@ -268,11 +272,11 @@ class Trainer:
 
     def _batches(self) -> tuple[Tensor, ...]:
         """The batches of one epoch: each example once, or as often as the number of steps in the settings needs."""
-        size, count = self.settings.batch_size, len(self.examples)
+        size, count = self.settings.batch_size, len(self.asked)
         rounds = -(-self.settings.epoch_steps * size // count) if self.settings.epoch_steps else 1
         orders = [torch.randperm(count, generator=self.generator, device=self.device) for _ in range(rounds)]
         # Batches do not reach over the end of a round: in one batch every example is there once.
-        batches = [batch for order in orders for batch in order.split(size)]
+        batches = [batch for order in orders for batch in self.asked[order].split(size)]
         return tuple(batches[: self.settings.epoch_steps or None])
 
     def _set_learning_rate(self, step: int) -> None:
@@ -286,7 +290,7 @@ class Trainer:
     @property
     def _numbers_per_step(self) -> int:
         """How many numbers a step compares, which decides how many threads are worth their start."""
-        examples = min(self.settings.batch_size, len(self.examples))
+        examples = min(self.settings.batch_size, len(self.asked))
         architecture = self.model.architecture
         if CHANNELS[architecture.initial].per_query:
             return examples * self.data.num_entities * architecture.num_slots
@@ -294,7 +298,7 @@ class Trainer:
 
     def _step(self, batch: Tensor) -> Tensor:
         """Train on one batch, by a recording of such a step where there can be one; the loss."""
-        if not self._may_capture or len(batch) < min(self.settings.batch_size, len(self.examples)):
+        if not self._may_capture or len(batch) < min(self.settings.batch_size, len(self.asked)):
             return self._plain_step(batch)
         if self._captured is not None:
             return self._captured(batch)
@@ -371,6 +375,19 @@ class Trainer:
         """Are losses and parameters finite? What is not is no state to go on with."""
         losses = [] if self.underway is None else [self.underway.total]
         return all(bool(tensor.isfinite().all()) for tensor in (*losses, *self.model.parameters()))
+
+
+def not_lone(examples: Tensor, *, num_entities: int) -> Tensor:  # position
+    """The examples both of whose ends have another fact; all of them, where none is left."""
+    degrees = torch.bincount(
+        examples[:, 0], minlength=num_entities
+    )  # every fact is asked from both of its ends
+    several = (degrees[examples[:, 0]] > 1) & (degrees[examples[:, 2]] > 1)
+    return (
+        several.nonzero().flatten()
+        if bool(several.any())
+        else torch.arange(len(examples), device=several.device)
+    )
 
 
 def run_in_pieces(

@@ -12,10 +12,12 @@ from reshuffle.evaluation.questions import question_about
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.answers.predictions import Judgement, parts_of
 from reshuffle.model.evidence.registry import SHOWN_NAMES
+from reshuffle.model.scoring import RULE_LIST
 from reshuffle.pictures.diagram import Growing
 from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.reasoning.proofs import Proof, proofs_diagram, spelled
 from reshuffle.rules import PathRule
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -339,15 +341,29 @@ def _remarks(
     model: ModelOnGraph, scores: Scores[NDArray[np.float32]], question: Question, answer: int
 ) -> tuple[Remark, ...]:
     """What each part of the evidence says about the answer, and about the average candidate."""
-    evidence = model.model.evidence
-    if evidence is None:
-        return ()
     return tuple(
         Remark(
             part,
             float(values[0, answer]),
             float(values[0].mean()),
-            evidence.words(part, question, answer, graph=model.graph, messages=model.tensors.messages),
+            _words(model, part, question, answer),
         )
         for part, values in scores.evidence.items()
     )
+
+
+def _words(model: ModelOnGraph, part: str, question: Question, answer: int) -> str:
+    """What a part of the evidence has looked at."""
+    if part != RULE_LIST:
+        evidence = model.model.evidence
+        assert evidence is not None  # it has a part
+        return evidence.words(part, question, answer, graph=model.graph, messages=model.tensors.messages)
+    rules = model.rules_on_graph
+    assert rules is not None  # likewise
+    parts = rules.sum_of(question, answer, most=1).parts
+    found = [(each.rule.rule, each.walks) for each in parts if each.rule is not None]
+    if not found:
+        return "no rule of the list leads there"
+    rule, walks = found[0]
+    told = f"{counted(len(found), 'rule')} of the list {'leads' if len(found) == 1 else 'lead'} there"
+    return f"{told}, first {rule} ({counted(walks, 'walk')})"

@@ -27,11 +27,12 @@ from reshuffle.model.answers.walks import WalkGraph
 from reshuffle.model.channels.registry import CHANNELS, channel_kind
 from reshuffle.model.exporting import export_head_states, export_states
 from reshuffle.model.propagation import ModelGraph, threads_worth
-from reshuffle.model.scoring import Scores
+from reshuffle.model.scoring import RULE_LIST, Scores
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Shared, built_once
+from reshuffle.rulelist.rule_answers import RulesOnGraph
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning import Answers
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.rulelist.rule_model import RuleModel
 
 
 class ModelOnGraph:
@@ -61,7 +63,7 @@ class ModelOnGraph:
     relations happen to have a fact. The model numbers relations in its own way: r + R asks the inverse of r.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a trained model brings along, and its graph
         self,
         model: ReshuffleModel,
         relations: Sequence[str],
@@ -70,16 +72,18 @@ class ModelOnGraph:
         initial: Kind,
         seed: int,
         through_inverse: bool = True,
+        listed: RuleModel | None = None,
         matrices: Tensor | None = None,
     ) -> None:
         """Head queries ask for the tails of the inverse relation, unless `through_inverse` is False.
 
-        `matrices` are those of the model, where they are computed already.
+        `listed` is a rule list whose scores count beside the model's. `matrices` are those of the model, where they are
+        computed already.
         """
         refuse_inverse_names(graph.relations)
         known = {relation: number for number, relation in enumerate(relations)}
         self.graph = graph if known.keys() <= set(graph.relations) else graph.naming(relations)
-        self.model, self.relations = model, relations
+        self.model, self.relations, self.listed = model, relations, listed
         self.initial, self._seed, self.through_inverse = initial, seed, through_inverse
         self._num_given = graph.num_entities
         self.gone: Sequence[str] = ()
@@ -126,6 +130,11 @@ class ModelOnGraph:
         block = self.model.injected
         return None if block is None else Reasoner(block.constraints).on(self.graph)
 
+    @built_once
+    def rules_on_graph(self) -> RulesOnGraph | None:
+        """The rule list on the graph, where the model has one."""
+        return None if self.listed is None else RulesOnGraph(self.listed, self.graph)
+
     @torch.no_grad()
     def moved(self, graph: KnowledgeGraph) -> ModelOnGraph:
         """The model on a graph that has facts more or less, whose ids begin with those of this one.
@@ -142,6 +151,7 @@ class ModelOnGraph:
             initial=self.initial,
             seed=self._seed,
             through_inverse=self.through_inverse,
+            listed=self.listed,
             matrices=self.matrices,
         )
         after._num_given = self._num_given
@@ -208,7 +218,27 @@ class ModelOnGraph:
             for start in range(0, len(anchors), plan.at_once):
                 piece = slice(start, start + plan.at_once)
                 given = None if some is None else some[piece]
-                yield self.channels.scores(ends[piece], asked[piece], given, forward=forward)
+                scores = self.channels.scores(ends[piece], asked[piece], given, forward=forward)
+                listed = self._listed_scores(anchors[piece], relations[piece], given, side)
+                yield scores if listed is None else scores.beside(RULE_LIST, listed)
+
+    def _listed_scores(
+        self,
+        anchors: NDArray[np.integer],
+        relations: NDArray[np.integer],
+        candidates: Tensor | None,
+        side: Side,
+    ) -> Tensor | None:  # query candidate
+        """What the rule list adds to the scores of some queries; None for a model without one."""
+        rules = self.rules_on_graph
+        if rules is None:
+            return None
+        found = [
+            torch.from_numpy(scores.astype(np.float32)).to(self.matrices.device)
+            for scores in rules.scores(anchors, relations, side)
+        ]
+        weighted = torch.cat(found) * self.model.architecture.rules_weight
+        return weighted if candidates is None else weighted.gather(1, candidates)
 
     def _check_ids(self, *ids: NDArray[np.integer] | None) -> None:
         """Refuse ids of no entity, for which kernels would not look."""
@@ -260,6 +290,7 @@ class ModelAnswers:
         initial: Kind | None = None,
         heads_through_inverse: bool = True,
         calibration: Calibration | None = None,
+        listed: RuleModel | None = None,
         notes: Notes = UNHEARD,
     ) -> None:
         if initial is not None:
@@ -276,6 +307,7 @@ class ModelAnswers:
             initial=initial or model.architecture.initial,
             seed=seed,
             through_inverse=heads_through_inverse,
+            listed=listed,
         )
         self._gone: set[str] = set()
         if notes is not UNHEARD and (told := _unlearned_facts(graph, relations)) is not None:
@@ -316,6 +348,7 @@ class ModelAnswers:
             initial=self._on_graph.initial,
             heads_through_inverse=self._on_graph.through_inverse,
             calibration=self.calibration,
+            listed=self._on_graph.listed,
             notes=notes,
         )
 

@@ -6,6 +6,7 @@
 | proximity | in how many steps the candidate is reached from the query's head, by any relations | either |
 | paths | through which slots the candidate is reached, beyond what the constraints ask for | never negative |
 | ways | how many random walks from the query's head end at the candidate | never negative |
+| far | how many walks leave a candidate that lies further away than proximity looks | either |
 | negative | facts that hold between the two already, as most pairs are related in one way only | never positive |
 
 With `direct_facts = "both"` facts between the two may also speak for a triple. Then the kind "negative" has two parts:

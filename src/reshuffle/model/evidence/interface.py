@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from reshuffle.model.propagation import hops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +45,17 @@ class Asked:
     hidden: Tensor | None = None  # triples, by position
     messages: MessageGraph | None = None
     states: Tensor | None = None
+
+    @cached_property
+    def _distances(self) -> dict[int, Tensor]:
+        return {}
+
+    def distances(self, most: int) -> Tensor:  # query entity
+        """In how many steps each entity is reached, most + 1 where it takes more; computed once for all kinds."""
+        if most not in self._distances:
+            assert self.messages is not None  # it needs a channel per query
+            self._distances[most] = hops(self.heads, self.messages, most=most, hidden=self.hidden)
+        return self._distances[most]
 
 
 @dataclass(frozen=True)
