@@ -29,6 +29,7 @@ from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import Calibration, log_odds
+from reshuffle.pictures.notebook import drawn
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -98,6 +99,9 @@ class Reshuffle:
 
     def __repr__(self) -> str:
         return f"<Reshuffle: {self.settings}; {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        return drawn(repr(self)[1:-1], *([] if self.history is None else self.history.scenes()))
 
     def _state(self) -> str:
         """How the model came about, in a few words."""
