@@ -91,7 +91,8 @@ def _box(box: Box) -> str:
     dashed = " dashed" if box.kind in ("missing", "more") else ""
     return (
         f'<g><rect class="{box.kind}{dashed}" x="{box.x:.1f}" '
-        f'y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="{round_by:g}"/>{texts}{_full(box.full)}</g>'
+        f'y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="{round_by:g}"/>'
+        f"{texts}{_full(box.full)}</g>"
     )
 
 
