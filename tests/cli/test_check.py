@@ -241,13 +241,13 @@ def test_compile_writes_whole_or_not_at_all(
 
 @pytest.mark.parametrize(("ending", "start"), [("mmd", "graph LR\n"), ("dot", "digraph rules {\n")])
 def test_draw(folder: Path, ending: str, start: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["draw", "family.rules", "-o", f"graph.{ending}"]) == 0
+    assert main(["draw", "family.rules", "-o", f"graph.{ending}", "--slots"]) == 0
     assert capsys.readouterr() == (f"graph.{ending}: 4 nodes, 5 edges\n", "")
     assert (folder / f"graph.{ending}").read_text().startswith(start)
 
 
 def test_draw_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--json", "draw", "family.rules", "-o", "graph.mmd"]) == 0
+    assert main(["--json", "draw", "family.rules", "-o", "graph.mmd", "--slots"]) == 0
     assert json.loads(capsys.readouterr().out) == {"file": "graph.mmd", "nodes": 4, "edges": 5}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,10 @@ from reshuffle.kg.rows import (
     row_keys,
     starts_in,
 )
+from reshuffle.kg.summary import relation_sizes
 from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.pictures.markup import SHOWN
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -143,6 +147,11 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
             f"<KnowledgeGraph: {counted(len(self), 'triple')}, {counted(len(self.entities), 'entity', 'entities')}, "
             f"{counted(len(self.relations), 'relation')}>"
         )
+
+    def _repr_html_(self) -> str:
+        sizes = relation_sizes(self)
+        rows = [{"relation": name, "triples": count} for name, count in islice(sizes.items(), SHOWN)]
+        return shown_rows(repr(self)[1:-1], rows, total=len(sizes))
 
     @classmethod
     def _from_iterable(cls, triples: Iterable[Triple]) -> KnowledgeGraph:  # type: ignore[override]

@@ -29,6 +29,7 @@ from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import Calibration, log_odds
+from reshuffle.pictures.notebook import drawn
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
-    from reshuffle.learning.settings import Recipe
+    from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training.history import Epoch, History
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
@@ -72,7 +73,7 @@ class Reshuffle:
         device: str = "auto",
         **changes: Any,
     ) -> None:
-        """`recipe` says where to start from, unless settings are given: "best", or "paper" for the paper's own model.
+        """`recipe` says where to start from, unless settings are given: "best", "best-0.1" or "paper".
 
         `changes` are single settings by name: num_slots, num_layers, learning_rate, seed, ... `fit` notes those that
         have no effect with the others.
@@ -98,6 +99,9 @@ class Reshuffle:
 
     def __repr__(self) -> str:
         return f"<Reshuffle: {self.settings}; {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        return drawn(repr(self)[1:-1], *([] if self.history is None else self.history.scenes()))
 
     def _state(self) -> str:
         """How the model came about, in a few words."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from reshuffle.kg.io.writing import batch_of
 from reshuffle.kg.rows import COLUMNS
+from reshuffle.pictures.notebook import shown_triples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -124,3 +125,7 @@ class Answers(ABC):
     @abstractmethod
     def violations(self) -> Iterator[Violation]:
         """The pairs that break a disjointness constraint of the rules, with both proofs."""
+
+    def _repr_html_(self) -> str:
+        with self.shared.reading():
+            return shown_triples(f"derived, {repr(self)[1:-1]}", self.triples())

@@ -25,6 +25,7 @@ from reshuffle.evaluation.questions import (
 )
 from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.rulelist.body_walks import walks_of
@@ -177,6 +178,12 @@ class RuleAnswers:
         self._gone: set[str] = set()
         if (told := passed_over(graph, frozenset(model.relations))) is not None:
             notes(told)
+
+    def _repr_html_(self) -> str:
+        rows = [{"relation": name} for name in self.relations]
+        return shown_rows(
+            repr(self)[1:-1], rows, remarks=["ask answers.predict(head=..., relation=...)"], most=10
+        )
 
     def __repr__(self) -> str:
         graph = self.graph

@@ -28,6 +28,7 @@ from reshuffle.model.channels.registry import CHANNELS, channel_kind
 from reshuffle.model.exporting import export_head_states, export_states
 from reshuffle.model.propagation import ModelGraph, threads_worth
 from reshuffle.model.scoring import Scores
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.proofs import no_facts_note
@@ -285,6 +286,12 @@ class ModelAnswers:
     def graph(self) -> KnowledgeGraph:
         """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
         return self._on_graph.graph
+
+    def _repr_html_(self) -> str:
+        rows = [{"relation": name} for name in self.relations]
+        return shown_rows(
+            repr(self)[1:-1], rows, remarks=["ask answers.predict(head=..., relation=...)"], most=10
+        )
 
     def __repr__(self) -> str:
         with self.shared.reading():
