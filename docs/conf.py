@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pygments.lexers.special import TextLexer
-
 import reshuffle
 
 if TYPE_CHECKING:
@@ -53,4 +51,3 @@ def inside(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001 -
 def setup(app: Sphinx) -> None:
     """Tell Sphinx."""
     app.connect("source-read", inside)
-    app.add_lexer("mermaid", TextLexer)

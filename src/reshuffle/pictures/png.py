@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import ReshuffleError
+from reshuffle.errors import BudgetError, ReshuffleError
 from reshuffle.pictures.scene import Box, Curve, Line, baselines
 from reshuffle.pictures.svg import FILLS, INKS
 
@@ -20,23 +20,19 @@ _MARGIN = 12.0
 _DOTS = 100  # per inch, which is as many pixels of the scene
 _MOST_PIXELS = 12_000  # in width and in height
 _SHARPER = 2.0
-
-
-def pyplot() -> Any:
-    """matplotlib's figures, or the error that says how to get them."""
-    if find_spec("matplotlib") is None:
-        raise ReshuffleError(
-            "plots need the package matplotlib, which is not installed", hint="pip install matplotlib"
-        )
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - slow, and an optional package
-
-    return plt
+MOST_ARROWS = 2_000
+"""Graphviz places this many in seconds, and ten times as many in hours."""
 
 
 def png_of(scene: Scene, diagram: Diagram) -> bytes:
     """The picture as PNG."""
     if find_spec("matplotlib") is not None:
         return _plotted(scene)
+    if shutil.which("dot") is not None and diagram.num_edges > MOST_ARROWS:
+        raise BudgetError(
+            f"{diagram.num_edges:,} arrows are too many for Graphviz to place; at most {MOST_ARROWS:,}",
+            hint="pip install matplotlib, or write an .svg file, which needs nothing",
+        )
     if shutil.which("dot") is not None:
         return by_graphviz(diagram.to_dot(), "png")
     raise ReshuffleError(

@@ -123,7 +123,7 @@ def text_box(
 
 def baselines(box: Box) -> list[tuple[float, float, Line]]:
     """Where each line of a box begins (or, if centred, has its middle)."""
-    found, y = [], box.y + _PAD - 2
+    found, y = [], box.y + (box.height - sum(line.size * _LEAD for line in box.lines)) / 2
     for line in box.lines:
         found.append((box.x + (box.width / 2 if box.centred else _PAD), y + line.size, line))
         y += line.size * _LEAD
