@@ -17,7 +17,7 @@ from reshuffle.kg.io.files import GZIP_ERRORS, broken_gzip, files_inside, find_s
 from reshuffle.kg.io.prefixes import Prefixes, declared_in
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.class_axioms import ClassAxiom, ClassAxioms, DisjointClasses
-from reshuffle.rules.formats import amie, anyburl, nemo, owl, programs
+from reshuffle.rules.formats import amie, anyburl, datalog_programs, nemo, owl
 from reshuffle.rules.formats import native as text
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine, meaning
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule, RuleBase, Unread
@@ -130,7 +130,7 @@ def _read_text(
     confidence: Confidence,
     prefixes: Prefixes | None,
 ) -> RuleBase:
-    if kind == "datalog" or (file.endswith(".rls") and programs.has_full_stops(source)):
+    if kind == "datalog" or (file.endswith(".rls") and datalog_programs.has_full_stops(source)):
         return parse_program(source, file=file, skip_unsupported=skip_unsupported, prefixes=prefixes)
     return parse_rules(
         source, file=file, skip_unsupported=skip_unsupported, confidence=confidence, prefixes=prefixes
@@ -144,13 +144,13 @@ def parse_program(
     skip_unsupported: bool = False,
     prefixes: Prefixes | None = None,
 ) -> RuleBase:
-    """The rules and facts of a Datalog program; `reshuffle.rules.formats.programs` says how one is written.
+    """The rules and facts of a Datalog program; `reshuffle.rules.formats.datalog_programs` says how one is written.
 
     >>> base = parse_program("parent(ann, bob).  ancestor(X, Y) :- % over two lines\\n  parent(X, Y).")
     >>> print(base, base.facts)
     parent(X, Y) -> ancestor(X, Y) (('ann', 'parent', 'bob'),)
     """
-    program = programs.program_of(source, file)
+    program = datalog_programs.program_of(source, file)
     known = _known_prefixes(source, prefixes)
     read: list[Rule | Disjointness] = []
     facts: list[tuple[str, str, str]] = []
@@ -159,11 +159,11 @@ def parse_program(
         skipped[kind].append(line)
     for line, arrow_at in program.rules:
         with _counted(skipped, line, skip_unsupported):
-            statement = programs.rule_of(line, arrow_at, souffle=program.is_souffle)
+            statement = datalog_programs.rule_of(line, arrow_at, souffle=program.is_souffle)
             read.append(meaning(_expanded(statement, known)))
     for line in program.facts:
         with _counted(skipped, line, skip_unsupported):
-            facts.append(programs.fact_of(line, known))
+            facts.append(datalog_programs.fact_of(line, known))
     unread = [Unread(kind, len(lines), str(lines[0])) for kind, lines in skipped.items()]
     refuse_inverse_names((relation for _, relation, _ in facts), place=Place(file))
     return replace(_base(read, unread, file, "file"), facts=tuple(facts))
