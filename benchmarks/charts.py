@@ -87,7 +87,7 @@ def lines(points: Mapping[str, Sequence[tuple[float, float]]], x_axis: Axis, y_a
     left, top = 60, 16
     label = f"{y_axis.label} against {x_axis.label}"
     series = [Series(name, colour) for name, colour in zip(points, COLOURS, strict=False)]
-    parts = [_opened(left + _WIDE + 20, top + _HIGH + 66 + 20 * ((len(series) - 1) // 3), label)]
+    parts = [_opened(left + _WIDE + 44, top + _HIGH + 66 + 20 * ((len(series) - 1) // 3), label)]
     for tick in y_axis.ticks():
         y = top + _HIGH * (1 - y_axis.place(tick))
         parts += [_line(left, y, left + _WIDE, y, _GRID), _text(left - 6, y + 4, _number(tick), "end")]
