@@ -5,19 +5,16 @@ from __future__ import annotations
 import sys
 from functools import cache
 from statistics import mean
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
-from benchmarks import baselines, choosing, untuned
+from benchmarks import baselines, choosing
 from benchmarks.cells import Bench
 from benchmarks.pages import rewrite, spread, text_table
-from benchmarks.paper import DATASETS, FOLDER, VARIANTS, published
+from benchmarks.paper import DATASETS, FOLDER, published
 from benchmarks.result_files import RESULTS, ROOT, read_results
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
-
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
-RECIPE = "best-0.1"
+RECIPE = "best"
 """The recipe that the page is about."""
 CPU_RESULTS = RESULTS / "cpu.jsonl"
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
@@ -91,39 +88,35 @@ def not_above(name: str, metric: str) -> list[str]:
     return [d for d in DATASETS if d != UNCOUNTED and mean(values(d, metric)) <= numbers[d]]
 
 
-def ablation_table() -> str:
-    """Every variant on the data sets that ablations were run on; empty where one was not."""
-    variants = [v for v in VARIANTS[RECIPE] if any(cells_of(d, v) for d in DATASETS)]
-    chosen = [d for d in DATASETS if any(cells_of(d, v) for v in variants if v != "default")]
-    kinds: dict[str, Callable[[dict[str, Any]], float]] = {
-        "hits": lambda cell: _result(cell, "hits@10")["metrics"]["hits@10"],
-        "mrr": lambda cell: _result(cell, "mrr")["metrics"]["mrr"],
-        "valid": lambda cell: cell["training"]["validation"]["mrr"],
-        "ties": lambda cell: _result(cell, "hits@10")["tie_rate"],
-    }
+def single_pass_table() -> str:
+    """Random channels, one pass for all queries of a graph, beside a channel per query."""
+    rows: list[list[object]] = []
+    for dataset in DATASETS:
+        row: list[object] = [dataset]
+        for metric in PROTOCOL_OF:
+            found = [
+                _result(cell, metric)["metrics"][metric] for cell in cells_of(dataset, "random-channels")
+            ]
+            ours = mean(values(dataset, metric))
+            row += [ours, mean(found), mean(found) / ours]
+        rows.append(row)
+    each = ["single pass", "kept"]
+    return text_table(["data set", "hits@10", *each, "mrr", *each], rows)
 
-    def row(
-        name: str, variant: str, seeds: Container[int], taken: Callable[[list[float]], object] = mean
-    ) -> list[object]:
-        own = {d: [cell for cell in cells_of(d, variant) if cell["seed"] in seeds] for d in chosen}
-        found = [[number(cell) for cell in own[dataset]] for number in kinds.values() for dataset in chosen]
-        return [name, *(taken(numbers) if numbers else "" for numbers in found)]
 
-    every = range(1, 4)
-    rows = [row("default, three seeds", "default", every), row("  spread", "default", every, spread)]
-    rows += [row(variant, variant, [1]) for variant in variants]
-    types = [mean(values(d, metric, baseline=True)) for metric in PROTOCOL_OF for d in chosen]
-    rules = [
-        baselines.stored_mean(d, "rules", protocol, metric)
-        for metric, protocol in PROTOCOL_OF.items()
-        for d in chosen
-    ]
-    rows.append(["(type baseline)", *types, *("" for _ in types)])
-    rows.append(["(mined rules)", *rules, *("" for _ in rules)])
-    short = dict(zip(DATASETS, COLUMNS, strict=True))
-    return text_table(
-        ["variant", *(f"{short[dataset]} {kind}" for kind in kinds for dataset in chosen)], rows
-    )
+def facts_only_table() -> str:
+    """Full ranks where only the facts of the graph are filtered, and ties lose."""
+    rows: list[list[object]] = []
+    for metric in ("mrr", "hits@10"):
+        found = {
+            dataset: mean(
+                next(r for r in cell["results"] if r["protocol"] == "full-facts")["metrics"][metric]
+                for cell in cells_of(dataset)
+            )
+            for dataset in DATASETS
+        }
+        rows.append([metric, *found.values(), counted_mean(found)])
+    return text_table(["full-facts", *COLUMNS, "mean of 11"], rows)
 
 
 def hardened_table() -> str:
@@ -157,7 +150,7 @@ def cost_table() -> str:
 def cpu_table() -> str:
     """Cells that were trained on a CPU, beside the same ones from the GPU."""
     rows: list[list[object]] = []
-    for ours in Bench(FOLDER, CPU_RESULTS).stored():
+    for ours in (cell for cell in Bench(FOLDER, CPU_RESULTS).stored() if cell["recipe"] == RECIPE):
         same = cells_of(ours["dataset"], ours["variant"])
         theirs = next(cell for cell in same if cell["seed"] == ours["seed"])
         found = [
@@ -169,108 +162,65 @@ def cpu_table() -> str:
     )
 
 
+STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "best-0.1, 8 epochs",
+        (
+            "rule list alone",
+            "best-0.1, 8 epochs + list 0.43",
+            "best-0.1 + ways, 8 epochs",
+            "best-0.1 + ways, 8 epochs + list 0.43",
+            "list trained with the model",
+            "list fixed, its gain trained",
+            "all kinds + list 0.43",
+            "9 hops, no paths + list 0.70",
+        ),
+    ),
+    (
+        "all kinds + list 0.43",
+        (
+            "all kinds",
+            *(
+                f"{name} + list 0.43"
+                for name in ("no unary", "no proximity, no far", "no ways", "no negative")
+            ),
+            *(
+                f"{name} + list 0.43"
+                for name in ("no far", "no paths", "9 hops", "6 layers", "32 slots, 6 layers")
+            ),
+            *(f"{name} + list 0.43" for name in ("4 epochs", "16 epochs", "starting values per relation")),
+            *(f"all kinds + list {weight}" for weight in ("0.25", "0.70", "1.00")),
+        ),
+    ),
+    (
+        "no paths, no lone facts + list 0.70",
+        tuple(
+            f"{name} + list 0.70"
+            for name in (
+                "paths again",
+                "lone facts, too",
+                "far weights shared",
+                "9 hops, no paths",
+                "no paths, no lone facts, 16 epochs",
+            )
+        ),
+    ),
+)
+"""What each group of settings is compared with, and the settings."""
+
+
 def choosing_table() -> str:
-    """Settings compared on cut training graphs, with small models; empty where one was not run."""
-    stored = read_results(choosing.SMALL_RESULTS).rows
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for row in stored:
-        groups.setdefault(_changes(row["changes"], choosing.BASE["evidence"]), []).append(row)
-    return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
-
-
-def choosing_full_table() -> str:
-    """The same with models of the recipe's size: means over the cuts, and over seeds where there are several.
-
-    Only of what the command measured: figures from elsewhere are no results of it.
-    """
-    found = read_results(choosing.FULL_RESULTS)
-    if not (found.rows and choosing.own_rows(found)):
-        return "(not run)"
-    told: list[Compared] = []
-    for changes, seeds in choosing.COMPARED_FULL:
-        rows = [row for row in found.rows if row["changes"] == changes]
-        scorings = dict.fromkeys(row["scoring"] for row in rows)  # in their order
-        name = _changes(changes, found.about["base"]["evidence"])
-        for scoring in scorings:
-            scored = [row for row in rows if row["scoring"] == scoring]
-            if scoring != "alone":
-                told.append((f"{name}, {scoring}", scored, mean))
-            elif len(seeds) == 1:
-                told.append((name, scored, mean))
-            else:
-                told.append((f"{name}, all seeds", scored, mean))
-                told.append(("  spread over seeds", scored, spread))
-                told.append((f"{name}, seed 1", [row for row in scored if row["seeds"] == [1]], mean))
-    return _compared("changed", told, found.rows, "tie_rate")
-
-
-def script_table() -> str:
-    """What the recipe's epochs were chosen by: each cut on its own, since not all was run on both."""
-    stored = read_results(choosing.SCRIPT_RESULTS).rows
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for row in sorted(stored, key=lambda row: (row["cut"], len(row["changes"]), row["scoring"])):
-        if row["scoring"] == "mean of seeds" or row["seeds"] == [1]:
-            more = "" if row["scoring"] == "alone" else f", {row['scoring']}"
-            groups.setdefault(f"cut {row['cut']}: {_changes(row['changes'], ())}{more}", []).append(row)
-    return _compared("changed", [(name, rows, mean) for name, rows in groups.items()], stored)
-
-
-def untuned_table() -> str:
-    """The recipe on data that it was not chosen on, beside what needs no training."""
+    """Settings on cut training graphs: differences with their standard errors, and by family in MRR."""
+    stored = read_results(choosing.CHOSEN_BY).rows
     rows: list[list[object]] = []
-    for row in read_results(untuned.UNTUNED).rows:
-        sampled, full = row["sampled-50"], row["full"]
-        rows.append(
-            [
-                row["scorer"],
-                sampled["hits@10"],
-                sampled["tie_rate"],
-                full["mrr"],
-                full["tie_rate"],
-                round(row["seconds"]),
-            ]
-        )
-    return text_table(["scorer", "hits@10", "tie rate", "mrr", "tie rate", "seconds of fitting"], rows)
-
-
-Compared: TypeAlias = "tuple[str, list[dict[str, Any]], Callable[[list[float]], object]]"
-"""The name of a row, what was measured, and what is taken of it."""
-
-
-def _compared(first: str, told: list[Compared], stored: list[dict[str, Any]], *more: str) -> str:
-    """What is taken over seeds of the means over cuts, and the type baseline of the same parts below."""
-    datasets = [d for d in DATASETS if any(row["dataset"] == d for row in stored)]
-
-    def over(
-        rows: list[dict[str, Any]], metric: str, dataset: str, taken: Callable[[list[float]], object]
-    ) -> object:
-        by_seed: dict[tuple[int, ...], list[float]] = {}
-        for row in rows:
-            if row["dataset"] == dataset:
-                by_seed.setdefault(tuple(row.get("seeds", ())), []).append(row[metric])
-        return taken([mean(found) for found in by_seed.values()]) if by_seed else ""
-
-    metrics = (*PROTOCOL_OF, *more)
-    rows: list[list[object]] = [
-        [name, *(over(rows, metric, dataset, taken) for metric in metrics for dataset in datasets)]
-        for name, rows, taken in told
-    ]
-    types = [over(stored, "type baseline hits@10", dataset, mean) for dataset in datasets]
-    rows.append(["(type baseline)", *types, *("" for _ in metrics[1:] for _ in datasets)])
-    short = dict(zip(DATASETS, COLUMNS, strict=True))
-    header = [f"{short[dataset]} {metric}" for metric in metrics for dataset in datasets]
-    return text_table([first, *(name.replace("_rate", "s") for name in header)], rows)
-
-
-def _changes(changes: dict[str, Any], evidence: Sequence[str]) -> str:
-    """In words; of the evidence, what is more than that of the settings that are changed."""
-    told = [
-        " ".join(f"+ {kind}" for kind in value if kind not in evidence)
-        if name == "evidence"
-        else f"{name} = {value}"
-        for name, value in changes.items()
-    ]
-    return ", ".join(told) or "(nothing)"
+    for base, names in STEPS:
+        rows.append([f"{base}:", *("" for _ in range(2 + len(choosing.FAMILIES)))])
+        for name in names:
+            mrr, hits = (choosing.difference(stored, name, base, metric) for metric in ("mrr", "hits@10"))
+            assert mrr is not None and hits is not None, name
+            told = [f"{found.mean:+.4f} ± {found.error:.4f}" for found in (mrr, hits)]
+            rows.append([f"  {name}", *told, *(f"{value:+.3f}" for value in mrr.by_family.values())])
+    return text_table(["setting", "mrr", "hits@10", *choosing.FAMILIES], rows)
 
 
 def made_tables() -> dict[str, str]:
@@ -279,12 +229,10 @@ def made_tables() -> dict[str, str]:
         "hits": main_table("hits@10"),
         "mrr": main_table("mrr"),
         "standing": standing_table(),
-        "ablation": ablation_table(),
-        "hardened": hardened_table(),
-        "untuned": untuned_table(),
+        "full-facts": facts_only_table(),
         "choosing": choosing_table(),
-        "choosing-full": choosing_full_table(),
-        "script": script_table(),
+        "hardened": hardened_table(),
+        "single pass": single_pass_table(),
         "cost": cost_table(),
         "cpu": cpu_table(),
     }

@@ -1,115 +1,93 @@
-"""Compares settings of the best recipe on training graphs alone: `python -m benchmarks.choosing [--full --jobs N]`.
+"""Compares settings of the best recipe on training graphs alone: `python -m benchmarks.choosing [--jobs N]`.
 
 A graph's own validation triples are about entities that the model was trained on, so they cannot show what a model has
-learned about single entities, and that is worth nothing on another graph. Therefore the training graph is cut in two
-parts without common entities: train on the facts within one, hold out facts of the other, and rank those. The test
-graph is never read.
+learned about single entities, and that is worth nothing on another graph. Therefore training graphs are cut in two
+parts without common entities: train on the facts within one, hold out facts of the other, and rank those. No test
+graph is read. docs/decisions/0004-choosing.md has the graphs, the figure and the rule of decision.
 
-Small models, for a CPU, are compared with what the recipe was before (`BASE`), and go to
-`benchmarks/results/choosing.jsonl`. With `--full` models of the recipe's own size are compared with the recipe as it
-is, best on a GPU and several at a time; they go to `benchmarks/results/choosing-full.jsonl`. What is there already is
-not run again.
+A cell is one setting on one cut. Cells run several at a time and are stored as they end; what is stored is not run
+again. `choosing.jsonl` has what the recipe was chosen by. Its rows come from a script of the same kind, on code that
+could also do what was not taken, such as training the rule list with the model.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
+from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cached_property
 from multiprocessing import get_context
 from os import cpu_count
-from statistics import mean
+from statistics import mean, variance
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from benchmarks.combining import Averaged, BothDirections
 from benchmarks.machine import describe
-from benchmarks.result_files import RESULTS, Results, read_results, write_results
+from benchmarks.result_files import RESULTS, read_results, write_results
 from numba import set_num_threads
 
 from reshuffle.cli.console import Console
+from reshuffle.data.finding import DATA_VARIABLE, data_directories
 from reshuffle.data.load import load_benchmark
-from reshuffle.evaluation import Scorer, TypeBaseline, evaluate
+from reshuffle.errors import ReshuffleError
+from reshuffle.evaluation import Scorer, evaluate
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.splits import InductiveBenchmark
+from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from reshuffle.model.answers.model_answers import ModelAnswers
+CHOSEN_BY = RESULTS / "choosing.jsonl"
+COMPARED = RESULTS / "choosing-again.jsonl"
+"""What this command writes."""
 
-SMALL_RESULTS = RESULTS / "choosing.jsonl"
-FULL_RESULTS = RESULTS / "choosing-full.jsonl"
-SCRIPT_RESULTS = RESULTS / "chosen-by-script.jsonl"
-"""What the recipe's epochs were chosen by before `--full` was there; no command writes it."""
-DATASETS = ("FB15k-237-v1", "WN18RR-v1", "NELL-995-v2")
-CUTS = (1, 2)  # seeds
-BASE: dict[str, Any] = {
-    "recipe": "paper",  # what is not named here is as the paper has it
-    "initial": "head",
-    "num_slots": 16,  # this, layers and epochs: what a CPU can do in a minute
-    "num_layers": 4,
-    "identity": False,
-    "slot_weights": True,
-    "evidence": ["unary", "proximity", "negative"],
-    "direct_facts": "against",
-    "hide_targets": True,
-    "loss": "softmax",
-    "batch_size": 64,
-    "learning_rate": 0.01,
-    "schedule": "linear",
-    "max_gradient": 1.0,
-    "evidence_decay": 2.0,
-    "evidence_prior": "equal",
-    "epoch_steps": 100,
-    "max_epochs": 4,
-    "look_every": 4,
-    "select_by": "mrr",
-    "relative_delta": 0.01,
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "FB15k-237": ("FB15k-237", *(f"FB15k-237-v{n}" for n in range(1, 5))),
+    "WN18RR": ("WN18RR", *(f"WN18RR-v{n}" for n in range(1, 5))),
+    "NELL-995": tuple(f"NELL-995-v{n}" for n in range(2, 5)),
+    "family": ("family",),
+    "dense": ("umls", "kinship"),
 }
-"""The best recipe as it was when the small models were compared, smaller. Its successor came out of the comparison."""
-_ALL = {"evidence": ["unary", "proximity", "paths", "negative"], "direct_facts": "both"}
-_WITH_WAYS = ["unary", "proximity", "paths", "ways", "negative"]
-COMPARED: tuple[dict[str, Any], ...] = (
-    {},
-    {**_ALL, "evidence_prior": "examples", "evidence_decay": 50.0},
-    {"direct_facts": "both", "evidence_prior": "examples", "evidence_decay": 50.0},
-    {"evidence_decay": 0.001},
-    {"evidence_decay": 0.1},
-    {"evidence_decay": 20.0},
-    {"learning_rate": 0.02},
-    {"drop_facts": 0.5},
-    {"evidence_prior": "examples", "evidence_decay": 50.0},
-    {"evidence_prior": "examples", "evidence_decay": 50.0, "learning_rate": 0.02},
-    {"evidence_prior": "examples", "evidence_decay": 10.0, "learning_rate": 0.02},
-    {**_ALL, "evidence": _WITH_WAYS, "evidence_prior": "examples", "evidence_decay": 50.0},
-)
-"""Changes against `BASE`."""
-COMPARED_FULL: tuple[tuple[dict[str, Any], tuple[int, ...]], ...] = (
-    ({}, (1, 2, 3)),
-    ({"evidence": _WITH_WAYS}, (1, 2, 3)),
-    ({"evidence": _WITH_WAYS, "max_epochs": 8, "look_every": 2}, (1,)),
-    ({"evidence": _WITH_WAYS, "look_every": 2}, (1,)),
-    ({"evidence": _WITH_WAYS, "num_slots": 64}, (1,)),
-    ({"evidence": _WITH_WAYS, "max_epochs": 4}, (1,)),
-)
-"""Changes against the recipe as it is, and the seeds to train with. The recipe keeps its last epoch; with `look_every`
-of 2 it is the one that is best on the validation triples."""
-_MEASURED = frozenset(("hits@10", "mrr", "hits@1", "tie_rate", "type baseline hits@10"))
+FAMILY_OF = {dataset: family for family, datasets in FAMILIES.items() for dataset in datasets}
+_SMALLER_HALF = ("FB15k-237", "WN18RR")  # large graphs: the smaller part is the one to train on
+_EVIDENCE = ("unary", "proximity", "ways", "negative", "far")
+
+
+def _without(kind: str) -> dict[str, Any]:
+    return {"evidence": tuple(one for one in _EVIDENCE if one != kind)}
+
+
+CHANGES: Mapping[str, dict[str, Any]] = {
+    "the recipe": {},
+    "no rule list": {"rules_weight": 0.0},
+    "rule list, weight .43": {"rules_weight": 0.43},
+    "rule list, weight 1": {"rules_weight": 1.0},
+    **{f"no {kind}": _without(kind) for kind in _EVIDENCE},
+    "paths as well": {"evidence": (*_EVIDENCE, "paths")},
+    "6 hops": {"num_hops": 6},
+    "lone facts, too": {"lone_facts": True},
+    "6 layers": {"num_layers": 6},
+    "32 slots, 6 layers": {"num_slots": 32, "num_layers": 6},
+    "16 epochs": {"max_epochs": 16, "look_every": 16},
+    "4 epochs": {"max_epochs": 4, "look_every": 4},
+    "best-0.1": {"recipe": "best-0.1"},
+}
+"""Changes of the recipe, by name."""
 _SHARE, _HELD_OUT, _MOST_NEIGHBOURS = 0.35, 0.1, 50
+_MOST_QUERIES, _MOST_VALID = 400, 60
+
+
+# --- cuts ---------------------------------------------------------------------------------------------------------
 
 
 def cut_in_two(dataset: str, seed: int) -> InductiveBenchmark:
     """Entities within reach of a few random ones, about a third, and all others; facts between the two are left out."""
-    bench = load_benchmark(dataset)
-    split = bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
+    split = _training_graph(dataset)
     facts, chance = split.facts, np.random.default_rng(seed)
     there = _grown(facts, chance)
 
@@ -117,11 +95,13 @@ def cut_in_two(dataset: str, seed: int) -> InductiveBenchmark:
         inside = side[graph.heads] & side[graph.tails]
         return [triple for triple, kept in zip(graph, inside, strict=True) if kept]
 
-    if len(within(facts, there)) > len(within(facts, ~there)):
-        there = ~there  # the larger part is the one to train on
+    larger_there = len(within(facts, there)) > len(within(facts, ~there))
+    if larger_there != (dataset in _SMALLER_HALF):
+        there = ~there
     here, other = within(facts, ~there), within(facts, there)
     held_out = chance.random(len(other)) < _HELD_OUT
-    queries = [t for t, gone in zip(other, held_out, strict=True) if gone] + within(split.valid, there)
+    queries = [t for t, gone in zip(other, held_out, strict=True) if gone]
+    queries += [] if dataset in _SMALLER_HALF else within(split.valid, there)
     given = [t for t, gone in zip(other, held_out, strict=True) if not gone]
     return InductiveBenchmark.from_graphs(
         f"{dataset}, cut {seed}",
@@ -129,6 +109,23 @@ def cut_in_two(dataset: str, seed: int) -> InductiveBenchmark:
         train_valid=_about(within(split.valid, ~there), here, here),
         test_facts=KnowledgeGraph(given),
         test_queries=_about(queries, given, here),
+    )
+
+
+def _training_graph(dataset: str) -> GraphSplit:
+    if FAMILY_OF.get(dataset) == "dense":
+        return _plain_files(dataset)
+    bench = load_benchmark(dataset)
+    return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
+
+
+def _plain_files(dataset: str) -> GraphSplit:
+    """Training and validation triples of a data set without a card."""
+    for place in data_directories():
+        if (place / dataset / "train.txt").is_file():
+            return TransductiveBenchmark.from_directory(place / dataset).graph
+    raise ReshuffleError(
+        f"the files of '{dataset}' are nowhere", hint=f"name their folder in {DATA_VARIABLE}"
     )
 
 
@@ -159,153 +156,100 @@ def _about(
     return KnowledgeGraph([t for t in triples if {t[0], t[2]} <= entities and t[1] in relations])
 
 
-# --- small models -----------------------------------------------------------------------------------------------------
-
-
-def measured(dataset: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """The metrics of one setting on one data set, means over the cuts."""
-    rows = []
-    for seed in CUTS:
-        bench = cut_in_two(dataset, seed)
-        answers = Reshuffle(**{**BASE, **changes}, device="cpu").fit(bench.train).on(bench.test.facts)
-        rows.append(_ranked(answers, bench, answers.type_baseline))
-    means = {name: mean(row[name] for row in rows) for name in ("hits@10", "mrr", "type baseline hits@10")}
-    return {"dataset": dataset, "changes": changes, **means}
-
-
-def _ranked(scorer: Scorer, bench: InductiveBenchmark, types: TypeBaseline) -> dict[str, float]:
-    """Under both protocols, with the type baseline of the training part beside it."""
-    sampled, full = (
-        evaluate(scorer, bench.test.queries, protocol=protocol, known=bench.test, baseline=types)
-        for protocol in ("sampled-50", "full")
-    )
-    report = sampled.to_dict()
-    return {
-        "hits@10": sampled["hits@10"],
-        "mrr": full["mrr"],
-        "hits@1": full["hits@1"],
-        "tie_rate": report["tie_rate"],
-        "type baseline hits@10": report["type_baseline"]["metrics"]["hits@10"],
-    }
-
-
-def compare_small() -> None:
-    """Run what is missing."""
-    stored = _stored(SMALL_RESULTS, BASE)
-    done = [(row["dataset"], row["changes"]) for row in stored.rows]
-    for dataset in DATASETS:
-        for changes in COMPARED:
-            if (dataset, changes) in done:
-                continue
-            row = measured(dataset, changes)
-            print(row, file=sys.stderr)
-            stored.rows.append(row)
-            stored.about |= {
-                "command": "python -m benchmarks.choosing",
-                "base": BASE,
-                "seeds": list(CUTS),
-                **describe(["reshuffle", "torch"]),
-            }
-            write_results(SMALL_RESULTS, stored)
-
-
-# --- models of the recipe's size --------------------------------------------------------------------------------------
+# --- cells --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One setting on one cut. Of several seeds also the mean is ranked, and both directions of the first one's."""
+class Cell:
+    """One setting on one cut."""
 
     dataset: str
     cut: int
-    changes: dict[str, Any]  # against `base`
-    seeds: tuple[int, ...]
-    base: dict[str, Any]
+    name: str  # of the setting
+    changes: Mapping[str, Any]
 
     @property
-    def key(self) -> tuple[str, int, dict[str, Any]]:
-        """Data set, cut and changes, which all its rows share."""
-        return self.dataset, self.cut, self.changes
+    def key(self) -> tuple[str, int, str]:
+        """What tells it from others."""
+        return self.dataset, self.cut, self.name
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The measured rows, one per way to score."""
-        bench = cut_in_two(self.dataset, self.cut)
-        answers: list[ModelAnswers] = []
-        rows: list[dict[str, Any]] = []
+    @cached_property
+    def bench(self) -> InductiveBenchmark:
+        """The cut graph."""
+        return cut_in_two(self.dataset, self.cut)
 
-        def add(scoring: str, seeds: Sequence[int], scorer: Scorer, **more: Any) -> None:
-            told = {"dataset": self.dataset, "cut": self.cut, "changes": self.changes, "scoring": scoring}
-            found = _ranked(scorer, bench, answers[0].type_baseline)
-            rows.append({**told, "seeds": list(seeds), **found, **more})
+    def row(self) -> dict[str, Any]:
+        """Train and rank."""
+        started = time.perf_counter()
+        model = Reshuffle(**self.changes, seed=1).fit(self.bench.train.facts, valid=self._valid())
+        seconds = round(time.perf_counter() - started, 1)
+        told = {"dataset": self.dataset, "cut": self.cut, "name": self.name, "seed": 1}
+        return {**told, **self.ranked(model.on(self.bench.test.facts)), "seconds": seconds}
 
-        for seed in self.seeds:
-            started = time.perf_counter()
-            model = Reshuffle(recipe="best-0.1", **{**self.base, **self.changes}, seed=seed).fit(bench.train)
-            seconds = round(time.perf_counter() - started, 1)
-            answers.append(model.on(bench.test.facts))
-            add("alone", [seed], answers[-1], kept_epoch=model.summary()["best_epoch"], seconds=seconds)
-        if len(answers) > 1:
-            first = self.seeds[:1]
-            add("mean of seeds", self.seeds, Averaged(answers))
-            add("both directions", first, BothDirections(answers[0], shares=False))
-            add("both directions, as shares", first, BothDirections(answers[0], shares=True))
-        return rows
+    def _valid(self) -> KnowledgeGraph:
+        return _some(self.bench.train.valid, _MOST_VALID)
 
-
-def own_rows(stored: Results) -> bool:
-    """Is every row one that `compare_full` makes, and measured as it does?"""
-    settings = [changes for changes, _ in COMPARED_FULL]
-    return all(row["changes"] in settings and set(row) >= _MEASURED for row in stored.rows)
-
-
-def compare_full(
-    target: Path = FULL_RESULTS,
-    *,
-    datasets: Sequence[str] = DATASETS,
-    jobs: int = 1,
-    base: dict[str, Any] | None = None,
-) -> Results:
-    """Run what is missing, several at a time; `base`: changes of the recipe for all, for those who only try it out."""
-    base = base or {}
-    stored = _stored(target, _plain(Settings.of("best-0.1", **base).to_dict()))
-    if not own_rows(stored):
-        raise SystemExit(
-            f"{target.name} has rows that this command did not make\n  hint: move it away, and all is run again"
+    def ranked(self, scorer: Scorer) -> dict[str, float]:
+        """Under both protocols."""
+        queries = _some(self.bench.test.queries, _MOST_QUERIES)
+        sampled, full = (
+            evaluate(scorer, queries, protocol=protocol, known=self.bench.test)
+            for protocol in ("sampled-50", "full")
         )
-    done = [(row["dataset"], row["cut"], row["changes"]) for row in stored.rows]
-    # The longest first, so that nobody waits for one at the end.
-    trials = [
-        Trial(dataset, cut, changes, seeds, base)
-        for changes, seeds in sorted(COMPARED_FULL, key=lambda one: -len(one[1]))
+        ties = full.to_dict()["tie_rate"]
+        return {"hits@10": sampled["hits@10"], "mrr": full["mrr"], "hits@1": full["hits@1"], "ties": ties}
+
+
+def _some(graph: KnowledgeGraph, most: int) -> KnowledgeGraph:
+    """So many triples, drawn alike in every cell."""
+    triples = list(graph)
+    if len(triples) <= most:
+        return graph
+    drawn = np.random.default_rng(7).choice(len(triples), most, replace=False)
+    return KnowledgeGraph([triples[place] for place in sorted(drawn.tolist())])
+
+
+def compare(
+    target: Path = COMPARED,
+    *,
+    datasets: Sequence[str] = tuple(FAMILY_OF),
+    names: Sequence[str] = tuple(CHANGES),
+    cuts: Sequence[int] = (1,),
+    jobs: int = 1,
+    base: Mapping[str, Any] | None = None,
+) -> list[dict[str, Any]]:
+    """Run the cells that are missing, and store each as it ends; `base`: changes for all, to try it out."""
+    stored = read_results(target)
+    done = {(row["dataset"], row["cut"], row["name"]) for row in stored.rows}
+    cells = [
+        Cell(dataset, cut, name, {**(base or {}), **CHANGES[name]})
+        for name in names
         for dataset in datasets
-        for cut in CUTS
+        for cut in cuts
     ]
-    missing = [trial for trial in trials if trial.key not in done]
+    missing = [cell for cell in cells if cell.key not in done]
     stored.about |= {
-        "command": f"python -m benchmarks.choosing --full --jobs {jobs}",
-        "base": _plain(Settings.of("best-0.1", **base).to_dict()),
-        "cuts": list(CUTS),
+        "command": f"python -m benchmarks.choosing --jobs {jobs}",
         **describe(["reshuffle", "torch", "numpy"], gpu=True),
     }
     console = Console()
-    with console.progress("comparing", total=len(missing), unit="setting") as report:
-        for rows in _run(missing, jobs):
-            stored.rows += rows
+    with console.progress("comparing", total=len(missing), unit="cell") as report:
+        for row in _rows(missing, jobs):
+            stored.rows.append(row)
             write_results(target, stored)
             report(1)
-            console.message(f"{len(stored.rows)} rows, the last: {rows[-1]}")
-    return stored
+    return stored.rows
 
 
-def _run(trials: Sequence[Trial], jobs: int) -> Iterator[list[dict[str, Any]]]:
+def _rows(cells: Sequence[Cell], jobs: int) -> Iterator[dict[str, Any]]:
     if jobs == 1:
-        yield from map(Trial.rows, trials)
+        yield from map(Cell.row, cells)
         return
     threads = max(1, (cpu_count() or 1) // jobs)
     with ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_start, initargs=(threads,)
     ) as pool:
-        for future in as_completed([pool.submit(Trial.rows, trial) for trial in trials]):
+        for future in as_completed([pool.submit(Cell.row, cell) for cell in cells]):
             yield future.result()
 
 
@@ -314,34 +258,45 @@ def _start(threads: int) -> None:
     set_num_threads(threads)
 
 
-# --- result files -----------------------------------------------------------------------------------------------------
+# --- differences --------------------------------------------------------------------------------------------------
 
 
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as they come back from a file: lists for tuples."""
-    return dict(json.loads(json.dumps(settings)))
+@dataclass(frozen=True)
+class Difference:
+    """How much better a setting is than another: the mean of the families' means, and its standard error."""
+
+    mean: float
+    error: float
+    by_family: Mapping[str, float]
 
 
-def _stored(path: Path, base: dict[str, Any]) -> Results:
-    """What is there already, if it was compared with the same."""
-    found = read_results(path)
-    if found.about.get("base", base) != base:
-        raise SystemExit(
-            f"{path.name} compares with other settings than this would\n  hint: remove it, and all is run again"
-        )
-    return found
+def difference(rows: Sequence[Mapping[str, Any]], name: str, base: str, metric: str) -> Difference | None:
+    """Over the cuts that have both; None where none has."""
+    found = {(row["name"], row["dataset"], row["cut"]): row[metric] for row in rows}
+    by_family: dict[str, list[float]] = defaultdict(list)
+    for (told, dataset, cut), value in found.items():
+        if told == name and (base, dataset, cut) in found:
+            by_family[FAMILY_OF[dataset]].append(value - found[base, dataset, cut])
+    if not by_family:
+        return None
+    errors = [variance(values) / len(values) for values in by_family.values() if len(values) > 1]
+    means = {family: mean(by_family[family]) for family in FAMILIES if family in by_family}
+    return Difference(mean(means.values()), sum(errors) ** 0.5 / len(by_family), means)
 
 
 def main() -> None:
     """Run what is missing."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--full", action="store_true", help="models of the recipe's own size")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="with --full: at a time (default 1)")
-    arguments = parser.parse_args()
-    if arguments.full:
-        compare_full(jobs=max(1, arguments.jobs))
-    else:
-        compare_small()
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="cells at a time (default 1)")
+    parser.add_argument("--only", nargs="*", default=list(CHANGES), choices=list(CHANGES), metavar="NAME")
+    parser.add_argument("--datasets", nargs="*", default=list(FAMILY_OF), choices=list(FAMILY_OF))
+    parser.add_argument("--cuts", nargs="*", type=int, default=[1])
+    given = parser.parse_args()
+    rows = compare(datasets=given.datasets, names=given.only, cuts=given.cuts, jobs=max(1, given.jobs))
+    for name in CHANGES:
+        for metric in ("mrr", "hits@10"):
+            if (found := difference(rows, name, "the recipe", metric)) is not None:
+                print(f"{name:24} {metric:8} {found.mean:+.4f} ± {found.error:.4f}")
 
 
 if __name__ == "__main__":
