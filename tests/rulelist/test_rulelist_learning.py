@@ -254,6 +254,15 @@ def test_given_rules_take_part_and_stay() -> None:
     assert {one.rule for one in alone} == set(given.rules)
 
 
+def test_a_given_intersection_is_not_mined_again_in_another_order() -> None:
+    facts = [(f"x{n}", r, f"y{n}") for n in range(9) for r in ("a", "b", "both") if n < 5 or r == "ab"[n % 2]]
+    mined = learn_rules(facts, settings=SHORT)
+    (found,) = [one.rule for one in mined.rules if isinstance(one.rule, IntersectionRule)]
+    given = IntersectionRule(found.body[::-1], found.head)
+    model = learn_rules(facts, rules=[given], settings=SHORT)
+    assert [one.rule for one in model.rules if isinstance(one.rule, IntersectionRule)] == [given]
+
+
 def test_refitting_keeps_the_choice_of_rules() -> None:
     model = learn_rules(families(), settings=SHORT)
     chosen = model.without(0).with_rules(parse_rules("knows(X, Y) -> grandparent(X, Y)"))

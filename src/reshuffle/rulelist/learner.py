@@ -20,7 +20,6 @@ import numpy as np
 
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.evaluation.baselines.types import TypeBaseline
-from reshuffle.extraction.order import reading_order
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.splits import GraphSplit
 from reshuffle.kg.vocabulary import base_relation
@@ -29,11 +28,12 @@ from reshuffle.rulelist.features import FeatureGraph
 from reshuffle.rulelist.fit_checkpoints import Checkpoint
 from reshuffle.rulelist.fitting import Fit, FitSettings
 from reshuffle.rulelist.programs import Program
+from reshuffle.rulelist.reading import as_read
 from reshuffle.rulelist.rule_finding import Budget, find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
 from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
-from reshuffle.rules.mining import Measures
+from reshuffle.rules import IntersectionRule
 from reshuffle.rules.parsing import as_rules
 from reshuffle.text import counted
 
@@ -173,8 +173,8 @@ class _Learning:
             self.notes(
                 f"the graph is dense: bodies of more than {counted(longest, 'atom')} were not looked for"
             )
-        there = set(rules)
-        return [*rules, *(rule for rule in found.rules if rule not in there)]
+        there = set(map(_claim, rules))
+        return [*rules, *(rule for rule in found.rules if _claim(rule) not in there)]
 
     def _fitted(
         self, rules: list[Rule], kept: int, state: FitState | None, checkpoint: Checkpoint | None
@@ -211,7 +211,7 @@ class _Learning:
             for rule, weight, count_weight in zip(rules, weights, counts, strict=True)
         ]
         kept_rules = [weighted[place] for place in _by_effect(weighted, rows, self.graph, kept)]
-        listed = _as_read(kept_rules, self.graph, self.progress)
+        listed = as_read(kept_rules, self.graph, progress=self.progress)
         model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()))
         return model.knowing(
             base_relation(name) for one in weighted for name in (one.rule.head, *one.rule.body)
@@ -230,22 +230,10 @@ class _Learning:
         return digest.hexdigest()
 
 
-def _as_read(rules: Sequence[WeightedRule], graph: KnowledgeGraph, progress: Progress) -> list[WeightedRule]:
-    """First the rules that explain most of what no rule before them explains (`extraction.order`), then the rest."""
-    numbers = np.bincount(graph.relation_ids, minlength=len(graph.relations))
-    sizes = dict(zip(graph.relations, numbers.tolist(), strict=True))
-    counts: dict[Rule, Measures] = {}
-    for one in rules:
-        quality = one.rule.quality
-        known = all(base_relation(name) in sizes for name in (one.rule.head, *one.rule.body))
-        speaks = one.weight > 0 or one.count_weight > 0
-        if quality is not None and quality.support and quality.predictions and known and speaks:
-            found, joined = quality.support, quality.predictions
-            counts[one.rule] = Measures(found, joined, joined, sizes[one.rule.head])
-    by_rule = {one.rule: one for one in rules}
-    first = [by_rule[told.rule] for told in reading_order(counts, graph, progress=progress)]
-    listed = {one.rule for one in first}
-    return [*first, *(one for one in rules if one.rule not in listed)]
+def _claim(rule: Rule) -> tuple[type[Rule], str, tuple[str, ...]]:
+    """What a rule says, in whichever order the atoms of an intersection are written."""
+    meets = isinstance(rule, IntersectionRule)
+    return type(rule), rule.head, tuple(sorted(rule.body)) if meets else rule.body
 
 
 def _by_effect(
