@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +16,15 @@ from rulelist_worlds import random_graph, random_model, score, types
 from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
-from reshuffle.rulelist import RuleAnswers, RuleModel, RuleSettings, WeightedRule, learn_rules, refit
+from reshuffle.rulelist import (
+    RuleAnswers,
+    RuleModel,
+    RuleSettings,
+    WeightedRule,
+    learn_rules,
+    load_rule_model,
+    refit,
+)
 from reshuffle.rulelist.features import FeatureGraph
 from reshuffle.rulelist.fit_checkpoints import FILE
 from reshuffle.rulelist.fitting import Fit, FitSettings, Shape
@@ -331,6 +340,21 @@ def test_settings_go_by_their_names() -> None:
 def test_without_facts_there_is_nothing_to_learn() -> None:
     with pytest.raises(InputError, match="found no facts"):
         learn_rules([])
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be taken away here")
+def test_the_number_of_cores_changes_nothing(tmp_path: Path) -> None:
+    """One core, in a process of its own, gives the model of all of them, to the bit."""
+    facts = [tuple(triple) for triple in random_graph(5, facts=60)]
+    model = learn_rules(facts, settings=SHORT)
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "from reshuffle.rulelist import RuleSettings, learn_rules, save_rule_model\n"
+        f"model = learn_rules({facts!r}, settings=RuleSettings().changed(steps=40, batch=64))\n"
+        f"save_rule_model(model, {str(tmp_path)!r})"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert load_rule_model(tmp_path) == model
 
 
 def test_all_of_it_runs_where_torch_cannot_be_imported(tmp_path: Path) -> None:
