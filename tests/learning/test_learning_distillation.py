@@ -17,9 +17,8 @@ from reshuffle.learning.distillation import SoftTeacher, distilled, parted, rule
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.rulelist import load_rule_model
 from reshuffle.rulelist.features import FeatureGraph, Questions
-from reshuffle.rulelist.learner import RuleSettings, learn_rules
+from reshuffle.rulelist.learner import RuleSettings, learn_rules, measured_on
 from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.reading import measured_on
 from reshuffle.rulelist.training_rows import Room, training_rows
 from reshuffle.rules import IntersectionRule, Rule
 

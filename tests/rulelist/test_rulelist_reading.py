@@ -9,7 +9,7 @@ from rulelist_worlds import random_graph, random_model
 from reshuffle.data.families import RULES, families
 from reshuffle.extraction.measure import measured as slowly_measured
 from reshuffle.rulelist import RuleModel, RuleSettings, learn_rules
-from reshuffle.rulelist.reading import measured_on
+from reshuffle.rulelist.learner import measured_on
 from reshuffle.rules import IntersectionRule, Rule, parse_rules
 
 

@@ -91,7 +91,7 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
     import json  # noqa: PLC0415
 
     from reshuffle.kg import read_graph  # noqa: PLC0415
-    from reshuffle.rulelist.reading import measured_on  # noqa: PLC0415
+    from reshuffle.rulelist.learner import measured_on  # noqa: PLC0415
     from reshuffle.rules.writing import format_rules  # noqa: PLC0415
 
     for name in ("hard", "types", "no_redundant"):

@@ -20,8 +20,7 @@ from reshuffle.extraction.fidelity import fidelity
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.model.channels.query import HeadChannels
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.rulelist.learner import RuleSettings, learn_rules
-from reshuffle.rulelist.reading import measured_on
+from reshuffle.rulelist.learner import RuleSettings, learn_rules, measured_on
 
 if TYPE_CHECKING:
     from pathlib import Path
