@@ -10,8 +10,9 @@ from reading_pictures import HOSTILE, SHOWN_HOSTILE, page_texts, svg_texts
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple
 from reshuffle.pictures.diagram import Diagram, Growing, Node
+from reshuffle.pictures.figures import pyplot
 from reshuffle.pictures.lettering import lines_of, width_of
-from reshuffle.pictures.png import png_of, pyplot
+from reshuffle.pictures.png import png_of
 from reshuffle.pictures.scene import Box, text_box
 from reshuffle.pictures.svg import svg_of
 from reshuffle.pictures.tree_layout import MOST_BOXES, tree_scene
@@ -142,7 +143,8 @@ def test_both_grounds_are_in_the_picture() -> None:
 
 def test_png_without_matplotlib_and_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    monkeypatch.setattr("reshuffle.pictures.png.find_spec", lambda _: None)
+    for module in ("png", "figures"):
+        monkeypatch.setattr(f"reshuffle.pictures.{module}.find_spec", lambda _: None)
     diagram = binary(1).diagram()
     with pytest.raises(ReshuffleError) as caught:
         png_of(tree_scene(diagram), diagram)

@@ -94,6 +94,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
     )
     parser.add_argument("--no-rules", action="store_true", help="leave out the mined rules beside it")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="REPORT.html",
+        help="write a report, too: one page with plots, and a table by relation",
+    )
     parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
     parser.set_defaults(usage_error=parser.error)
 
@@ -121,6 +128,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         arguments.usage_error(f"--save-negatives: the protocol '{protocol.name}' ranks all entities")
     if arguments.save_negatives:
         check_writable(arguments.save_negatives)
+    if arguments.output:
+        check_writable(arguments.output, endings=(".html",))
     task = _task_of(arguments, console)
     rules = _rules_of(arguments, task, console)
     if arguments.scorer not in BASELINES:
@@ -146,6 +155,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.message(remark)
     if arguments.save_negatives and report.negatives is not None:
         report.negatives.save(arguments.save_negatives)
+    if arguments.output:
+        from reshuffle.cli.report_pages import write_evaluation  # noqa: PLC0415
+
+        write_evaluation(report, arguments)
+        console.message(f"{arguments.output}: the report")
     console.result(str(report), {"benchmark": arguments.benchmark} | report.to_dict())
     return 0
 

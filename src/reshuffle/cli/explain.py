@@ -14,7 +14,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of, rule_model_of
+from reshuffle.cli.inputs import (
+    add_reasoning_options,
+    graph_of,
+    is_model,
+    is_rule_list,
+    reasoners_of,
+    rule_model_of,
+)
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place, ReshuffleError
 
@@ -57,8 +64,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print or draw proofs, or say that it does not follow."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-
     if arguments.output is not None:
         _check_output(arguments.output)
     if arguments.most is not None and arguments.most < 1:
@@ -74,7 +79,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             hint="rules are hard; leave it out",
         )
     first, *injected = reasoners_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console, [first])
     triple = (arguments.head, arguments.relation, arguments.tail)
     for reasoner in injected:  # a rule that somebody wrote says more than matrices do
         if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:
@@ -83,7 +88,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     # Matrices that were learned have no rules: their proofs are one path for each slot, and all of them belong to it.
     proofs = answers.proofs(*triple, most=arguments.most or (_ALL if arguments.hard else 1))
     if not proofs:
-        return _refuse(answers, triple, arguments, console)
+        nothing = answers.explain(*triple)
+        _show(str(nothing), nothing.to_dict(), nothing.diagram, arguments, console)
+        return 1
     together = arguments.hard and arguments.most is None and len(proofs) > 1
     said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
     return _tell(answers, proofs, said if together else "", arguments, console)
@@ -205,24 +212,3 @@ def _follows_hardened(model: Reshuffle, graph: KnowledgeGraph, triple: tuple[str
     except ReshuffleError:  # the squared variant, or one with a bias, has no hard form
         return False
     return hard.on(graph).explain(*triple, most=1).follows
-
-
-def _refuse(
-    answers: Answers, triple: tuple[str, str, str], arguments: argparse.Namespace, console: Console
-) -> int:
-    """Show that it does not follow and which proofs come nearest, and return the exit status for no."""
-    from reshuffle.reasoning.proofs import spelled  # noqa: PLC0415
-    from reshuffle.reasoning.why_not import nearest_diagram  # noqa: PLC0415
-
-    nearest = answers.why_not(*triple)
-    lines = [f"{spelled(triple)} does not follow ({answers.exactness})"]
-    if nearest:
-        lines += ["", "nearest:", *(str(partial) for partial in nearest)]
-    data = {
-        "follows": False,
-        "exactness": answers.exactness,
-        "proofs": [],
-        "nearest": [partial.to_dict() for partial in nearest],
-    }
-    _show("\n".join(lines), data, lambda: nearest_diagram(triple, nearest), arguments, console)
-    return 1

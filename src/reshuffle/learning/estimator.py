@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
-from reshuffle.kg.vocabulary import base_relation, identity_name
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
@@ -26,9 +25,10 @@ from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer, examples_of
 from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
 from reshuffle.model.exporting import export_matrices
-from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
+from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import Calibration, log_odds
+from reshuffle.pictures.notebook import drawn
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.recipes import Recipe
-    from reshuffle.learning.training.history import Epoch, History
+    from reshuffle.learning.training.history import Epoch, Glance, History
     from reshuffle.model.channels.registry import Kind
-    from reshuffle.progress import Notes, Progress
+    from reshuffle.progress import Notes, Progress, Report
     from reshuffle.rules.parsing import Rules
 
     Features = NDArray[np.float64]
@@ -99,6 +99,9 @@ class Reshuffle:
     def __repr__(self) -> str:
         return f"<Reshuffle: {self.settings}; {self._state()}>"
 
+    def _repr_html_(self) -> str:
+        return drawn(repr(self)[1:-1], *([] if self.history is None else self.history.scenes()))
+
     def _state(self) -> str:
         """How the model came about, in a few words."""
         if self._model is None:
@@ -123,12 +126,14 @@ class Reshuffle:
         progress: Progress = SILENT,
         notes: Notes = UNHEARD,
         after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
+        after_glance: Callable[[Glance], None] = lambda _glance: None,
     ) -> Reshuffle:
         """Train on a graph; without validation triples 10 % of it are held out by seed, for early stopping.
 
         With a `directory`, logs and checkpoints go there, and `resume` continues a training that was cut off. `inject`
         are rules to start from, in at most `inject_slots` slots: "frozen" in a block of their own, or to "refine".
-        `after_epoch` is a callback.
+        `after_epoch` is a callback, and `after_glance` one for the validations of a sample along the way, which
+        `history.glances` keeps.
         """
         split, held_out = _training_data(facts, valid)
         injection, settings = injection_of(
@@ -162,6 +167,7 @@ class Reshuffle:
             resume=resume,
             progress=progress,
             after_epoch=after_epoch,
+            after_glance=after_glance,
         )
         return self._taken(trainer, graph, progress)
 
@@ -176,8 +182,7 @@ class Reshuffle:
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
-        with progress("calibrating"):
-            self.calibration = fit_calibration(self.on_graph(graph), trainer.data.valid)
+        self.calibration = fit_calibration(self.on_graph(graph), trainer.data.valid, progress=progress)
         return self
 
     def on_graph(self, graph: KnowledgeGraph) -> ModelOnGraph:
@@ -336,12 +341,6 @@ def _best_look(history: History) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
-    """eq, eq1, ...: the first ones that are not names of relations."""
-    free = (name for index in count() if (name := identity_name(index)) not in relations)
-    return tuple(next(free) for _ in range(number))
-
-
 def chosen_device(name: str) -> torch.device:
     """The device of that name; `auto` is a GPU where there is one."""
     if name == "auto":
@@ -409,7 +408,9 @@ _PULL = 1.0  # towards the shares themselves, as strong as a few examples: littl
 _STEPS = 50
 
 
-def fit_calibration(model: ModelOnGraph, valid: NDArray[np.int64], *, seed: int = 0) -> Calibration | None:
+def fit_calibration(
+    model: ModelOnGraph, valid: NDArray[np.int64], *, seed: int = 0, progress: Progress = SILENT
+) -> Calibration | None:
     """A logistic regression on validation triples, as ids of the model's graph; None where there are none.
 
     Each triple asks two questions, (h, r, ?) and (?, r, t), to the model on the training facts. Every candidate that is
@@ -423,9 +424,10 @@ def fit_calibration(model: ModelOnGraph, valid: NDArray[np.int64], *, seed: int 
     if not len(chosen):
         return None
     facts = np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
-    examples = [_examples(model, facts, valid, valid[chosen], side) for side in ("tail", "head")]
-    features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
-    return logistic(features, labels)
+    with progress("calibrating", total=2 * len(chosen), unit="queries") as report:
+        examples = [_examples(model, facts, valid, valid[chosen], side, report) for side in ("tail", "head")]
+        features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
+        return logistic(features, labels)
 
 
 def _examples(
@@ -434,6 +436,7 @@ def _examples(
     valid: NDArray[np.int64],
     chosen: NDArray[np.int64],
     side: Side,
+    report: Report,
 ) -> tuple[Features, Labels]:
     """Feature and label of every candidate of each question that is no fact."""
     columns = [0, 1, 2] if side == "tail" else [2, 1, 0]  # who is asked about, the relation, the answer
@@ -450,7 +453,8 @@ def _examples(
         return mask
 
     known, true = answered_by(facts), answered_by(valid)
-    scores = model.totals(anchors, relations, None, side=side)
+    report(len(chosen) - len(asked))  # the same questions again
+    scores = model.totals(anchors, relations, None, side=side, report=report)
     return log_odds(scores, known)[~known], true[~known]
 
 

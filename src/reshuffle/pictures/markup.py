@@ -25,7 +25,8 @@ _COLOURS = """
 {scope} {{ color: var(--ink); background: var(--ground); font-family: system-ui, sans-serif; font-size: 14px; }}
 {scope} table {{ border-collapse: collapse; margin: .5em 0; }}
 {scope} th, {scope} td {{ text-align: left; padding: .25em .8em .25em 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; overflow-wrap: anywhere; max-width: 40em; }}
+  vertical-align: top; overflow-wrap: break-word; max-width: 30em; }}
+{scope} th {{ white-space: nowrap; }}
 {scope} td.n, {scope} th.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
 {scope} pre {{ background: var(--band); padding: .8em; overflow-x: auto; }}
 {scope} .faint {{ color: var(--faint); }}

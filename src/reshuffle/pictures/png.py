@@ -24,17 +24,6 @@ MOST_ARROWS = 2_000
 """Graphviz places this many in seconds, and ten times as many in hours."""
 
 
-def pyplot() -> Any:
-    """matplotlib's figures, or the error that says how to get them."""
-    if find_spec("matplotlib") is None:
-        raise ReshuffleError(
-            "plots need the package matplotlib, which is not installed", hint="pip install matplotlib"
-        )
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - slow, and an optional package
-
-    return plt
-
-
 def png_of(scene: Scene, diagram: Diagram) -> bytes:
     """The picture as PNG."""
     if find_spec("matplotlib") is not None:

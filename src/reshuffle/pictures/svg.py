@@ -87,10 +87,12 @@ def _box(box: Box) -> str:
         f"{escaped(line.text)}</text>"
         for x, y, line in baselines(box)
     )
+    round_by = min(5.0, box.height / 4)
     dashed = " dashed" if box.kind in ("missing", "more") else ""
     return (
         f'<g><rect class="{box.kind}{dashed}" x="{box.x:.1f}" '
-        f'y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="5"/>{texts}{_full(box.full)}</g>'
+        f'y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="{round_by:g}"/>'
+        f"{texts}{_full(box.full)}</g>"
     )
 
 

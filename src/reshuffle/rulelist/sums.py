@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from reshuffle.kg import Triple
     from reshuffle.pictures.diagram import Diagram
     from reshuffle.rulelist.rule_model import WeightedRule
+    from reshuffle.rules import Quality
 
 Kind = Literal["rule", "distance", "types"]
+_RULES_DRAWN = 10  # in a notebook
 _DIGITS = 3  # behind the point of printed parts
 
 
@@ -112,20 +114,30 @@ class RuleSum:
             "parts": [part.to_dict() for part in self.parts],
         }
 
-    def diagram(self) -> Diagram:
-        """The sum as it is drawn: a branch for each part, with the facts of its walks."""
+    def diagram(self, most: int | None = None) -> Diagram:
+        """The sum as it is drawn: a branch for each part, of up to `most` rules, with the facts of its walks."""
         tree, values = Growing(), printed_parts(self.score, [part.value for part in self.parts])
-        parts = [
-            part.add_to(tree, value)
-            for part, value in zip(self.parts, values, strict=True)
-            if float(value) or part.rule is not None
+        told = [
+            pair
+            for pair in zip(self.parts, values, strict=True)
+            if pair[0].rule is not None or float(pair[1])
         ]
+        left = [pair for pair in told if pair[0].rule is not None][most:] if most is not None else []
+        parts = [part.add_to(tree, value) for part, value in told if (part, value) not in left]
+        if left:
+            rest = sum(float(value) for _, value in left)
+            parts.append(tree.add(counted(len(left), "more rule"), f"{rest:+.{_DIGITS}f} together", "more"))
         note = f"score {self.score:.{_DIGITS}f}" + (", a fact" if self.known else "")
         tree.add(spelled(self.triple), note, below=parts)
         return tree.grown(f"why {spelled(self.triple)}")
 
+    def rule_rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The rules that speak for it, up to so many, a row each."""
+        rules = [part.rule for part in self.parts if part.rule is not None][:most]
+        return [{"weight": one.weight, **_measured(one.rule.quality), "rule": str(one.rule)} for one in rules]
+
     def _repr_html_(self) -> str:
-        return drawn_tree(str(self).partition("\n")[0], self.diagram())
+        return drawn_tree(str(self).partition("\n")[0], self.diagram(_RULES_DRAWN))
 
     def __str__(self) -> str:
         values = printed_parts(self.score, [part.value for part in self.parts])
@@ -137,6 +149,10 @@ class RuleSum:
             lines.append(f"  {value:>8}  {part.words}")
             lines += [f"  {'':>8}    {', '.join(map(spelled, walk))}" for walk in part.proofs]
         return "\n".join(lines if self else [*lines, "  no rule leads to it"])
+
+
+def _measured(quality: Quality | None) -> dict[str, Any]:
+    return {} if quality is None else {"support": quality.support, "confidence": quality.confidence}
 
 
 def printed_parts(total: float, parts: Sequence[float]) -> list[str]:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
-from reshuffle.text import visible
+from reshuffle.pictures.markup import SHOWN
+from reshuffle.pictures.notebook import shown_rows
+from reshuffle.text import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -231,6 +233,8 @@ class RuleBase:
     fresh: frozenset[str] = frozenset()
     unread: tuple[Unread, ...] = field(default=(), compare=False)
     classes: ClassAxioms | None = None
+    facts: tuple[tuple[str, str, str], ...] = field(default=(), compare=False)
+    """Triples that stood among the rules, as in a Datalog program; whoever reasons adds them to the others."""
 
     @property
     def own_rules(self) -> tuple[Rule, ...]:
@@ -303,6 +307,15 @@ class RuleBase:
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)
+
+    def _repr_html_(self) -> str:
+        qualities = ((rule, rule.quality or Quality()) for rule in self.rules[:SHOWN])
+        rows = [
+            {"rule": str(rule), "support": quality.support, "confidence": quality.confidence}
+            for rule, quality in qualities
+        ]
+        heading = f"{counted(len(self), 'rule')} of {counted(len(self.relations), 'relation')}"
+        return shown_rows(heading, rows, total=len(self), remarks=map(str, self.disjointness[:SHOWN]))
 
     def __str__(self) -> str:
         return "\n".join(str(rule) for rule in (*self.given, *self.disjointness))

@@ -161,18 +161,25 @@ class Explanation:
             **({"proofs": [proof.to_dict() for proof in self.proofs]} if self.proofs else {}),
         }
 
-    def diagram(self) -> Diagram:
-        """The explanation as it is drawn: injected rules, reasons with their facts, and other evidence."""
+    def diagram(self, most: int | None = None) -> Diagram:
+        """The explanation as it is drawn: injected rules, up to `most` reasons with their facts, and other evidence."""
         tree, parts, goal = Growing(), [], spelled(self.judgement.triple)
         if self.proofs:
             parts.append(tree.add("by injected rules", "", "rule", tree.take(proofs_diagram(self.proofs))))
-        for reason in self.reasons:
+        for reason in self.reasons[:most]:
             facts = [tree.add(spelled(fact), kind="fact") for fact in reason.facts]
             parts.append(tree.add(str(reason.rule), f"{reason.share:.0%} of its support", "rule", facts))
         parts += [tree.add(remark.said, remark.words, "part") for remark in self.remarks]
         little = [] if self.supported else [_too_little(self)]
         tree.add(goal, "; ".join([_verdict(self).removeprefix(f"{goal}: "), *little]), below=parts)
         return tree.grown(f"why {goal}")
+
+    def rule_rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The rules that speak for it, a row each: injected ones, and those of up to so many reasons."""
+        injected = dict.fromkeys(str(proof.rule) for proof in self.proofs)
+        learned = {str(reason.rule): reason.share for reason in reversed(self.reasons[:most])}
+        rows: list[dict[str, Any]] = [{"rule": rule, "origin": "injected"} for rule in injected]
+        return rows + [{"rule": rule, "origin": "learned", "share": learned[rule]} for rule in learned]
 
     def _repr_html_(self) -> str:
         return drawn_tree(_verdict(self), self.diagram())
