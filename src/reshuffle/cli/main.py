@@ -34,6 +34,7 @@ VERBS: tuple[str, ...] = (
     "predict",
     "rules",
     "distil",
+    "serve",
     "search",
     "data",
     "bench",
