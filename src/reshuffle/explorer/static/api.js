@@ -22,7 +22,11 @@ export function queryOf(params) {
 
 async function answered(response) {
   let data = {};
-  try { data = await response.json(); } catch { /* no JSON: the status says enough */ }
+  try {
+    data = await response.json();
+  } catch (error) {
+    if (error.name === "AbortError" || response.ok) throw error; // else the status says enough
+  }
   if (!response.ok) throw new Refused(data, response.status);
   return data;
 }

@@ -51,7 +51,7 @@ export function Layered({ nodes, edges, direction = "BT", label, picture }) {
   const [margin, width, height] = [12, drawn.width + 24, drawn.height + 24];
   return html`<div class="picture" tabindex="0" role="region" aria-label=${label}>
     <svg ref=${picture} class="drawing" role="group" aria-label=${label} viewBox=${`${drawn.left - margin} ${drawn.top - margin} ${width} ${height}`}
-      width=${width} height=${height} style=${{ minWidth: `${Math.min(width, Math.max(640, width * 0.72))}px` }}>
+      width=${width} height=${height} style=${{ minWidth: `${Math.min(width, Math.max(640, width * 0.62))}px` }}>
       <${Arrowheads} />
       ${drawn.edges.map((edge) => html`<g class=${"edge " + (edge.kind || "")}>
         <path d=${curve(edge.points)} marker-end=${edge.kind && edge.kind.includes("lit") ? "url(#tip-lit)" : "url(#tip)"} />
@@ -68,18 +68,24 @@ function Arrowheads() {
   </defs>`;
 }
 
+// What a screen reader says begins with what is seen, which may be shortened.
+function told(node) {
+  const seen = node.lines.join(" ");
+  return !node.title || node.title === seen ? seen : node.title.startsWith(seen) ? node.title : `${seen}: ${node.title}`;
+}
+
 function Box({ node }) {
   const [left, top] = [node.x - node.width / 2, node.y - node.height / 2];
   const first = node.y - ((node.lines.length - 1) * 17) / 2;
   const inside = html`<rect x=${left} y=${top} width=${node.width} height=${node.height} rx=${node.round ? node.height / 2 : 7} />
-    ${node.lines.map((line, place) => html`<text class=${place ? "second" : "first"} x=${node.x} y=${first + place * 17} text-anchor="middle" dominant-baseline="central">${line}</text>`)}
+    ${node.lines.map((line, place) => html`<text class=${place ? "second" : "first"} x=${node.x} y=${first + place * 17} text-anchor="middle" dominant-baseline="central">${place < node.lines.length - 1 ? line + " " : line}</text>`)}
     ${node.title ? html`<title>${node.title}</title>` : null}`;
   if (node.onClick) {
-    return html`<g class=${"node clickable " + (node.kind || "")} role="button" tabindex="0" aria-label=${node.title || node.lines.join(" ")}
+    return html`<g class=${"node clickable " + (node.kind || "")} role="button" tabindex="0" aria-label=${told(node)}
       onClick=${node.onClick} onKeyDown=${(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); node.onClick(); } }}>${inside}</g>`;
   }
   if (!node.href) return html`<g class=${"node " + (node.kind || "")}>${inside}</g>`;
-  return html`<a class=${"node " + (node.kind || "")} href=${node.href} aria-label=${node.title || node.lines.join(" ")}>${inside}</a>`;
+  return html`<a class=${"node " + (node.kind || "")} href=${node.href} aria-label=${told(node)}>${inside}</a>`;
 }
 
 function place(nodes, edges, direction) {
@@ -180,7 +186,7 @@ function settle(nodes, edges, before) {
 // nodes: {id, lines, kind, title, onClick, near}; edges: {from, to, label, kind}
 export function Neighbourhood({ nodes, edges, label, picture }) {
   const places = useRef(new Map());
-  const sized = nodes.map((node) => ({ ...node, width: Math.max(36, ...node.lines.map((line) => widthOf(line))) + 20, height: 26 }));
+  const sized = nodes.map((node) => ({ ...node, width: Math.max(36, ...node.lines.map((line) => widthOf(line, node.kind === "centre" ? "bold " + FONT : FONT))) + 22, height: 26 }));
   const drawn = useMemo(() => {
     places.current = settle(sized, edges, places.current);
     return places.current;
@@ -217,15 +223,15 @@ function rim(box, other) {
 // --- curves ---------------------------------------------------------------------------------------------------------
 
 // series: {name, className, points: [[x, y]]}
-export function Curves({ title, series, unit = "epoch", picture, from }) {
-  const [width, height, pad] = [560, 240, { left: 52, right: 14, top: 12, bottom: 32 }];
+export function Curves({ title, series, unit = "epoch", picture, from, last }) {
+  const [width, height, pad] = [560, 240, { left: 52, right: 14, top: 12, bottom: 38 }];
   const all = series.flatMap((one) => one.points);
   const [at, setAt] = useState(null);
   useEffect(() => setAt(null), [all.length]);
   if (!all.length) return html`<p class="muted">${title}: nothing yet</p>`;
   const xs = all.map(([x]) => x);
   const ys = all.map(([, y]) => y);
-  const [x0, x1] = [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1)];
+  const [x0, x1] = [1, Math.max(...xs, last || 1, 2)];
   const low = from !== undefined ? from : Math.min(...ys);
   const high = Math.max(...ys, low + 1e-9);
   const x = (value) => pad.left + ((value - x0) / (x1 - x0)) * (width - pad.left - pad.right);
@@ -239,8 +245,8 @@ export function Curves({ title, series, unit = "epoch", picture, from }) {
       aria-label=${`${title}: ` + series.map((one) => `${one.name} from ${one.points[0]?.[1].toFixed(3)} to ${one.points[one.points.length - 1]?.[1].toFixed(3)}`).join(", ")}>
       ${marks.map((mark) => html`<g class="axis"><line x1=${pad.left} x2=${width - pad.right} y1=${y(mark)} y2=${y(mark)} />
         <text x=${pad.left - 8} y=${y(mark)} text-anchor="end" dominant-baseline="central">${mark.toPrecision(3)}</text></g>`)}
-      ${steps.map((step) => html`<text class="axis-text" x=${x(step)} y=${height - 12} text-anchor="middle">${step}</text>`)}
-      <text class="axis-text" x=${width - pad.right} y=${height - 1} text-anchor="end">${unit}</text>
+      ${steps.map((step) => html`<text class="axis-text" x=${x(step)} y=${height - 18} text-anchor="middle">${step}</text>`)}
+      <text class="axis-text" x=${(width + pad.left - pad.right) / 2} y=${height - 4} text-anchor="middle">${unit}</text>
       ${series.map((one) => html`<g class=${"series " + one.className}>
         <path d=${"M" + one.points.map(([a, b]) => `${x(a)} ${y(b)}`).join(" L")} />
         ${one.points.length < 60 ? one.points.map(([a, b]) => html`<circle cx=${x(a)} cy=${y(b)} r=${at === a ? 5 : 3}><title>${`${one.name} ${b.toFixed(4)} at ${unit} ${a}`}</title></circle>`) : null}</g>`)}

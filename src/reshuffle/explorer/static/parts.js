@@ -88,13 +88,17 @@ export function Answer({ state, children }) {
 
 // --- headings with the same page in other forms -------------------------------------------------------------------------
 
+let shown = false;
+
 export function Heading({ title, children, view, params, csv, svg, more }) {
   const heading = useRef(null);
   useEffect(() => {
     document.title = `${title} · reshuffle`;
     if (heading.current && heading.current.dataset.focus !== title) {
       heading.current.dataset.focus = title;
-      if (document.activeElement === document.body) heading.current.focus({ preventScroll: true });
+      // Who goes on to another page is taken to its heading; who loads the page begins at its top.
+      if (shown && document.activeElement === document.body) heading.current.focus({ preventScroll: true });
+      shown = true;
     }
   }, [title]);
   return html`<header class="heading">
@@ -126,6 +130,12 @@ export function EntityBox({ id, value, onInput, onPick, placeholder, text, autof
       .then((data) => { addLabels(data.labels); setNames(data.names); setOpen(true); setAt(-1); })
       .catch((error) => { if (error.name !== "AbortError") setNames([]); });
   }
+  // The list may still be that of fewer letters.
+  async function first(typed) {
+    const found = await ask("search", ofCurrent({ q: typed, most: 1 }));
+    addLabels(found.labels);
+    if (typed.trim() && found.names.length) pick(found.names[0]);
+  }
   function pick(name) {
     setOpen(false);
     setAt(-1);
@@ -139,9 +149,12 @@ export function EntityBox({ id, value, onInput, onPick, placeholder, text, autof
       setAt((at + step + names.length) % Math.max(1, names.length));
     } else if (event.key === "Escape") {
       setOpen(false);
-    } else if (event.key === "Enter" && open && names.length && (at >= 0 || !onInput)) {
+    } else if (event.key === "Enter" && open && at >= 0) {
       event.preventDefault();
-      pick(names[Math.max(0, at)]);
+      pick(names[at]);
+    } else if (event.key === "Enter" && !onInput) {
+      event.preventDefault();
+      first(input.current.value);
     }
     return undefined;
   }

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 LOG = "log.csv"
 SETTINGS = "settings.toml"
-_NO_SETTINGS = ("digest", "relations", "arrays")  # of the file itself
+_NO_SETTINGS = (  # what the file says of itself
+    "digest",
+    "relations",
+    "arrays",
+    "format",
+    "version",
+    "identities",
+    "heads_through_inverse",
+)
 _LONGEST_VALUE = 200
 _MOST_EPOCHS = 2_000  # points of a curve; of longer trainings every n-th epoch is shown
 
@@ -46,6 +54,8 @@ def _epochs(log: Path) -> list[dict[str, Any]]:
     rows = []
     with suppress(OSError), log.open(encoding="utf-8", errors="replace", newline="") as file:
         for row in csv.DictReader(file):
+            if None in row.values():
+                continue
             with suppress(ValueError, TypeError, KeyError):
                 numbers = {name: float(value) if value else None for name, value in row.items() if name}
                 rows.append({**numbers, "epoch": int(row["epoch"]), "mrr": numbers["mrr"]})
@@ -59,7 +69,7 @@ def _settings(path: Path) -> dict[str, str]:
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             name, equals, value = line.partition(" = ")
             if line.startswith("["):
-                table = line.strip("[]") + "."
+                table = "" if line == "[settings]" else line.strip("[]") + "."
             elif equals and not line.startswith("#") and name not in _NO_SETTINGS:
                 settings[table + name] = value[:_LONGEST_VALUE]
     return settings

@@ -305,8 +305,10 @@ class Explorer:
 
     async def _job(self, key: Any, work: Callable[[Progress], Response]) -> Response:
         job = self.jobs.job(key, work)
+        waiting = asyncio.wrap_future(job.future)
+        waiting.add_done_callback(_heard)
         try:
-            answer = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(job.future)), AT_ONCE)
+            answer = await asyncio.wait_for(asyncio.shield(waiting), AT_ONCE)
         except asyncio.TimeoutError:
             if not job.future.done():
                 return JSONResponse(job.to_dict(), 202)
@@ -398,6 +400,12 @@ class Explorer:
     async def _cancelled(self, request: Request) -> Response:
         found = self.jobs.cancel(request.path_params["number"])
         return JSONResponse({"cancelled": found}, 200 if found else 404)
+
+
+def _heard(waiting: asyncio.Future[Any]) -> None:
+    """An error that comes when nobody waits any more is kept with the job, and no news for the log."""
+    if not waiting.cancelled():
+        waiting.exception()
 
 
 def _size(exhibit: Exhibit) -> dict[str, Any]:

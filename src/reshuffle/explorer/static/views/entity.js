@@ -18,13 +18,13 @@ export function Entity({ params, exhibit, version, changed }) {
     <//>
     <${Answer} state=${state}>${(data) => html`<div class="entity">
       <div>
-        <section aria-labelledby="facts-title"><h2 id="facts-title">Facts <span class="count fact">${data.degree.toLocaleString()}</span></h2>
-          ${data.facts.length ? html`<div class="groups">${data.facts.map((group) => html`<${Group} key=${group.relation + group.side} name=${name} group=${group} changed=${changed} />`)}</div>`
-            : html`<p class="muted">There is no fact about it.</p>`}</section>
         ${data.predicts ? html`<${Predicted} name=${name} version=${version} />` : html`<section aria-labelledby="derived-title">
           <h2 id="derived-title">What follows <span class="count derived">${data.derived.reduce((sum, group) => sum + group.count, 0).toLocaleString()}</span></h2>
           ${data.derived.length ? html`<div class="groups derived">${data.derived.map((group) => html`<${Group} key=${group.relation + group.side} name=${name} group=${group} derived />`)}</div>`
             : html`<p class="muted">Nothing that is not a fact already.</p>`}</section>`}
+        <section aria-labelledby="facts-title"><h2 id="facts-title">Facts <span class="count fact">${data.degree.toLocaleString()}</span></h2>
+          ${data.facts.length ? html`<div class="groups">${data.facts.map((group) => html`<${Group} key=${group.relation + group.side} name=${name} group=${group} changed=${changed} />`)}</div>`
+            : html`<p class="muted">There is no fact about it.</p>`}</section>
       </div>
       <${Around} key=${name + version} page=${data} picture=${picture} />
     </div>`}<//>`;

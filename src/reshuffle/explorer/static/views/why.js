@@ -60,7 +60,7 @@ function Because({ params, exhibit, version, changed }) {
 
 function Verdict({ data, exhibit }) {
   const told = data.explanation;
-  const holds = told.follows !== undefined ? told.follows : told.supported;
+  const holds = told.supported !== undefined ? told.supported : told.follows;
   const words = data.known ? "It is a fact." : exhibit.kind === "rules"
     ? (holds ? "It follows." : "It does not follow.") : holds ? "It is supported." : "Little supports it.";
   const numbers = [
@@ -74,7 +74,7 @@ function Verdict({ data, exhibit }) {
     <strong>${words}</strong> <${TripleText} triple=${data.triple} /> <span class="muted">${numbers.join(" · ")}</span></div>`;
 }
 
-function atom(triple) { return shortened(`${label(triple[0])}  ${plain(triple[1])}  ${label(triple[2])}`, 52); }
+function atom(triple) { return shortened(`${label(triple[0])} ${plain(triple[1])} ${label(triple[2])}`, 52); }
 
 function Tree({ drawn, picture }) {
   const [nodes, edges] = useMemo(() => [
