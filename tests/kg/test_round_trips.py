@@ -69,7 +69,7 @@ def test_tables_of_other_shapes():
     assert KnowledgeGraph.from_pandas(frame, columns=("s", "p", "o")) == expected
     table = pl.DataFrame({"tail": ["2"], "head": ["1"], "relation": ["r"], "more": [None]})
     assert KnowledgeGraph.from_polars(table) == expected
-    with pytest.raises(InputError, match="found the columns head; expected head, relation, tail"):
+    with pytest.raises(InputError, match="found the columns head, x; expected head, relation, tail"):
         KnowledgeGraph.from_pandas(pd.DataFrame({"head": ["a"], "x": ["y"]}))
 
 

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError, Place, install_line
 from reshuffle.kg.io.files import GZIP_ERRORS, Format, broken_gzip, no_triples
 from reshuffle.kg.rows import numbered
 from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
@@ -47,7 +47,7 @@ def pyoxigraph(place: Place) -> Any:
         raise InputError(
             "RDF files need the package pyoxigraph, which is not installed",
             place=place,
-            hint="pip install 'reshuffle[rdf]'",
+            hint=install_line("rdf"),
         ) from error
 
 
