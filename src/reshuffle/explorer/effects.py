@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reshuffle.errors import UnknownNameError
 from reshuffle.evaluation import evaluate
 from reshuffle.explorer.rule_bases import RuleBaseWorld
-from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reshuffle.explorer.rule_lists import RuleListWorld
     from reshuffle.explorer.soft_models import SoftModelWorld
     from reshuffle.explorer.subject import World
-    from reshuffle.kg import Triple
     from reshuffle.progress import Progress
 
 SHOWN = 200
@@ -139,8 +138,6 @@ def _only_in(one: RuleBaseWorld, other: RuleBaseWorld, touched: Touched) -> _Dif
 
 
 def _near_first(world: RuleBaseWorld, touched: Touched) -> Iterator[Triple]:
-    from reshuffle.kg import Triple  # noqa: PLC0415
-
     answers = world.answers
     for entity in touched.entities:
         if entity in world.facts.entities:

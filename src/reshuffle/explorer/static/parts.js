@@ -177,11 +177,17 @@ export function EntityBox({ id, value, onInput, onPick, placeholder, text, autof
 
 // --- changes ------------------------------------------------------------------------------------------------------------
 
-export function changeText(change) {
-  const said = {
-    "add-fact": "added the fact", "remove-fact": "took back the fact", "accept-rule": "accepted", "reject-rule": "rejected",
-    "restore-rule": "restored", "add-rule": "added the rule", "edit-rule": "edited",
-  }[change.kind];
+const DONE = {
+  "add-fact": "added the fact", "remove-fact": "took back the fact", "accept-rule": "accepted", "reject-rule": "rejected",
+  "restore-rule": "restored", "add-rule": "added the rule", "edit-rule": "edited",
+};
+const TO_DO = {
+  "add-fact": "add the fact", "remove-fact": "take back the fact", "accept-rule": "accept", "reject-rule": "reject",
+  "restore-rule": "restore", "add-rule": "add the rule", "edit-rule": "edit",
+};
+
+export function changeText(change, ahead) {
+  const said = (ahead ? TO_DO : DONE)[change.kind];
   return html`<span class="verb">${said}</span> ${change.triple
     ? html`<${TripleText} triple=${change.triple} />`
     : html`<${RuleText} rule=${change.rule} />`}${change.to ? html` <span class="verb">into</span> <${RuleText} rule=${change.to} />` : null}`;
@@ -196,7 +202,7 @@ function HeldOut({ held }) {
   if (held.measure === "found") {
     return html`<p class="held">Of ${held.asked} held-out facts <b>${held.before}</b> were found, now <b
       class=${held.after < held.before ? "worse" : held.after > held.before ? "better" : ""}>${held.after}</b>.
-      ${held.lost.length ? html` Lost: ${held.lost.slice(0, 3).map((triple) => html`<${TripleText} triple=${triple} /> `)}` : null}</p>`;
+      ${held.lost.length ? html` Lost: ${held.lost.slice(0, 3).map((triple, place) => html`${place ? ", " : ""}<${TripleText} triple=${triple} />`)}${held.lost.length > 3 ? ", …" : ""}` : null}</p>`;
   }
   const [before, after] = [held.before, held.after];
   return html`<p class="held">On ${held.asked} held-out facts: MRR <b>${before.mrr.toFixed(3)}</b> → <b
@@ -251,7 +257,7 @@ export function Preview({ change, kind, onKept, onLeft }) {
     setBusy(false);
   }
   return html`<section class="card preview" aria-label="What this change would do">
-    <p class="preview-title">If you keep this: ${changeText(change)}</p>
+    <p class="preview-title">What it does to ${changeText(change, true)}</p>
     <div aria-live="polite">${state.error ? html`<${Failure} error=${state.error} />`
       : state.data ? html`<${Effect} effect=${state.data.effect} kind=${kind} />` : html`<${Waiting} job=${state.job} />`}</div>
     <div class="buttons">

@@ -97,7 +97,7 @@ def _slots(rules: RuleBase, rule: Rule | None) -> dict[str, Any]:
         return _no_slots(error.message)
     run = [] if rule is None else _run_of(graph, rule)
     edges = graph.edges
-    if len(edges) > _MOST_EDGES:
+    if run or len(edges) > _MOST_EDGES:  # what lies around the run of a rule
         on_run = {node for edge in run for node in (edge.source, edge.target)}
         edges = tuple(edge for edge in edges if {edge.source, edge.target} <= on_run)
     used = sorted({node for edge in edges for node in (edge.source, edge.target)})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reshuffle.errors import InputError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import is_inverse
@@ -152,8 +154,6 @@ def _entities_of(walk: list[Triple], body: tuple[str, ...]) -> list[str]:
 
 def _starts(facts: KnowledgeGraph, relation: str) -> Iterator[str]:
     """The entities from which the first atom leads somewhere, spread over all of them."""
-    import numpy as np  # noqa: PLC0415
-
     code = facts.relations.find(inverse_name(relation) if is_inverse(relation) else relation)
     if code is None:
         return

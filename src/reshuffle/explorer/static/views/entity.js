@@ -71,7 +71,7 @@ function Predicted({ name, version }) {
       <button type="button" aria-pressed=${side === "tail"} onClick=${() => setSide("tail")}>to it</button></div>
     <${Answer} state=${state}>${(data) => data.predictions.length ? html`<table><caption class="hidden">Predicted links</caption>
       <thead><tr><th scope="col">relation</th><th scope="col">${side === "head" ? "tail" : "head"}</th><th scope="col" class="number">${data.predictions[0].confidence !== undefined ? "confidence" : "score"}</th><th scope="col"><span class="hidden">reasons</span></th></tr></thead>
-      <tbody>${data.predictions.map((row) => html`<tr><td title=${row.relation}>${plain(row.relation)}</td>
+      <tbody>${[...data.predictions].sort((one, other) => (other.confidence ?? 0) - (one.confidence ?? 0)).map((row) => html`<tr><td title=${row.relation}>${plain(row.relation)}</td>
         <td><${Name} name=${side === "head" ? row.tail : row.head} /></td>
         <td class="number">${row.confidence !== undefined && row.confidence !== null ? html`<${Share} value=${row.confidence} />` : row.score.toFixed(3)}</td>
         <td><${WhyLink} triple=${[row.head, row.relation, row.tail]} /></td></tr>`)}</tbody></table>`

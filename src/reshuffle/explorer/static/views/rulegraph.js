@@ -18,7 +18,7 @@ export function RuleGraph({ params, version }) {
     <${Answer} state=${state}>${(data) => html`<div class="rule-graph">
       <div class="card">${data.reason ? html`<p class="note">${data.reason}</p>` : null}
         ${data.nodes.length ? html`<${Drawn} data=${data} params=${params} picture=${picture} />` : data.reason ? null : html`<p class="muted">There is no rule to draw.</p>`}
-        ${data.left_out ? html`<p class="muted">${data.left_out.toLocaleString()} more ${slots ? "edges" : "rules"} are not drawn. Choose a relation to see those about it.</p>` : null}</div>
+        ${data.left_out ? html`<p class="muted">${data.left_out.toLocaleString()} more ${slots ? "edges are not drawn." : "rules are not drawn. Choose a relation to see those about it."}</p>` : null}</div>
       <aside class="card" aria-label="Rules of this graph">
         ${slots ? null : html`<label class="small-label" for="focus">About one relation</label>
           <select id="focus" onChange=${(event) => go(to("/rule-graph", { focus: event.target.value }))}><option value="">all</option>
