@@ -11,6 +11,7 @@ from reshuffle.extraction.order import Told, reading_order, simplicity
 from reshuffle.kg import KnowledgeGraph, inverse_name
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, Rule, parse_rules
+from reshuffle.rules.mining import Measures
 from strategies import fact_lists, relation_names
 
 Fact = tuple[str, str, str]
@@ -150,6 +151,13 @@ def test_the_reverse_of_a_surer_rule_is_read_behind() -> None:
         for weeded in (False, True)
     )
     assert plain == ["daughter-in-law", "son", "whole"] and weeded == ["daughter-in-law", "whole", "son"]
+
+
+def test_estimated_measures_may_promise_more_than_there_is() -> None:
+    """Counted on a sample, ten pairs and nine facts; there is one fact, which does not make up for a wrong pair."""
+    graph = KnowledgeGraph([("e", "a", "f"), ("e", "r", "f")])
+    promised = {PathRule(("a",), "r"): Measures(9, 10, 10, 1)}
+    assert reading_order(promised, graph) == reading_order(promised, graph, weeded=True) == []
 
 
 def test_small_relations_are_not_read_last() -> None:

@@ -79,7 +79,8 @@ def reading_order(
             size = measures[rules[0]].head_size + CAUTION
             if weeded:
                 ordered = _needed(dict(_taken(ordered, found, wrong)), ordered, found, wrong)
-            told += [Told(rule, gain / size) for rule, gain in _taken(ordered, found, wrong)]
+            if ordered:  # measures may be estimates, so that a rule that seems to gain finds too few facts
+                told += [Told(rule, gain / size) for rule, gain in _taken(ordered, found, wrong)]
             report(1)
     behind = _less_sure([one.rule for one in told], measures) if weeded else set()
     return sorted(told, key=lambda one: (one.rule in behind, -one.gain))
