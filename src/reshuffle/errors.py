@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -119,6 +120,23 @@ class MissingPackageError(ReshuffleError, ImportError):
 
 class Terminated(KeyboardInterrupt):
     """A request to end (SIGTERM), which a training follows as it follows Ctrl-C; exit status 143."""
+
+
+def whole_number(name: str, value: object, *, hint: str) -> int:
+    """The value, if it is a whole number of Python's or numpy's; an option that is anything else is refused.
+
+    >>> whole_number("bound", 2.5, hint="give 0 or more")
+    Traceback (most recent call last):
+      ...
+    reshuffle.errors.InputError: found bound = 2.5, expected a whole number
+      hint: give 0 or more
+    """
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise InputError(f"found {name} = {value!r}, expected a whole number", hint=hint)
 
 
 _MOST_CANDIDATES = 50_000

@@ -451,7 +451,7 @@ def _told(answers: Any, question: list[str]) -> str:
     """The proof; how near it comes where there is none; or that a name is unknown."""
     try:
         proof = answers.explain(*question)
-        if proof is not None:
+        if proof:
             return f"{proof}\n{len(answers.proofs(*question, most=4))}"
         return "\n".join(["no", *(str(partial) for partial in answers.why_not(*question))])
     except rs.ReshuffleError as error:

@@ -74,7 +74,7 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
         lines.append(
             with_hint(
                 "no exact geometry exists for this class",
-                "--bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
+                "`infer --engine chase` answers exactly, without geometry; --bound M answers within M steps",
             )
         )
         return "\n".join(lines)

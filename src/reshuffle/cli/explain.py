@@ -83,7 +83,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     # Matrices that were learned have no rules: their proofs are one path for each slot, and all of them belong to it.
     proofs = answers.proofs(*triple, most=arguments.most or (_ALL if arguments.hard else 1))
     if not proofs:
-        return _refuse(answers, triple, arguments, console)
+        nothing = answers.explain(*triple)
+        _show(str(nothing), nothing.to_dict(), nothing.diagram, arguments, console)
+        return 1
     together = arguments.hard and arguments.most is None and len(proofs) > 1
     said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
     return _tell(answers, proofs, said if together else "", arguments, console)
@@ -205,24 +207,3 @@ def _follows_hardened(model: Reshuffle, graph: KnowledgeGraph, triple: tuple[str
     except ReshuffleError:  # the squared variant, or one with a bias, has no hard form
         return False
     return hard.on(graph).explain(*triple, most=1).follows
-
-
-def _refuse(
-    answers: Answers, triple: tuple[str, str, str], arguments: argparse.Namespace, console: Console
-) -> int:
-    """Show that it does not follow and which proofs come nearest, and return the exit status for no."""
-    from reshuffle.reasoning.proofs import spelled  # noqa: PLC0415
-    from reshuffle.reasoning.why_not import nearest_diagram  # noqa: PLC0415
-
-    nearest = answers.why_not(*triple)
-    lines = [f"{spelled(triple)} does not follow ({answers.exactness})"]
-    if nearest:
-        lines += ["", "nearest:", *(str(partial) for partial in nearest)]
-    data = {
-        "follows": False,
-        "exactness": answers.exactness,
-        "proofs": [],
-        "nearest": [partial.to_dict() for partial in nearest],
-    }
-    _show("\n".join(lines), data, lambda: nearest_diagram(triple, nearest), arguments, console)
-    return 1

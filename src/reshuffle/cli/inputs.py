@@ -74,7 +74,8 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
         "--engine",
         default="auto",
         metavar="auto|chase",
-        help="chase: any rules, no geometry; auto takes it where the geometry would be too large",
+        help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
+        "large",
     )
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(

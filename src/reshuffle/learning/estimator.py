@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
-from reshuffle.kg.vocabulary import base_relation, identity_name
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
@@ -26,7 +25,7 @@ from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer, examples_of
 from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
 from reshuffle.model.exporting import export_matrices
-from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
+from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import Calibration, log_odds
 from reshuffle.pictures.notebook import drawn
@@ -335,12 +334,6 @@ def _best_look(history: History) -> dict[str, float]:
     looks = [epoch for epoch in history.epochs if epoch.number == history.best_epoch]
     values = {"hits@10": looks[0].hits_at_10, "mrr": looks[0].mrr} if looks else {}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
-    """eq, eq1, ...: the first ones that are not names of relations."""
-    free = (name for index in count() if (name := identity_name(index)) not in relations)
-    return tuple(next(free) for _ in range(number))
 
 
 def chosen_device(name: str) -> torch.device:

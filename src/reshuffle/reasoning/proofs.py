@@ -10,9 +10,9 @@ import itertools
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from reshuffle.errors import ReshuffleError
+from reshuffle.errors import InputError, ReshuffleError, whole_number
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.pictures.diagram import Diagram, Node
@@ -66,6 +66,9 @@ class Proof:
         object.__setattr__(self, "depth", applied + max((p.depth for p in self.premises), default=0))
         key = (self.triple, self.rule, tuple(premise._hash for premise in self.premises))
         object.__setattr__(self, "_hash", hash(key))
+
+    def __bool__(self) -> Literal[True]:
+        return True  # beside `NoProof`, which is false
 
     def __hash__(self) -> int:
         return self._hash
@@ -185,6 +188,15 @@ def _rest_on_each_other(steps: Sequence[Proof]) -> bool:
     except CycleError:
         return True
     return False
+
+
+def check_most(most: int) -> None:
+    """Refuse a number of proofs that is no whole number, or negative."""
+    hint = "give 1 or more"
+    if type(most) is not int:
+        whole_number("most", most, hint=hint)
+    if most < 0:
+        raise InputError(f"most = {most}", hint=hint)
 
 
 def spelled(triple: tuple[str, str, str]) -> str:

@@ -63,5 +63,5 @@ def _violation(answers: Answers, constraint: Disjointness, triple: Triple) -> Vi
 
 def _proof(answers: Answers, triple: Triple) -> Proof:
     proof = answers.explain(*triple)
-    assert proof is not None, f"{triple} holds but has no proof"
+    assert proof, f"{triple} holds but has no proof"
     return proof

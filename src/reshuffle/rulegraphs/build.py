@@ -11,7 +11,7 @@ import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, ENTRIES, over_budget
+from reshuffle.rulegraphs.budgets import CHASE, DEFAULT_NODE_BUDGET, ENTRIES, over_budget
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.classes import classify
@@ -51,8 +51,7 @@ def build(base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAUL
     if not classification.faithful:
         raise NotExpressibleError(
             f"no exact geometry: {classification.reason}",
-            remedy="bound=M (--bound M) answers within M steps; engine='chase' (--engine chase) answers exactly "
-            "without geometry",
+            remedy=f"{CHASE}; bound=M (--bound M) answers within M steps",
         )
     return CONSTRUCTION_OF[classification.name](base, node_budget=node_budget)
 

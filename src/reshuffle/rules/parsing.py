@@ -293,7 +293,7 @@ def as_rules(given: Rules) -> RuleBase:
 def _not_rules(found: str) -> InputError:
     return InputError(
         f"{found}, expected rules",
-        hint="parse_rules(text) takes rules as text, reshuffle.rules.read_rules(path) reads a file",
+        hint="parse_rules(text) takes rules as text, reshuffle.read_rules(path) reads a file",
     )
 
 
