@@ -39,6 +39,7 @@ def results() -> dict[str, Any]:
         "bounded": rs.Reasoner(RULES, bound=2).on(FACTS),
         "chase": rs.Reasoner(RULES, engine="chase").on(FACTS),
         "proof": reasoned.explain("a", "s", HOSTILE),
+        "no proof": reasoned.explain(HOSTILE, "s", "a"),
         "rule model": model,
         "rule answers": model.on(FACTS),
         "rule predictions": model.on(FACTS).predict(head="a", relation="s"),
@@ -51,7 +52,8 @@ def results() -> dict[str, Any]:
 
 
 NAMED = [
-    "graph", "rules", "geometry", "bounded", "chase", "proof", "rule model", "rule answers", "rule predictions",
+    "graph", "rules", "geometry", "bounded", "chase",
+    "proof", "no proof", "rule model", "rule answers", "rule predictions",
     "sum", "soft answers", "predictions", "explanation", "extracted",
 ]  # fmt: skip
 

@@ -60,7 +60,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
 
     if arguments.output is not None:
-        _check_output(arguments.output)
+        from reshuffle.cli.picture_files import check_picture  # noqa: PLC0415
+
+        check_picture(arguments.output)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
     if is_rule_list(arguments.rules):
@@ -109,13 +111,6 @@ def _derived(
     answers = reasoner.on(graph)
     proofs = [proof for proof in answers.proofs(*triple, most=most + 1) if proof.rule is not None]
     return (answers, proofs[:most]) if proofs else None
-
-
-def _check_output(path: str) -> None:
-    from reshuffle.cli.picture_files import TREE_ENDINGS  # noqa: PLC0415
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-
-    check_writable(path, endings=TREE_ENDINGS)
 
 
 def _show(
