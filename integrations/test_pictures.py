@@ -11,7 +11,7 @@ import pytest
 import reshuffle as rs
 from reshuffle.cli.main import main
 from reshuffle.evaluation import RuleBaseline
-from reshuffle.learning.training.history import Epoch, History
+from reshuffle.learning.training.history import Epoch, Glance, History
 from reshuffle.rules import PathRule, Quality, RuleBase
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def test_plots(tmp_path: Path) -> None:
     report = rs.evaluate(RuleBaseline(rules).on(facts), asked, protocol="full")
     report.plot().savefig(tmp_path / "report.png")
     history = History([Epoch(n, 1 / n, n / 10 if n % 2 else None, None) for n in range(1, 9)], 7)
+    history.glances.append(Glance(step=40, mrr=0.1, hits_at_10=0.3, mrr_error=0.1, hits_error=0.1))
     history.plot().savefig(tmp_path / "history.png")
     for name in ("report.png", "history.png"):
         assert min(size_of(tmp_path / name)) > 200

@@ -13,7 +13,7 @@ import reshuffle.progress
 from reshuffle.cli.console import Console
 from reshuffle.cli.main import main
 from reshuffle.cli.training_curve import TrainingCurve, sparkline
-from reshuffle.learning.training.history import Epoch
+from reshuffle.learning.training.history import Epoch, Glance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def test_a_sparkline_keeps_its_width_and_its_shape() -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "terminal", "expected"),
-    [("utf-8", True, f"{FALLING} ▁█ loss"), ("ascii", True, "loss"), ("utf-8", False, "training: ")],
+    [("utf-8", True, f"{FALLING} ▅█▁ loss"), ("ascii", True, "loss"), ("utf-8", False, "training: ")],
 )
 def test_the_curves_stand_before_the_note_where_they_can_be_seen(
     encoding: str, terminal: bool, expected: str, monkeypatch: pytest.MonkeyPatch
@@ -54,6 +54,7 @@ def test_the_curves_stand_before_the_note_where_they_can_be_seen(
     curve = TrainingCurve(Console().progress, measure="mrr")
     for number in range(1, 5):
         curve.after_epoch(Epoch(number, 4.0 - number, mrr=number / 10 if number > 2 else None))
+    curve.after_glance(Glance(step=9, mrr=0.2, hits_at_10=0.9, mrr_error=0.1, hits_error=0.1))
     with curve.progress("training", total=4, unit="epoch") as report:
         time.sleep(0.05)
         report(4, "loss 0.1")

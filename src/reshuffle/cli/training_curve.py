@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reshuffle.learning.training.history import Epoch
+    from reshuffle.learning.training.history import Epoch, Glance
     from reshuffle.progress import Progress, Report
 
 _HEIGHTS = "▁▂▃▄▅▆▇█"
@@ -47,6 +47,10 @@ class TrainingCurve:
         self._losses.append(epoch.loss)
         if (looked := getattr(epoch, self._attribute)) is not None:
             self._looks.append(looked)
+
+    def after_glance(self, glance: Glance) -> None:
+        """Take a validation along the way in."""
+        self._looks.append(getattr(glance, self._attribute))
 
     @contextmanager
     def progress(self, description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
