@@ -43,7 +43,7 @@ def test_a_sparkline_keeps_its_width_and_its_shape() -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "terminal", "expected"),
-    [("utf-8", True, f"{FALLING} ▅█▁ loss"), ("ascii", True, "loss"), ("utf-8", False, "training: ")],
+    [("utf-8", True, f"{FALLING} ▄█▁ loss"), ("ascii", True, "loss"), ("utf-8", False, "training: ")],
 )
 def test_the_curves_stand_before_the_note_where_they_can_be_seen(
     encoding: str, terminal: bool, expected: str, monkeypatch: pytest.MonkeyPatch

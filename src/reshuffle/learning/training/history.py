@@ -116,7 +116,7 @@ class History:
     def curves(self) -> dict[str, dict[str, list[tuple[float, float]]]]:
         """What there is to plot, by plot and curve: the loss and the validation metrics, over epochs or steps."""
         metrics = {"hits@10": "hits_at_10", "mrr": "mrr"}
-        along = {
+        along: dict[str, list[tuple[float, float]]] = {
             name: [(seen.step, getattr(seen, attribute)) for seen in self.glances]
             for name, attribute in metrics.items()
         }
