@@ -13,6 +13,13 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.engine_inference import (
+    add_engine_options,
+    engine_answers,
+    is_engine,
+    refuse_too_large,
+    write_folder,
+)
 from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reshuffle.cli.console import Console
+    from reshuffle.cli.engine_inference import OnEngine
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.answers import Count
@@ -34,7 +42,8 @@ _PRINTED = 1000  # lines at once: whoever looks at the first ones does not wait 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_reasoning_options(parser)
+    add_reasoning_options(parser, engines="auto|chase|duckdb|spark")
+    add_engine_options(parser)
     sketch = parser.add_argument_group("sketches", "fast and never missing, but sometimes wrongly yes")
     sketch.add_argument("--sketch", type=int, metavar="K", help="use K random channels")
     sketch.add_argument("--epsilon", type=float, metavar="E", help="choose K for a mean false-positive rate")
@@ -45,14 +54,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
     parser.add_argument(
-        "-o", "--output", type=OutputFile, metavar="OUT", help=".tsv, .csv, .nt, .ttl or .parquet, also .gz"
-    )
+        "-o", "--output", type=OutputFile, metavar="OUT",
+        help=".tsv, .csv, .nt, .ttl or .parquet, also .gz; DIR/ is a Parquet data set with a folder per relation",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
+    if is_engine(arguments):
+        with engine_answers(arguments, console) as on_engine:
+            return _put(on_engine, arguments, console)
     _check_output(arguments)
-    answers = _answers(arguments, console)
+    refuse_too_large(arguments)
+    return _put(_answers(arguments, console), arguments, console)
+
+
+def _put(answers: Together | OnEngine, arguments: argparse.Namespace, console: Console) -> int:
+    """Print or write what was asked for, and what breaks a constraint."""
     if arguments.count:
         _put_counts(answers, arguments.output, console)
     elif arguments.output:
@@ -81,6 +99,12 @@ class Together:
     def exactness(self) -> str:
         """How exact the answers are, as each reasoner says it."""
         return "; ".join(dict.fromkeys(answers.exactness for answers in self.each))
+
+    def write(self, path: str) -> None:
+        """Write the triples that follow, in order."""
+        from reshuffle.kg import write_triples  # noqa: PLC0415
+
+        (write_folder if path.endswith("/") else write_triples)(self.sorted_triples(), path)
 
     def sorted_triples(self) -> Iterator[Triple]:
         """The triples that follow, in order and without duplicates."""
@@ -114,7 +138,11 @@ def _check_output(arguments: argparse.Namespace) -> None:
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.kg.io.writing import check_triples_writable  # noqa: PLC0415
 
-    if arguments.output:
+    if arguments.output and arguments.output.endswith("/") and not arguments.count:
+        from reshuffle.reasoning.scaling.data_sets import check_folder_writable  # noqa: PLC0415
+
+        check_folder_writable(arguments.output)
+    elif arguments.output:
         (check_writable if arguments.count else check_triples_writable)(arguments.output)
 
 
@@ -162,7 +190,7 @@ def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console
         console.message(told)
 
 
-def _report_violations(answers: Answers, console: Console) -> None:
+def _report_violations(answers: Answers | OnEngine, console: Console) -> None:
     """Warn of pairs that a disjointness constraint forbids, with both proofs: of a few, or with -v of all."""
     found = list(islice(answers.violations(), None if console.verbosity > 0 else _MOST_VIOLATIONS + 1))
     if not found:
@@ -174,7 +202,7 @@ def _report_violations(answers: Answers, console: Console) -> None:
         console.message(str(violation))
 
 
-def _put_counts(answers: Together, path: str | None, console: Console) -> None:
+def _put_counts(answers: Together | OnEngine, path: str | None, console: Console) -> None:
     """Print the counts, or write them to the file: as lines, or as one JSON object."""
     from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
     from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
@@ -196,7 +224,7 @@ def _put_counts(answers: Together, path: str | None, console: Console) -> None:
     )
 
 
-def _print_triples(answers: Together, console: Console) -> None:
+def _print_triples(answers: Together | OnEngine, console: Console) -> None:
     """Print the triples as they come: as lines, or as one JSON array."""
     from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
 
@@ -212,10 +240,8 @@ def _print_triples(answers: Together, console: Console) -> None:
     console.out.write("[]\n" if opening == "[" else "]\n")
 
 
-def _write(answers: Together, path: str, console: Console) -> None:
-    from reshuffle.kg import write_triples  # noqa: PLC0415
-
-    write_triples(answers.sorted_triples(), path)
+def _write(answers: Together | OnEngine, path: str, console: Console) -> None:
+    answers.write(path)
     derived = answers.derived or 0
     console.result(
         f"{path}: {counted(derived, 'derived triple')}",

@@ -50,7 +50,7 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
+def add_reasoning_options(parser: argparse.ArgumentParser, *, engines: str = "auto|chase") -> None:
     """The arguments of verbs that reason: rules, facts, and how to reason."""
     parser.add_argument(
         "rules",
@@ -70,8 +70,9 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         default="auto",
-        metavar="auto|chase",
-        help="chase: any rules, no geometry; auto takes it where the geometry would be too large",
+        metavar=engines,
+        help="chase: any rules, no geometry; auto takes it where the geometry would be too large"
+        + ("; duckdb, spark: for more facts than fit into the memory" if "duckdb" in engines else ""),
     )
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(

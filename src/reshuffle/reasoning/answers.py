@@ -5,18 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reshuffle.kg.io.writing import batch_of
 from reshuffle.kg.rows import COLUMNS
+from reshuffle.reasoning.scaling.engines import IN_MEMORY, Options, opened, write_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from os import PathLike
 
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.scaling.engines import Deduction
     from reshuffle.reasoning.sharing import Shared
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
@@ -87,6 +90,42 @@ class Answers(ABC):
         """The derived triples as one Arrow table, which pandas and polars take as it is."""
         columns = [(column, pa.large_string()) for column in COLUMNS]
         return pa.Table.from_batches(self.batches(), schema=pa.schema(columns))
+
+    def write(
+        self,
+        path: str | PathLike[str],
+        *,
+        engine: str = IN_MEMORY,
+        memory: int | str | None = None,
+        session: Any = None,
+        master: str | None = None,
+        partitions: int | None = None,
+        plan: str | None = None,
+    ) -> int:
+        """Write the derived triples, whole or not at all; returns how many there are.
+
+        A name that ends in a slash becomes a Parquet data set with a folder per relation, `.parquet` one file; any
+        other ending is text, in order. `engine="duckdb"` and `engine="spark"` derive them outside of this process
+        (docs/how-to/scale.md); a Spark `session` that is given is used, and not stopped.
+        """
+        if engine == IN_MEMORY:
+            return write_blocks(path, self._blocks, ())
+        options = Options(engine, memory, master, partitions, plan, session)
+        with opened(self.deduction, self.facts, options, beside=path) as answers:
+            return answers.write(path)
+
+    def _blocks(self, in_order: bool) -> Iterator[pa.RecordBatch]:
+        if not in_order:
+            yield from self.batches()
+            return
+        triples = self.sorted_triples()
+        while rows := list(islice(triples, _ROWS)):
+            yield batch_of(rows)
+
+    @property
+    @abstractmethod
+    def deduction(self) -> Deduction:
+        """What the answers are derived by, for an engine outside of this process."""
 
     @abstractmethod
     def counts(self) -> dict[str, Count]:

@@ -17,6 +17,7 @@ from reshuffle.reasoning.chase.program import Program
 from reshuffle.reasoning.chase.proof_search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
 from reshuffle.reasoning.keysets import KeySet
+from reshuffle.reasoning.scaling.engines import Deduction
 from reshuffle.reasoning.sharing import Shared, stepwise
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
@@ -143,6 +144,11 @@ class ChaseAnswers(Answers):
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
+
+    @property
+    def deduction(self) -> Deduction:
+        """The rules."""
+        return Deduction(None, self.rules)
 
     # --- questions ----------------------------------------------------------------------------------
 

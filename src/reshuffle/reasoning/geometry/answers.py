@@ -23,6 +23,7 @@ from reshuffle.reasoning.geometry.kernels.product_search import Workspaces
 from reshuffle.reasoning.geometry.proof_search import ProofSearch
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
+from reshuffle.reasoning.scaling.engines import Deduction
 from reshuffle.reasoning.sharing import Shared, budget, stepwise, usable_cores
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
@@ -73,6 +74,11 @@ class GeometryAnswers(Answers):
         """The graph as it is now, updates included."""
         with self.shared.reading(), self.shared.building:
             return self.live.graph
+
+    @property
+    def deduction(self) -> Deduction:
+        """The constraints."""
+        return Deduction(self.constraints, self.constraints.rules)
 
     @property
     def relations(self) -> tuple[str, ...]:
