@@ -177,7 +177,10 @@ def opened(
                 answers.load(facts, options.bytes)
                 yield answers
             return
-        raise InputError("not there yet")
+        from reshuffle.reasoning.scaling.spark_engine import spark_answers  # noqa: PLC0415
+
+        with spark_answers(deduction, facts, options, folder, notes=notes) as answers_of_spark:
+            yield answers_of_spark
 
 
 def check_output(path: str | os.PathLike[str]) -> None:

@@ -22,10 +22,14 @@ def bytes_to_load(path: Path) -> int:
     if path.is_dir() or path.suffix == ".parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load
 
-        rows = sum(int(pq.read_metadata(file).num_rows) for file in files_of(path))
-        return rows * _BYTES_PER_ROW
+        return bytes_of_rows(sum(int(pq.read_metadata(file).num_rows) for file in files_of(path)))
     per_byte = _BYTES_PER_PACKED_TEXT_BYTE if path.suffix == ".gz" else _BYTES_PER_TEXT_BYTE
     return path.stat().st_size * per_byte
+
+
+def bytes_of_rows(count: int) -> int:
+    """About how many bytes so many facts take, with their names and as rows in both directions."""
+    return count * _BYTES_PER_ROW
 
 
 def available_bytes() -> int:

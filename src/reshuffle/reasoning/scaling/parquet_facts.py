@@ -60,6 +60,13 @@ class ParquetFacts:
                 )
         return cls(os.fspath(path), files, in_folders)
 
+    @property
+    def num_rows(self) -> int:
+        """The number of facts, duplicates included."""
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        return sum(int(pq.read_metadata(file).num_rows) for file in self.files)
+
     def graph(self) -> KnowledgeGraph:
         """The facts as a graph in memory."""
         import pyarrow.parquet as pq  # noqa: PLC0415
@@ -82,7 +89,7 @@ class ParquetFacts:
                 f"SELECT count(*) FILTER (WHERE coalesce(head, '') = '' OR coalesce(tail, '') = '' "
                 f"OR coalesce(relation, '') = ''), count(*) FROM {source}"
             ).fetchall()
-        self._refuse(*wrong[0])
+        self.refuse(*wrong[0])
         report(1)
         names = f"SELECT head AS name FROM {source} UNION SELECT tail FROM {source}"
         connection.execute(
@@ -107,7 +114,8 @@ class ParquetFacts:
         folders = "true, hive_types_autocast = false" if self.in_folders else "false"
         return f"read_parquet([{listed}], hive_partitioning = {folders})"
 
-    def _refuse(self, empty: int, rows: int) -> None:
+    def refuse(self, empty: int, rows: int) -> None:
+        """Refuse facts of which some names are missing, or of which there are none."""
         if not rows:
             raise InputError(
                 "found no triples, expected at least one row",
