@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP_ARGS ?=
 comma := ,
 
-.PHONY: demo test test-slow test-integrations check format speed learn clean
+.PHONY: demo test test-slow test-integrations docs check format speed learn clean
 
 # Every extra, a browser's driver and other systems: an environment of its own, so that .venv stays small.
 INTEGRATIONS := .venv-integrations
@@ -22,6 +22,10 @@ test-slow: $(VENV)/.dev
 
 test-integrations: $(INTEGRATIONS)/.all
 	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 $(ARGS)
+
+# The documentation as a site: build/site/index.html. It needs no network; a warning is an error.
+docs: $(INTEGRATIONS)/.all
+	$(INTEGRATIONS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet docs build/site
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -240,7 +240,7 @@ class Trial:
 
         for seed in self.seeds:
             started = time.perf_counter()
-            model = Reshuffle(**{**self.base, **self.changes}, seed=seed).fit(bench.train)
+            model = Reshuffle(recipe="best-0.1", **{**self.base, **self.changes}, seed=seed).fit(bench.train)
             seconds = round(time.perf_counter() - started, 1)
             answers.append(model.on(bench.test.facts))
             add("alone", [seed], answers[-1], kept_epoch=model.summary()["best_epoch"], seconds=seconds)
@@ -267,7 +267,7 @@ def compare_full(
 ) -> Results:
     """Run what is missing, several at a time; `base`: changes of the recipe for all, for those who only try it out."""
     base = base or {}
-    stored = _stored(target, _plain(Settings.of("best", **base).to_dict()))
+    stored = _stored(target, _plain(Settings.of("best-0.1", **base).to_dict()))
     if not own_rows(stored):
         raise SystemExit(
             f"{target.name} has rows that this command did not make\n  hint: move it away, and all is run again"
@@ -283,7 +283,7 @@ def compare_full(
     missing = [trial for trial in trials if trial.key not in done]
     stored.about |= {
         "command": f"python -m benchmarks.choosing --full --jobs {jobs}",
-        "base": _plain(Settings.of("best", **base).to_dict()),
+        "base": _plain(Settings.of("best-0.1", **base).to_dict()),
         "cuts": list(CUTS),
         **describe(["reshuffle", "torch", "numpy"], gpu=True),
     }

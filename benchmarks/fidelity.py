@@ -1,6 +1,6 @@
 """How far a model, its hardened forms and its rules agree: `python -m benchmarks.fidelity [MODELS [FORM...]]`.
 
-MODELS is a folder of trained models as `reshuffle bench paper --recipe best --models MODELS` leaves them, named by
+MODELS is a folder of trained models as `reshuffle bench paper --recipe best-0.1 --models MODELS` leaves them, named by
 their cells. Each is compared on the queries of its test graph; results go to `benchmarks/results/fidelity.jsonl`, where
 what is there already is not run again but for the forms that are named, and into the tables of
 docs/explanation/extraction.md.

@@ -54,7 +54,7 @@ def cell(way: str, share: float, seed: int, rate: float) -> dict[str, Any]:
     demo = families(seed=seed)
     rules = {"no": None, "half": RuleBase(demo.rules.rules[::2])}.get(way, demo.rules)
     train, test = demo.benchmark.train, demo.benchmark.test
-    model = Reshuffle(device="cpu", seed=seed, learning_rate=rate, **SETTINGS)
+    model = Reshuffle(recipe="best-0.1", device="cpu", seed=seed, learning_rate=rate, **SETTINGS)
     started = time.perf_counter()
     facts = some_facts(train.facts, share, seed)
     model.fit(facts, valid=train.valid, inject=rules, inject_mode="refine" if way == "refine" else "frozen")
@@ -70,7 +70,7 @@ def cell(way: str, share: float, seed: int, rate: float) -> dict[str, Any]:
 
 def stored() -> Results:
     """What has been run, if it was run with the present settings."""
-    settings = json.loads(json.dumps(Settings.of("best", **SETTINGS).to_dict()))
+    settings = json.loads(json.dumps(Settings.of("best-0.1", **SETTINGS).to_dict()))
     found = read_results(INJECTION)
     if found.about.get("settings", settings) != settings:
         raise SystemExit(

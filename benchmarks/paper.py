@@ -19,7 +19,7 @@ NAME = "paper.toml"
 _TABLE = read_toml(FOLDER / NAME)
 DATASETS: tuple[str, ...] = tuple(_TABLE["paper"]["datasets"])
 VARIANTS: dict[str, tuple[str, ...]] = {recipe: tuple(parts["variants"]) for recipe, parts in _TABLE.items()}
-"""The variants of each recipe; those of `best` leave an ingredient out or replace it."""
+"""The variants of each recipe; those of `best-0.1` leave an ingredient out or replace it."""
 
 
 def cell_settings(

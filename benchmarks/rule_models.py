@@ -6,7 +6,7 @@
 | mined-100, mined-1000 | of these the first 100 or 1,000 as they are listed, fitted again |
 | distilled | the rules of a soft model, with weights fitted to the facts and to its ranking |
 
-MODELS is a folder of soft models as `reshuffle bench paper --recipe best --models MODELS` leaves them; without it
+MODELS is a folder of soft models as `reshuffle bench paper --recipe best-0.1 --models MODELS` leaves them; without it
 nothing is distilled. Each cell is ranked on the test graph, full and against 50 negatives, and stored in
 `benchmarks/results/rule_models.jsonl`; what is stored is not run again. Settings are those of `RuleSettings()`.
 """

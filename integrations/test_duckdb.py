@@ -20,7 +20,8 @@ from reshuffle.errors import BudgetError, InputError
 from reshuffle.kg.io.writing import batch_of
 from reshuffle.reasoning.scaling import duckdb_engine
 from reshuffle.reasoning.scaling.data_sets import RelationFolders
-from reshuffle.reasoning.scaling.engines import Deduction, Options, opened
+from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
+from reshuffle.reasoning.scaling.engines import opened
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
 if TYPE_CHECKING:

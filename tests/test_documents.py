@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import reshuffle
+from reshuffle.rulegraphs import build
+from reshuffle.rulegraphs.draw import to_mermaid
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -87,3 +89,26 @@ def test_examples_stand_in_code_blocks(document: Path) -> None:
     """Outside of one, `>>>` is shown as a quotation within a quotation."""
     blocks = document.read_text(encoding="utf-8").split("```")
     assert [text for text in blocks[::2] if re.search(r"^\s*>>>", text, flags=re.MULTILINE)] == []
+
+
+def test_install_lines_work_from_a_checkout_and_name_extras_that_exist() -> None:
+    """No index of packages has this library, so `pip install reshuffle` fails."""
+    extras = project()["optional-dependencies"].keys()
+    for path in [*DOCUMENTS, *(ROOT / "docs").rglob("*.ipynb"), *(ROOT / "src").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"pip install\W+(?:-\w+\W+)*reshuffle", text) == [], path
+        named = re.findall(r"pip install[^\n]*?\.\[([\w,]+)\]", text)
+        assert {extra for group in named for extra in group.split(",")} <= extras, path
+
+
+def test_the_picture_of_a_rule_graph_shows_its_edges() -> None:
+    page = (ROOT / "docs" / "explanation" / "rule-graphs.md").read_text(encoding="utf-8")
+    rules = re.search(r'parse_rules\("""(.*?)"""\)', page, flags=re.DOTALL)
+    assert rules is not None
+    graph = build(reshuffle.parse_rules(rules[1].replace("...", "")))
+    edges = re.findall(r'^  (\d) -->\|"(.*?)"\| (\d)$', to_mermaid(graph), flags=re.MULTILINE)
+    names = dict(re.findall(r'^  (\d)\["(.*?)"\]$', to_mermaid(graph), flags=re.MULTILINE))
+    picture = (ROOT / "docs" / "explanation" / "rule-graph.svg").read_text(encoding="utf-8")
+    drawn = re.findall(r"<title>(\w+) to (\w+): (\w+)</title>", picture)
+    assert sorted(drawn) == sorted((names[start], names[end], label) for start, label, end in edges)
+    assert {label for *_, label in drawn} <= set(re.findall(r">(\w+)</text>", picture))

@@ -141,7 +141,7 @@ class Updates(RuleBases):
                     answers.materialise()
                 else:
                     proof = answers.explain(*fact)
-                    if (proof is not None) != (fact in self.expected(rules, facts)):
+                    if bool(proof) != (fact in self.expected(rules, facts)):
                         raise WrongAnswerError(f"{options}: a proof of {fact}: {proof}")
             except ReshuffleError:
                 continue  # a name that nobody knows
@@ -185,7 +185,7 @@ def compare(
         if not answers.holds(*triple):
             raise WrongAnswerError(f"{what}: {triple} does not hold")
         proof = answers.explain(*triple)
-        if proof is None or not proves(proof, rules, facts):
+        if not proof or not proves(proof, rules, facts):
             raise WrongAnswerError(f"{what}: no proof of {triple}: {proof}")
 
 
@@ -193,5 +193,5 @@ def proves(proof: Proof, rules: RuleBase, facts: set[tuple[str, str, str]]) -> b
     """Is every leaf a fact, and every step a rule of the base?"""
     if proof.rule is None:
         return tuple(proof.triple) in facts
-    known = proof.rule in rules.rules or proof.rule.reversed() in rules.rules
+    known = proof.rule in rules.rules or proof.rule in [rule.reversed() for rule in rules.rules]
     return known and all(proves(premise, rules, facts) for premise in proof.premises)

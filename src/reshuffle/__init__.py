@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from reshuffle.errors import NotExpressibleError, ReshuffleError
     from reshuffle.evaluation import evaluate
     from reshuffle.extraction import extract_rules
-    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg import KnowledgeGraph, read_graph
     from reshuffle.kg.splits import InductiveBenchmark
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.reasoning import Reasoner
     from reshuffle.rulelist import RuleModel, learn_rules
-    from reshuffle.rules import RuleBase, parse_rules
+    from reshuffle.rules import RuleBase, parse_rules, read_rules
 
 __version__ = "0.1.0"
 
@@ -36,6 +36,8 @@ _HOME = {
     "learn_rules": "reshuffle.rulelist",
     "load_benchmark": "reshuffle.data.load",
     "parse_rules": "reshuffle.rules",
+    "read_graph": "reshuffle.kg",
+    "read_rules": "reshuffle.rules",
 }
 
 __all__ = [
@@ -53,6 +55,8 @@ __all__ = [
     "learn_rules",
     "load_benchmark",
     "parse_rules",
+    "read_graph",
+    "read_rules",
 ]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from reshuffle.kg import inverse_name
 from reshuffle.kg.io.files import written_whole
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules import PathRule, parse_rules
+from reshuffle.rules.class_axioms import ClassAxioms
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -190,6 +191,11 @@ class OrderingConstraints:
             "roots": {relation: list(pairs) for relation, pairs in self.roots.items()},
             "bound": self.bound,
             "rules": None if self.rules is None else str(self.rules),
+            **(
+                {}
+                if self.rules is None or self.rules.classes is None
+                else {"classes": self.rules.classes.to_list()}
+            ),
         }
 
     @classmethod
@@ -213,7 +219,7 @@ class OrderingConstraints:
                 for relation, pairs in data["roots"].items()
             },
             data["bound"],
-            None if data["rules"] is None else parse_rules(data["rules"]),
+            _rules_in(data),
         )
 
     def save(self, path: str | Path) -> None:
@@ -263,6 +269,15 @@ def _digest(data: Mapping[str, Any]) -> str:
     """The digest of all that a file says but the digest itself: other slots would give other answers without a word."""
     said = {name: value for name, value in data.items() if name != "digest"}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _rules_in(data: Mapping[str, Any]) -> RuleBase | None:
+    """The rules of a file; those of an ontology with its class axioms, which files had not from the start."""
+    if data["rules"] is None:
+        return None
+    classes = ClassAxioms.from_list(data["classes"]) if "classes" in data else None
+    # The text has the path rules that stand for the axioms, too.
+    return replace(parse_rules(data["rules"]), classes=classes)
 
 
 def _check_schema(data: Mapping[str, Any]) -> None:

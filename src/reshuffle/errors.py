@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,17 +106,37 @@ class InternalError(ReshuffleError):
         )
 
 
+def install_line(extra: str) -> str:
+    """How to install an extra: from a checkout, since no index of packages has this library."""
+    return f"in a checkout of reshuffle: pip install -e '.[{extra}]'"
+
+
 class MissingPackageError(ReshuffleError, ImportError):
     """An optional part of this library needs a package that is not installed."""
 
     def __init__(self, package: str, *, extra: str) -> None:
-        super().__init__(
-            f"this needs {package}, which is not installed", hint=f"pip install 'reshuffle[{extra}]'"
-        )
+        super().__init__(f"this needs {package}, which is not installed", hint=install_line(extra))
 
 
 class Terminated(KeyboardInterrupt):
     """A request to end (SIGTERM), which a training follows as it follows Ctrl-C; exit status 143."""
+
+
+def whole_number(name: str, value: object, *, hint: str) -> int:
+    """The value, if it is a whole number of Python's or numpy's; an option that is anything else is refused.
+
+    >>> whole_number("bound", 2.5, hint="give 0 or more")
+    Traceback (most recent call last):
+      ...
+    reshuffle.errors.InputError: found bound = 2.5, expected a whole number
+      hint: give 0 or more
+    """
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise InputError(f"found {name} = {value!r}, expected a whole number", hint=hint)
 
 
 _MOST_CANDIDATES = 50_000

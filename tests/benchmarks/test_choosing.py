@@ -111,7 +111,7 @@ def test_rows_from_elsewhere_are_not_taken_for_its_own(
     target, made = tmp_path / "full.jsonl", ("hits@10", "mrr", "hits@1", "tie_rate", "type baseline hits@10")
     monkeypatch.setattr(choosing, "_run", lambda *_: iter(()))
     monkeypatch.setattr(choosing, "FULL_RESULTS", target)
-    base = choosing._plain(Settings.of("best").to_dict())
+    base = choosing._plain(Settings.of("best-0.1").to_dict())
     row = {"dataset": "WN18RR-v1", "cut": 1, "changes": {}, "scoring": "alone", "seeds": [1]} | dict.fromkeys(
         made, 0.5
     )
@@ -138,7 +138,7 @@ def test_ways_to_score_a_changed_setting_are_told_apart(
         told | {"scoring": "alone", "seeds": [2], "mrr": 0.4},
         told | {"scoring": "mean of seeds", "seeds": [1, 2], "mrr": 0.9},
     ]
-    write_results(target, Results({"base": Settings.of("best").to_dict()}, rows))
+    write_results(target, Results({"base": Settings.of("best-0.1").to_dict()}, rows))
     lines = {line[:28].strip(): line for line in accuracy.choosing_full_table().splitlines()}
     for name, mrr in {"all seeds": "0.300", "seed 1": "0.200", "mean of seeds": "0.900"}.items():
         assert mrr in lines[f"+ ways, {name}"]
@@ -150,7 +150,7 @@ def test_what_was_compared_stands_in_the_files() -> None:
     assert small.rows and all(row["changes"] in choosing.COMPARED for row in small.rows)
     Settings.of(**choosing.BASE)  # all names and kinds of values are right
     full = read_results(choosing.FULL_RESULTS)
-    assert full.about["base"] == choosing._plain(Settings.of("best").to_dict())
+    assert full.about["base"] == choosing._plain(Settings.of("best-0.1").to_dict())
     assert full.rows and choosing.own_rows(full)
 
 

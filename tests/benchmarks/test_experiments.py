@@ -75,11 +75,20 @@ def test_every_data_set_has_settings_for_every_variant(variant: str) -> None:
         assert settings.architecture.row_function == ("square" if variant == "squared" else "softmax")
 
 
-@pytest.mark.parametrize("variant", VARIANTS["best"])
+@pytest.mark.parametrize("variant", VARIANTS["best-0.1"])
 def test_the_best_recipe_has_one_setting_for_all_data_sets(variant: str) -> None:
-    found = {BENCH.settings_of(Cell(dataset, "best", variant, 1)) for dataset in inductive_names()}
+    found = {BENCH.settings_of(Cell(dataset, "best-0.1", variant, 1)) for dataset in inductive_names()}
     assert len(found) == 1
-    assert (found == {Settings.of("best", seed=1)}) == (variant == "default")
+    assert (found == {Settings.of("best-0.1", seed=1)}) == (variant == "default")
+
+
+def test_the_frozen_recipe_is_the_one_that_the_stored_results_were_trained_with() -> None:
+    stored = [cell for cell in BENCH.stored() if cell["recipe"] == "best-0.1"]
+    assert len(stored) == 80
+    for cell in stored:
+        own = Cell(cell["dataset"], cell["recipe"], cell["variant"], cell["seed"])
+        assert BENCH.finished(own) == cell  # refused where the settings of the cell are others
+        assert f"--recipe best-0.1 --variant {own.variant}" in cell["command"]
 
 
 def test_settings_are_those_of_the_papers_table() -> None:
@@ -99,7 +108,7 @@ def hyperparameters(dataset: str, variant: str) -> tuple[float, ...]:
 def test_the_table_of_settings_has_the_known_data_sets_and_variants() -> None:
     assert set(DATASETS) == set(inductive_names())
     assert VARIANTS["paper"] == ("default", "no-loop", "squared", "official-code", "paper-text")
-    assert set(VARIANTS["best"]) == {
+    assert set(VARIANTS["best-0.1"]) == {
         "default", "no-hiding", "no-weights", "no-unary", "no-proximity", "no-paths", "no-negative", "facts-against",
         "no-evidence", "no-constraints", "equal-prior", "eight-epochs", "margin-loss", "three-layers", "sixteen-slots",
         "random-channels",

@@ -68,7 +68,7 @@ def test_check_without_exact_geometry_is_a_no(folder: Path, capsys: pytest.Captu
         "rules: 1, relations: 2\n"
         f"class: none ({WHY_NOT})\n"
         "no exact geometry exists for this class\n"
-        "  hint: --bound M answers within M steps; `infer --engine chase` answers exactly without geometry\n",
+        "  hint: `infer --engine chase` answers exactly, without geometry; --bound M answers within M steps\n",
         "",
     )
 
@@ -165,14 +165,15 @@ def test_skip_unsupported_reads_on(folder: Path, capsys: pytest.CaptureFixture[s
             ["both.rules", "--bound", "1"],
             1,
             "a bound together with intersection rules is an open question of the paper\n"
-            "  hint: leave out the bound, or use engine='chase' (--engine chase)\n",
+            "  hint: leave out the bound; or "
+            "engine='chase' (--engine chase of infer and explain) answers exactly, without geometry\n",
         ),
         (
             ["family.rules", "--node-budget", "2"],
             2,
             "the rule graph needs more than the 2 nodes it was allowed\n"
-            "  hint: allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
-            "engine='chase' (--engine chase)\n",
+            "  hint: engine='chase' (--engine chase of infer and explain) answers exactly, without geometry; or "
+            "allow more with node_budget= (--node-budget), or use fewer or shorter rules\n",
         ),
         (["familiy.rules"], 2, None),
     ],
@@ -214,8 +215,8 @@ def test_compile_refuses_without_touching_the_file(folder: Path, capsys: pytest.
     assert capsys.readouterr() == (
         "",
         f"no exact geometry: {WHY_NOT}\n"
-        "  hint: bound=M (--bound M) answers within M steps; engine='chase' (--engine chase) answers exactly "
-        "without geometry\n",
+        "  hint: engine='chase' (--engine chase of infer and explain) answers exactly, without geometry; "
+        "bound=M (--bound M) answers within M steps\n",
     )
     assert (folder / "x.json").read_text() == "mine"
     assert files(folder) == {"x.json"}
@@ -241,13 +242,13 @@ def test_compile_writes_whole_or_not_at_all(
 
 @pytest.mark.parametrize(("ending", "start"), [("mmd", "graph LR\n"), ("dot", "digraph rules {\n")])
 def test_draw(folder: Path, ending: str, start: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["draw", "family.rules", "-o", f"graph.{ending}"]) == 0
+    assert main(["draw", "family.rules", "-o", f"graph.{ending}", "--slots"]) == 0
     assert capsys.readouterr() == (f"graph.{ending}: 4 nodes, 5 edges\n", "")
     assert (folder / f"graph.{ending}").read_text().startswith(start)
 
 
 def test_draw_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--json", "draw", "family.rules", "-o", "graph.mmd"]) == 0
+    assert main(["--json", "draw", "family.rules", "-o", "graph.mmd", "--slots"]) == 0
     assert json.loads(capsys.readouterr().out) == {"file": "graph.mmd", "nodes": 4, "edges": 5}
 
 

@@ -86,7 +86,7 @@ def test_without_torch_the_rest_is_shown_and_one_message_says_what_to_install() 
     assert "5. LEARNING is left out." in text.stdout
     assert text.stderr == (
         "the chapter on learning is left out: this needs torch, which is not installed\n"
-        "  hint: pip install 'reshuffle[learn]'\n"
+        "  hint: in a checkout of reshuffle: pip install -e '.[learn]'\n"
     )
     data = json.loads(shown("--json", "-q").stdout)
     assert data["queries_found"] == data["queries"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from datasets import benchmark
+from reshuffle.cli.evaluate import PROTOCOL_NAMES
 from reshuffle.cli.main import main
 from reshuffle.evaluation import PROTOCOLS
 from reshuffle.kg.splits import TransductiveBenchmark
@@ -60,6 +61,24 @@ def test_it_prints_a_table(data: list[str], capsys: pytest.CaptureFixture[str]) 
     assert lines[0].startswith("sampled-50: ")
     named = ["rules, then types"] * 3 + ["type baseline"] * 3 + ["mined rules"] * 3
     assert [line.split("  ")[0] for line in lines[4:]] == named
+
+
+def test_the_help_names_every_protocol() -> None:
+    assert tuple(PROTOCOLS) == PROTOCOL_NAMES
+
+
+def test_full_facts_filters_the_facts_alone_and_says_that_ties_lose(
+    data: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answer(["rules", *data, "--protocol", "full-facts"], capsys)
+    assert (found["protocol"], found["ties"]) == ("full-facts", "pessimistic")
+    # Every city has six or seven rivals among people: those of --queries and --known are not filtered, and tie.
+    full = answer(["rules", *data, "--protocol", "full"], capsys)
+    assert found["sides"]["head"]["mean_rank"] > full["sides"]["head"]["mean_rank"]  # type: ignore[index]
+    assert main(["evaluate", "rules", *data, "--protocol", "full-facts"]) == 0
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    assert first.startswith("full-facts: all entities, only the facts of the graph filtered; ties lose")
+    assert "pessimistic ranks" in second
 
 
 def test_queries_that_are_facts_are_told_once(

@@ -50,6 +50,16 @@ def test_infer_lists_what_injected_rules_entail_each_once_and_sorted(files, enta
     assert entailed <= set(lines)
     assert "and with 1 injected rule" in told.err
 
+    from reshuffle.learning.estimator import Reshuffle
+
+    answers = Reshuffle.load(files[0], device="cpu").on(FACTS)  # are a collection of the same triples
+    assert (
+        sorted(answers.triples()) == lines
+        and len(answers) == len(lines)
+        and all(map(answers.__contains__, entailed))
+    )
+    assert all(fact not in answers and answers.holds(*fact) for fact in FACTS)
+
     assert main(["infer", *files, "--count", "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)
     for relation in ("bornIn", "livesIn", "cityIn", "mayVote"):

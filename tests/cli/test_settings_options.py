@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from reshuffle.cli.inputs import add_settings_options, settings_of
+from reshuffle.cli.inputs import RECIPE_NAMES, add_settings_options, settings_of
 from reshuffle.cli.main import main
 from reshuffle.errors import ReshuffleError
+from reshuffle.learning.recipes import RECIPES, Recipe
 from reshuffle.learning.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ def test_a_recipe_that_is_set_goes_before_that_of_the_file(config: Path) -> None
 def test_a_recipe_that_is_set_without_a_file() -> None:
     assert settings("--set", "recipe=paper", "--set", "seed=2") == Settings.of("paper", seed=2)
     assert settings("--recipe", "paper", "--set", "recipe=paper") == Settings.of("paper")
+
+
+def test_every_recipe_can_be_chosen() -> None:
+    assert tuple(RECIPES) == RECIPE_NAMES == get_args(Recipe)
+    for name in RECIPES:
+        assert settings("--recipe", name) == Settings.of(name)
 
 
 @pytest.mark.parametrize("verb", ["train", "search"])

@@ -317,5 +317,6 @@ def test_without_torch_one_error_says_what_to_install(verb: list[str], tmp_path:
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert (
-        found.stderr == "this needs torch, which is not installed\n  hint: pip install 'reshuffle[learn]'\n"
+        found.stderr
+        == "this needs torch, which is not installed\n  hint: in a checkout of reshuffle: pip install -e '.[learn]'\n"
     )

@@ -30,6 +30,7 @@ FILTERED = {
     "grail-49": ("facts",),
     "nbfnet-estimate": ("facts",),
     "full": ("facts", "valid", "queries"),
+    "full-facts": ("facts",),
     "type-matched": ("facts", "valid", "queries"),
 }
 SAMPLED = ["sampled-50", "sampled-50-official-code", "grail-49", "type-matched"]
@@ -91,6 +92,21 @@ def test_full_ranks_all_wrong_answers(seed: int) -> None:
     report = evaluate(scorer, split.queries, protocol="full", known=split)
     assert report.result.both.realistic.tolist() == ranks
     assert report["mrr"] == pytest.approx(np.mean(1 / np.array(ranks)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_full_facts_lets_ties_lose_and_filters_facts_only(seed: int) -> None:
+    split = random_split(seed)
+    scorer = TableScorer(split.facts, seed)
+    ranks = []
+    for side, anchor, relation, answer in questions(split):
+        row = scorer.table(side)[relation, anchor]
+        wrong = row[list(wrong_answers(split, "full-facts", side, anchor, relation, answer))]
+        ranks.append(1 + int((wrong >= row[answer]).sum()))
+    report = evaluate(scorer, split.queries, protocol="full-facts", known=split)
+    assert report.result.both.pessimistic.tolist() == ranks
+    assert report["mrr"] == pytest.approx(np.mean(1 / np.array(ranks)))
+    assert report["mean_rank"] == pytest.approx(np.mean(ranks))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -310,7 +310,7 @@ def test_the_graph_may_be_triples_and_is_no_path() -> None:
         extract_rules(family(), on="facts.tsv")  # type: ignore[arg-type]
     assert str(caught.value) == (
         "found 'facts.tsv', expected a graph or triples of names: (head, relation, tail)\n"
-        "  hint: reshuffle.kg.read_graph(path) reads a file"
+        "  hint: reshuffle.read_graph(path) reads a file"
     )
     with pytest.raises(InputError, match=r"found 'facts\.tsv', expected a graph or triples"):
         extract_rules(family()).on("facts.tsv")  # type: ignore[arg-type]

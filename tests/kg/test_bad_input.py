@@ -228,9 +228,10 @@ def test_text(folder, case):
     ("table", "expected"),
     [
         (
-            {"subject": ["a"], "predicate": ["r"], "object": ["b"]},
-            "found the columns subject, predicate, object; expected head, relation, tail\n"
-            "  hint: rename the columns that hold the head, the relation and the tail of each triple",
+            {"subject": ["a"], "link": ["r"], "object": ["b"]},
+            "found the columns subject, link, object; expected head, relation, tail\n"
+            "  hint: say which columns hold the head, the relation and the tail: --columns HEAD,RELATION,TAIL "
+            "(columns=('HEAD', 'RELATION', 'TAIL'))",
         ),
         (
             {"head": ["a", "a"], "relation": ["r", None], "tail": ["b", "b"]},
@@ -294,7 +295,7 @@ def test_rdf_without_the_extra(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     assert message("f.nt") == (
         "f.nt: RDF files need the package pyoxigraph, which is not installed\n"
-        "  hint: pip install 'reshuffle[rdf]'"
+        "  hint: in a checkout of reshuffle: pip install -e '.[rdf]'"
     )
 
 

@@ -26,7 +26,8 @@ from reshuffle.evaluation import evaluate
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle, chosen_device
-from reshuffle.learning.settings import RECIPES, Settings
+from reshuffle.learning.recipes import RECIPES
+from reshuffle.learning.settings import Settings
 from reshuffle.learning.training.loop import progress_note, run_training
 from reshuffle.learning.training.saving import CHECKPOINT, TrainingLog, interrupts_held_back
 from reshuffle.learning.training.trainer import DivergedError, Trainer, check_settings, examples_of

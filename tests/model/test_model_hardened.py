@@ -17,10 +17,10 @@ from predicting_worlds import RELATIONS, random_graph, random_model
 from reshuffle.errors import InputError
 from reshuffle.extraction import extract_rules
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.learning.estimator import Reshuffle, identity_names
+from reshuffle.learning.estimator import Reshuffle
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.evidence.registry import EVIDENCE
-from reshuffle.model.hardening import harden, hardened
+from reshuffle.model.hardening import harden, hardened, identity_names
 from reshuffle.reasoning.reference import captured, propagate
 from reshuffle.rules import parse_rules
 

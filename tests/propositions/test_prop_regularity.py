@@ -172,8 +172,8 @@ def test_example_5_is_refused_and_the_bound_offered() -> None:
     assert str(caught.value) == (
         "no exact geometry: `r2` calls itself between other atoms: "
         "rule 1: r1(X, Y) & r2(Y, Z) & r1(Z, Z1) -> r2(X, Z1)\n"
-        "  hint: bound=M (--bound M) answers within M steps; engine='chase' (--engine chase) answers exactly "
-        "without geometry"
+        "  hint: engine='chase' (--engine chase of infer and explain) answers exactly, without geometry; "
+        "bound=M (--bound M) answers within M steps"
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reshuffle import KnowledgeGraph, Reasoner, RuleBase, parse_rules
@@ -47,7 +49,7 @@ def test_all_engines_refuse_to_remove_unknown_names_and_then_remove_nothing(opti
 
 
 def test_without_exact_geometry_there_is_a_way_out():
-    with pytest.raises(NotExpressibleError, match=r"bound=M .*engine='chase'"):
+    with pytest.raises(NotExpressibleError, match=r"engine='chase' .*bound=M"):
         Reasoner(ODD)
     facts = KnowledgeGraph([("x", "a", "y"), ("y", "b", "z"), ("z", "a", "u")])
     assert Reasoner(ODD, engine="chase").on(facts).holds("x", "b", "u")
@@ -74,6 +76,77 @@ def test_facts_that_no_rule_knows_are_noted(engine):
     notes: list[str] = []
     Reasoner(RULES, engine=engine).on(KnowledgeGraph([("ada", "BornIn", "london")]), notes=notes.append)
     assert len(notes) == 1 and "'bornIn' (facts: 'BornIn')" in notes[0]
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+def test_relations_of_bodies_that_nothing_gives_are_noted_with_near_names(engine):
+    typed = parse_rules("bornln(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)\ncitizenOf(X, Y) -> livesIn(X, Y)")
+    notes: list[str] = []
+    assert not Reasoner(typed, engine=engine).on(FACTS, notes=notes.append)
+    assert notes == [
+        "note: 'bornln' (near: 'bornIn') is a relation of a rule body that no fact has and no rule concludes"
+    ]
+    many = "\n".join(f"{name}(X, Y) -> livesIn(X, Y)" for name in ("nn", "oo", "pp", "CityIn"))
+    Reasoner(parse_rules(f"cityIn(X, Y) -> in(X, Y)\n{many}"), engine=engine).on(FACTS, notes=notes.append)
+    assert notes[1] == (
+        "note: 'CityIn' (near: 'cityIn'), 'nn', 'oo' and 1 more are relations of rule bodies that no fact has and no "
+        "rule concludes"
+    )
+    Reasoner(RULES, engine=engine).on(FACTS | KnowledgeGraph([("ada", "citi", "uk")]), notes=notes.append)
+    assert len(notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"bound": 2.5}, "found bound = 2.5, expected a whole number\n  hint: a bound is 0"),
+        ({"bound": True}, "found bound = True, expected a whole number"),
+        ({"bound": "2"}, "found bound = '2', expected a whole number"),
+        ({"bound": math.nan}, "found bound = nan, expected a whole number"),
+        ({"bound": -1}, "a bound of -1 steps"),
+        ({"node_budget": 2.5}, "found node_budget = 2.5, expected a whole number"),
+        ({"node_budget": True}, "found node_budget = True, expected a whole number"),
+        ({"node_budget": 0}, "node_budget = 0 allows no rule graph"),
+        ({"memory": True}, "not a size: 'True'"),
+        ({"memory": math.nan}, "not a size: 'nan'"),
+        ({"engine": None}, "found engine = None, expected a name"),
+        ({"engine": ["chase"]}, "found engine = ['chase'], expected a name"),
+    ],
+)
+def test_options_of_another_kind_are_refused(options, found):
+    with pytest.raises(InputError) as caught:
+        Reasoner(RULES, **options)
+    assert str(caught.value).startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"channels": 2.5}, "found channels = 2.5, expected a whole number"),
+        ({"channels": True}, "found channels = True, expected a whole number"),
+        ({"epsilon": math.nan}, "epsilon is a rate between 0 and 1, not nan"),
+        ({"epsilon": "0.1"}, "epsilon is a rate between 0 and 1, not '0.1'"),
+        ({"channels": 8, "seed": 1.5}, "found seed = 1.5, expected a whole number"),
+    ],
+)
+def test_options_of_a_sketch_of_another_kind_are_refused(options, found):
+    with pytest.raises(InputError) as caught:
+        Reasoner(RULES).sketch(FACTS, **options)
+    assert str(caught.value).startswith(found)
+
+
+@pytest.mark.parametrize("engine", ["auto", "chase"])
+@pytest.mark.parametrize("most", [2.5, True, "2", -1])
+def test_a_number_of_proofs_is_a_whole_number(engine, most):
+    answers = Reasoner(RULES, engine=engine).on(FACTS)
+    for ask in (answers.proofs, answers.why_not):
+        for triple in (("ada", "citizenOf", "uk"), ("uk", "citizenOf", "ada")):
+            with pytest.raises(InputError, match=f"most = {most!r}"):
+                ask(*triple, most=most)
+
+
+def test_a_bound_of_numpy_is_a_bound():
+    assert Reasoner(RULES, bound=np.int64(1)).on(FACTS).holds("ada", "citizenOf", "uk")
 
 
 @pytest.mark.parametrize("engine", ["auto", "chase"])
@@ -108,11 +181,10 @@ def test_facts_named_like_inverses_are_refused_first_and_later(engine):
 
 NO_GRAPH = (
     "expected a graph or triples of names: (head, relation, tail)\n"
-    "  hint: reshuffle.kg.read_graph(path) reads a file"
+    "  hint: reshuffle.read_graph(path) reads a file"
 )
 NO_RULES = (
-    "expected rules\n"
-    "  hint: parse_rules(text) takes rules as text, reshuffle.rules.read_rules(path) reads a file"
+    "expected rules\n  hint: parse_rules(text) takes rules as text, reshuffle.read_rules(path) reads a file"
 )
 
 

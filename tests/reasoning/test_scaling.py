@@ -23,7 +23,7 @@ from reshuffle.reasoning.scaling.data_sets import (
     written_folder,
 )
 from reshuffle.reasoning.scaling.deduction import on_relations
-from reshuffle.reasoning.scaling.engines import Deduction, Options
+from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
 RULES = parse_rules("parent(X, Y) -> ancestor(X, Y) \n ancestor(X, Y) & ancestor(Y, Z) -> ancestor(X, Z)")

@@ -112,8 +112,8 @@ def test_a_false_positive_has_no_proof():
     sketch = Reasoner(TRANSITIVE).sketch(tree(50), channels=1)
     exact = Reasoner(TRANSITIVE).on(tree(50))
     wrong = next(triple for triple in sketch.triples() if not exact.holds(*triple))
-    assert sketch.explain(*wrong) is None
-    assert sketch.explain("n7", "r", "n0") is not None
+    assert not sketch.explain(*wrong)
+    assert sketch.explain("n7", "r", "n0")
 
 
 @pytest.mark.parametrize("options", [{}, {"channels": 4, "epsilon": 0.1}, {"channels": 0}, {"epsilon": 2.0}])

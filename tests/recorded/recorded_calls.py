@@ -113,12 +113,17 @@ def _rule_files() -> list[Call]:
         _call("compile inputs/family.rules -o none/family.json"),
         _call("compile inputs/family.rules"),
     ]
-    calls += _both("draw inputs/family.rules -o out/graph.dot")
-    calls += _both("draw inputs/family.rules -o out/graph.mmd")
+    calls += _both("draw inputs/family.rules -o out/graph.dot --slots")
+    calls += _both("draw inputs/family.rules -o out/graph.mmd --slots")
     calls += [
-        _call("draw inputs/counting.rules --bound 2 -o out/graph.dot"),
-        _call("draw inputs/counting.rules -o out/graph.dot"),
+        _call("draw inputs/counting.rules --bound 2 -o out/graph.dot --slots"),
+        _call("draw inputs/counting.rules -o out/graph.dot --slots"),
         _call("draw inputs/family.rules -o out/graph.pdf"),
+    ]
+    calls += _both("draw inputs/family.rules -o out/rules.mmd")
+    calls += [
+        _call("draw inputs/counting.rules -o out/rules.dot"),
+        _call("draw inputs/counting.rules --bound 2 -o out/rules.dot"),
     ]
     return calls
 

@@ -254,10 +254,10 @@ _DRAWN = {
 
 # Every kind of channel, evidence, row function, loss and drawing at least once.
 CONFIGURATIONS: dict[str, tuple[str, dict[str, Any], str | None]] = {
-    "best": ("best", _HEAD, None),
+    "best": ("best-0.1", _HEAD, None),
     "paper": ("paper", _DRAWN, None),
     "evidence": (
-        "best",
+        "best-0.1",
         {
             **_HEAD,
             "evidence": ["unary", "proximity", "paths", "ways", "negative"],
@@ -268,7 +268,7 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, Any], str | None]] = {
         },
         None,
     ),
-    "ways": ("best", {**_HEAD, "evidence": ["ways"], "evidence_prior": "equal", "identity": True}, None),
+    "ways": ("best-0.1", {**_HEAD, "evidence": ["ways"], "evidence_prior": "equal", "identity": True}, None),
     "plain-head": ("paper", {**_DRAWN, "initial": "head", "identity": False, "hide_targets": True}, None),
     "official": ("paper", {**_DRAWN, "initial": "official", "identity": False, "redraw": "once"}, None),
     "continuous": ("paper", {**_DRAWN, "initial": "continuous", "bias": True, "redraw": "call"}, None),
@@ -278,7 +278,7 @@ CONFIGURATIONS: dict[str, tuple[str, dict[str, Any], str | None]] = {
         None,
     ),
     "squared": ("paper", {**_DRAWN, "row_function": "square", "symmetric": ["sibling", "spouse"]}, None),
-    "injected": ("best", _HEAD, "frozen"),
+    "injected": ("best-0.1", _HEAD, "frozen"),
     "refined": ("paper", {**_DRAWN, "num_slots": 16}, "refine"),
 }
 PRIVATE = "private"
@@ -451,7 +451,7 @@ def _told(answers: Any, question: list[str]) -> str:
     """The proof; how near it comes where there is none; or that a name is unknown."""
     try:
         proof = answers.explain(*question)
-        if proof is not None:
+        if proof:
             return f"{proof}\n{len(answers.proofs(*question, most=4))}"
         return "\n".join(["no", *(str(partial) for partial in answers.why_not(*question))])
     except rs.ReshuffleError as error:

@@ -81,8 +81,8 @@ def test_node_budget() -> None:
         build(nested, node_budget=500)
     assert str(caught.value) == (
         "the rule graph needs more than the 500 nodes it was allowed\n"
-        "  hint: allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
-        "engine='chase' (--engine chase)"
+        "  hint: engine='chase' (--engine chase of infer and explain) answers exactly, without geometry; or allow "
+        "more with node_budget= (--node-budget), or use fewer or shorter rules"
     )
 
 
@@ -94,7 +94,8 @@ def test_bounded_budget_says_how_large_it_would_have_become() -> None:
         build(BRANCHING, bound=6, node_budget=10)
     assert str(caught.value) == (
         "bound=6 unfolds into up to 4,101 nodes, and 10 are allowed\n"
-        "  hint: a smaller bound, a larger node_budget= (--node-budget), or engine='chase' (--engine chase)"
+        "  hint: give a smaller bound, or a larger node_budget= (--node-budget); or "
+        "engine='chase' (--engine chase of infer and explain) answers exactly, without geometry"
     )
     unshared = build(BRANCHING, bound=6).unreduced_nodes
     assert unshared is not None
@@ -106,7 +107,8 @@ def test_bounded_budget_beyond_all_counting() -> None:
         build(BRANCHING, bound=100_000, node_budget=50)
     assert str(caught.value) == (
         "bound=100000 unfolds into too many nodes, and 50 are allowed\n"
-        "  hint: a smaller bound, a larger node_budget= (--node-budget), or engine='chase' (--engine chase)"
+        "  hint: give a smaller bound, or a larger node_budget= (--node-budget); or "
+        "engine='chase' (--engine chase of infer and explain) answers exactly, without geometry"
     )
 
 
@@ -125,7 +127,8 @@ def test_clause_budget() -> None:
         build(RuleBase(tuple(rules)), node_budget=1000)
     assert str(caught.value) == (
         "the intersections that define `c` need more than 1,000 clauses\n"
-        "  hint: allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)"
+        "  hint: engine='chase' (--engine chase of infer and explain) answers exactly, without geometry; or allow "
+        "more with node_budget= (--node-budget)"
     )
 
 

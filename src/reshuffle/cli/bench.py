@@ -40,7 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     paper.add_argument("--seeds", type=_seeds, default=[1, 2, 3], help="comma-separated (default 1,2,3)")
     paper.add_argument(
-        "--recipe", default="paper", choices=["paper", "best"], help="which recipe (default paper)"
+        "--recipe",
+        default="paper",
+        choices=["paper", "best", "best-0.1"],
+        help="which recipe (default paper)",
     )
     paper.add_argument(
         "--variant",

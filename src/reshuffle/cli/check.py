@@ -55,7 +55,7 @@ def _data(
     bound = graph.bound if graph else None
     return {
         "rules": len(base),
-        "relations": len({base_relation(relation) for relation in base.relations}),
+        "relations": len({base_relation(relation) for relation in base.own_relations}),
         "nodes": graph.num_nodes if graph else 0,
         "class": classification.name,
         "faithful": classification.faithful and bound is None,
@@ -74,7 +74,7 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
         lines.append(
             with_hint(
                 "no exact geometry exists for this class",
-                "--bound M answers within M steps; `infer --engine chase` answers exactly without geometry",
+                "`infer --engine chase` answers exactly, without geometry; --bound M answers within M steps",
             )
         )
         return "\n".join(lines)

@@ -1,11 +1,21 @@
-"""Draw the rule graph of a rule base: .svg or .png (these need Graphviz), .dot, or .mmd (Mermaid)."""
+"""Draw rules: the relations that are derived, in order, and the chains of relations that lead to each.
+
+reshuffle draw family.rules -o family.svg
+reshuffle draw family.rules -o family.svg --slots
+
+The ending says which kind of picture: .svg, .png (needs matplotlib or Graphviz), .dot, or .mmd (Mermaid). With --slots
+it is the rule graph, whose nodes are slots of the constraints: it decides what is derived. Its .svg and .png need
+Graphviz.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import add_rule_options, rules_of
 from reshuffle.cli.outputs import OutputFile
+from reshuffle.errors import InputError
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -13,7 +23,7 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
 
-HELP = "a picture of the rule graph"
+HELP = "a picture of rules, or of their rule graph"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,20 +37,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="the picture; its ending says which kind",
     )
+    parser.add_argument("--slots", action="store_true", help="the rule graph, with a node for each slot")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Build, draw."""
+    """Draw the rules, or build their rule graph and draw that."""
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.rulegraphs import build  # noqa: PLC0415
-    from reshuffle.rulegraphs.draw import ENDINGS, draw  # noqa: PLC0415
+    from reshuffle.rulegraphs.draw import ENDINGS  # noqa: PLC0415
 
     check_writable(arguments.output, endings=ENDINGS)
+    if arguments.bound is not None and not arguments.slots:
+        raise InputError(
+            "--bound is for rule graphs, and the picture is of the rules",
+            hint="add --slots to draw the rule graph, or leave --bound out",
+        )
+    told, size = (_draw_slots if arguments.slots else _draw_rules)(arguments, console)
+    console.result(f"{arguments.output}: {told}", {"file": arguments.output, **size})
+    return 0
+
+
+def _draw_rules(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:
+    from reshuffle.cli.picture_files import write_drawing  # noqa: PLC0415
+    from reshuffle.rules.rule_pictures import MOST_RULES, rules_diagram, rules_scene  # noqa: PLC0415
+
+    rules = rules_of(arguments, console)
+    diagram, path = rules_diagram(rules), Path(arguments.output)
+    if len(rules) > MOST_RULES and path.suffix in (".svg", ".png"):
+        console.message(
+            f"{arguments.rules}: the picture has the first {MOST_RULES:,} of {len(rules):,} rules"
+        )
+    write_drawing(path, rules_scene(rules), diagram)
+    size = {"nodes": len(diagram.nodes), "edges": diagram.num_edges, "rules": len(rules)}
+    return diagram.title, {**size, "relations": len(diagram.nodes) - len(rules)}
+
+
+def _draw_slots(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:
+    from reshuffle.rulegraphs import build  # noqa: PLC0415
+    from reshuffle.rulegraphs.draw import draw  # noqa: PLC0415
+
     graph = build(rules_of(arguments, console), bound=arguments.bound, node_budget=arguments.node_budget)
     draw(graph, arguments.output)
     size = {"nodes": graph.num_nodes, "edges": len(graph.edges)}
-    console.result(
-        f"{arguments.output}: {counted(graph.num_nodes, 'node')}, {counted(len(graph.edges), 'edge')}",
-        {"file": arguments.output, **size},
-    )
-    return 0
+    return f"{counted(graph.num_nodes, 'node')}, {counted(len(graph.edges), 'edge')}", size

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.reasoning import Count, Reasoner
     from reshuffle.reasoning.proofs import Proof
-    from reshuffle.reasoning.scaling.engines import EngineAnswers
+    from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
     from reshuffle.reasoning.violations import Violation
 
@@ -77,18 +77,29 @@ class OnEngine:
         self.derived = sum(count.derived for count in counts.values())
         return counts
 
-    def sorted_triples(self) -> Iterator[tuple[str, str, str]]:
+    def sorted_triples(self) -> Iterator[Triple]:
         """The triples that follow, in order."""
-        from reshuffle.reasoning.scaling.engines import rows_of  # noqa: PLC0415
+        from reshuffle.kg import Triple  # noqa: PLC0415
+        from reshuffle.reasoning.scaling.engine_interface import rows_of  # noqa: PLC0415
 
         self.derived = 0
         for batch in self.answers.batches(in_order=True):
             self.derived += len(batch)
-            yield from rows_of(batch)
+            yield from map(Triple._make, rows_of(batch))
 
-    def write(self, path: str) -> None:
+    @property
+    def facts(self) -> Sequence[Triple]:
+        """None: an engine does not hand the facts out again."""
+        return ()
+
+    def all_triples(self, *, with_facts: bool) -> Iterator[Triple]:
+        """The triples that follow, in order."""
+        assert not with_facts  # refused before
+        return self.sorted_triples()
+
+    def write(self, arguments: argparse.Namespace) -> None:
         """Write the triples that follow to a file or a data set."""
-        self.derived = self.answers.write(path)
+        self.derived = self.answers.write(arguments.output)
 
     def violations(self) -> Iterator[Violation]:
         """The pairs that break a disjointness constraint, with proofs from the facts behind them; a few of each."""
@@ -101,19 +112,23 @@ class OnEngine:
     def _proof(self, triple: Triple) -> Proof:
         behind = self.answers.behind(*triple)
         assert behind is not None, f"{triple} holds but nothing is behind it"
-        proof = self.reasoner.on(behind).explain(*triple)
-        assert proof is not None, f"{triple} follows from {behind} but has no proof"
-        return proof
+        return self.reasoner.on(behind).proofs(*triple)[0]
 
 
 @contextmanager
 def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[OnEngine]:
     """Read rules and facts, and put them on the engine."""
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.reasoning.scaling.engines import Deduction, Options, check_output, opened  # noqa: PLC0415
+    from reshuffle.reasoning.scaling.engine_interface import Deduction, Options  # noqa: PLC0415
+    from reshuffle.reasoning.scaling.engines import check_output, opened  # noqa: PLC0415
 
     if arguments.sketch is not None or arguments.epsilon is not None:
         raise InputError("sketches are made in memory", hint="leave out --engine, or --sketch and --epsilon")
+    if arguments.with_facts or arguments.named_graphs:
+        raise InputError(
+            f"{arguments.engine} writes derived triples only",
+            hint="leave out --with-facts and --named-graphs",
+        )
     options = Options(
         arguments.engine, arguments.memory, arguments.master, arguments.partitions, arguments.plan
     )
@@ -140,6 +155,12 @@ def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
     if len(reasoners) > 1:
         raise InputError(
             "a model with injected rules is two sets of constraints, which are joined in memory only",
+            place=Place(arguments.rules),
+            hint=f"leave out --engine {arguments.engine}",
+        )
+    if reasoners[0].rules is not None and reasoners[0].rules.classes is not None:
+        raise InputError(
+            "the class axioms of an ontology are answered in memory only",
             place=Place(arguments.rules),
             hint=f"leave out --engine {arguments.engine}",
         )

@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 
 HELP = "ranking metrics, tie rate, and baselines beside them"
 BASELINES = ("types", "rules", "rules+types")
+PROTOCOL_NAMES = (
+    "sampled-50",
+    "sampled-50-official-code",
+    "grail-49",
+    "nbfnet-estimate",
+    "full",
+    "full-facts",
+    "type-matched",
+)
 
 _MAX_LENGTH = 2
 
@@ -59,7 +68,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--train", type=InputFile, metavar="T", help="the graph to learn from (default: the facts)"
     )
     ranking = parser.add_argument_group("ranking")
-    ranking.add_argument("--protocol", metavar="P", default="sampled-50", help="default sampled-50")
+    ranking.add_argument(
+        "--protocol",
+        metavar="P",
+        default="sampled-50",
+        help=f"one of {', '.join(PROTOCOL_NAMES)} (default sampled-50)",
+    )
     ranking.add_argument("--seed", type=int, default=0, metavar="S", help="of the candidates (default 0)")
     ranking.add_argument(
         "--negatives",
@@ -80,6 +94,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
     )
     parser.add_argument("--no-rules", action="store_true", help="leave out the mined rules beside it")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="REPORT.html",
+        help="write a report, too: one page with plots, and a table by relation",
+    )
     parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
     parser.set_defaults(usage_error=parser.error)
 
@@ -107,6 +128,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         arguments.usage_error(f"--save-negatives: the protocol '{protocol.name}' ranks all entities")
     if arguments.save_negatives:
         check_writable(arguments.save_negatives)
+    if arguments.output:
+        check_writable(arguments.output, endings=(".html",))
     task = _task_of(arguments, console)
     rules = _rules_of(arguments, task, console)
     if arguments.scorer not in BASELINES:
@@ -132,6 +155,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.message(remark)
     if arguments.save_negatives and report.negatives is not None:
         report.negatives.save(arguments.save_negatives)
+    if arguments.output:
+        from reshuffle.cli.report_pages import write_evaluation  # noqa: PLC0415
+
+        write_evaluation(report, arguments)
+        console.message(f"{arguments.output}: the report")
     console.result(str(report), {"benchmark": arguments.benchmark} | report.to_dict())
     return 0
 

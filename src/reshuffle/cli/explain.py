@@ -4,22 +4,28 @@ RULES may be a model directory: then it is what the triple's score is made of, a
 with the rule that they follow. Exit status 1 when nothing supports it. With --hard it is what the hardened matrices
 entail, as `infer` has it: for every slot that the relation asks for, the facts by which it is reached. Of a rule model
 it is the sum that makes the score, the largest part first; exit status 1 when no rule leads there.
+
+-o draws it as a tree, in the format that the ending names; a page (.html) has it in words, too. PNG needs matplotlib or
+Graphviz.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of, rule_model_of
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place, ReshuffleError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.learning.estimator import Reshuffle
+    from reshuffle.pictures.diagram import Diagram
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.proofs import Proof
 
@@ -40,12 +46,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hard", action="store_true", help="of a model: by its hardened matrices, as infer goes"
     )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="FILE",
+        help="draw it instead: .svg, .png, .html, .mmd (Mermaid), .dot, or .json",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Print proofs, or say that it does not follow."""
+    """Print or draw proofs, or say that it does not follow."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
 
+    if arguments.output is not None:
+        _check_output(arguments.output)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
     if is_rule_list(arguments.rules):
@@ -63,15 +78,17 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     triple = (arguments.head, arguments.relation, arguments.tail)
     for reasoner in injected:  # a rule that somebody wrote says more than matrices do
         if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:
-            return _tell(*proved, "by injected rules:\n\n", console)
+            return _tell(*proved, "by injected rules:\n\n", arguments, console)
     answers = first.on(graph, progress=console.progress, notes=console.message)
     # Matrices that were learned have no rules: their proofs are one path for each slot, and all of them belong to it.
     proofs = answers.proofs(*triple, most=arguments.most or (_ALL if arguments.hard else 1))
     if not proofs:
-        return _refuse(answers, triple, console)
+        nothing = answers.explain(*triple)
+        _show(str(nothing), nothing.to_dict(), nothing.diagram, arguments, console)
+        return 1
     together = arguments.hard and arguments.most is None and len(proofs) > 1
     said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
-    return _tell(answers, proofs, said if together else "", console)
+    return _tell(answers, proofs, said if together else "", arguments, console)
 
 
 def _derived(
@@ -94,17 +111,45 @@ def _derived(
     return (answers, proofs[:most]) if proofs else None
 
 
-def _tell(answers: Answers, proofs: list[Proof], said: str, console: Console) -> int:
-    """Print the proofs, and return the exit status for yes."""
+def _check_output(path: str) -> None:
+    from reshuffle.cli.picture_files import TREE_ENDINGS  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
+
+    check_writable(path, endings=TREE_ENDINGS)
+
+
+def _show(
+    text: str,
+    data: dict[str, Any],
+    diagram: Callable[[], Diagram],
+    arguments: argparse.Namespace,
+    console: Console,
+) -> None:
+    """Print an explanation, or draw it and print where."""
+    if arguments.output is None:
+        console.result(text, data)
+        return
+    from reshuffle.cli.picture_files import write_tree  # noqa: PLC0415
+
+    drawn = diagram()
+    write_tree(drawn, arguments, text=text, as_json=console.as_json(data))
+    said = {name: data[name] for name in ("follows", "supported") if name in data}
+    console.result(f"{arguments.output}: {drawn.title}", {"file": arguments.output, **said})
+
+
+def _tell(
+    answers: Answers, proofs: list[Proof], said: str, arguments: argparse.Namespace, console: Console
+) -> int:
+    """Show the proofs, and return the exit status for yes."""
+    from reshuffle.reasoning.proofs import proofs_diagram  # noqa: PLC0415
+
     text = said + "\n\n".join(str(proof) for proof in proofs)
-    console.result(
-        text,
-        {
-            "follows": True,
-            "exactness": answers.exactness,
-            "proofs": [proof.to_dict() for proof in proofs],
-        },
-    )
+    data = {
+        "follows": True,
+        "exactness": answers.exactness,
+        "proofs": [proof.to_dict() for proof in proofs],
+    }
+    _show(text, data, lambda: proofs_diagram(proofs), arguments, console)
     return 0
 
 
@@ -122,7 +167,7 @@ def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers, most = model.on(graph, notes=console.message), arguments.most or 1
     found = answers.explain(arguments.head, arguments.relation, arguments.tail, most=most)
-    console.result(str(found), found.to_dict())
+    _show(str(found), found.to_dict(), found.diagram, arguments, console)
     return 0 if found else 1
 
 
@@ -142,7 +187,7 @@ def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
     explanation = model.on(graph).explain(
         arguments.head, arguments.relation, arguments.tail, most=arguments.most or _REASONS
     )
-    console.result(str(explanation), explanation.to_dict())
+    _show(str(explanation), explanation.to_dict(), explanation.diagram, arguments, console)
     if explanation.supported:
         return 0
     if _follows_hardened(model, graph, explanation.judgement.triple):
@@ -162,23 +207,3 @@ def _follows_hardened(model: Reshuffle, graph: KnowledgeGraph, triple: tuple[str
     except ReshuffleError:  # the squared variant, or one with a bias, has no hard form
         return False
     return hard.on(graph).explain(*triple, most=1).follows
-
-
-def _refuse(answers: Answers, triple: tuple[str, str, str], console: Console) -> int:
-    """Print that it does not follow and which proofs come nearest, and return the exit status for no."""
-    from reshuffle.reasoning.proofs import spelled  # noqa: PLC0415
-
-    nearest = answers.why_not(*triple)
-    lines = [f"{spelled(triple)} does not follow ({answers.exactness})"]
-    if nearest:
-        lines += ["", "nearest:", *(str(partial) for partial in nearest)]
-    console.result(
-        "\n".join(lines),
-        {
-            "follows": False,
-            "exactness": answers.exactness,
-            "proofs": [],
-            "nearest": [partial.to_dict() for partial in nearest],
-        },
-    )
-    return 1

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from reshuffle.rulelist import RuleModel
     from reshuffle.rules import RuleBase
 
+RECIPE_NAMES = ("best", "best-0.1", "paper")
+"""`learning.recipes.RECIPES`, which needs torch to be installed."""
+
 RULE_MODEL = "model.rules"
 """`rulelist.model_text.FILE`, which is slow to import; few verbs are given a rule model."""
 
@@ -71,8 +74,8 @@ def add_reasoning_options(parser: argparse.ArgumentParser, *, engines: str = "au
         "--engine",
         default="auto",
         metavar=engines,
-        help="chase: any rules, no geometry; auto takes it where the geometry would be too large"
-        + ("; duckdb, spark: for more facts than fit into the memory" if "duckdb" in engines else ""),
+        help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
+        "large" + ("; duckdb, spark: for more facts than fit into the memory" if "duckdb" in engines else ""),
     )
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(
@@ -81,9 +84,7 @@ def add_reasoning_options(parser: argparse.ArgumentParser, *, engines: str = "au
     parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
 
 
-def add_training_options(
-    parser: argparse.ArgumentParser, *, recipes: Sequence[str] = ("best", "paper")
-) -> None:
+def add_training_options(parser: argparse.ArgumentParser, *, recipes: Sequence[str] = RECIPE_NAMES) -> None:
     """The arguments of verbs that train: the facts and the settings."""
     parser.add_argument(
         "facts", type=InputFile, metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
@@ -91,14 +92,12 @@ def add_training_options(
     add_settings_options(parser, recipes=recipes)
 
 
-def add_settings_options(
-    parser: argparse.ArgumentParser, *, recipes: Sequence[str] = ("best", "paper")
-) -> None:
+def add_settings_options(parser: argparse.ArgumentParser, *, recipes: Sequence[str] = RECIPE_NAMES) -> None:
     """The options for settings: a recipe, a file, single settings, and the device."""
     parser.add_argument(
         "--recipe",
         choices=recipes,
-        help="the settings to start from: the best ones known, or the paper's own model"
+        help="the settings to start from: the best ones known, those of release 0.1, or the paper's own model"
         + ("; rules: a weighted rule list instead, which needs no torch" if "rules" in recipes else ""),
     )
     parser.add_argument(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shlex
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -98,7 +99,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     status = 0
     try:
         try:
-            status = _answered(build_parser().parse_args(arguments))
+            options = build_parser().parse_args(arguments)
+            given = sys.argv[1:] if arguments is None else arguments
+            options.command = shlex.join(["reshuffle", *given])
+            status = _answered(options)
         except (Exception, KeyboardInterrupt):
             _flush_or_drop()  # that output does not arrive either must not hide this
             raise

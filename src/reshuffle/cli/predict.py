@@ -4,6 +4,7 @@ reshuffle predict model facts.tsv --head ada --relation speaks --reasons 2
 reshuffle predict model facts.tsv --relation speaks --tail english --top 5 --reasons 0
 reshuffle predict model facts.tsv --head ada                           what is not known about ada
 reshuffle predict model facts.tsv --all --top 100 --reasons 2 -o missing.csv
+reshuffle predict model facts.tsv --head ada -o report.html            one page with reasons and rules, to mail
 
 MODEL is a directory that `reshuffle train` wrote. --all looks for the most plausible missing links of the whole graph,
 or of one relation: of all heads whose facts are like those of a head in training. They come in the order of their
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.model.answers.predictions import Predictions
     from reshuffle.rulelist import RuleModel
     from reshuffle.rulelist.rule_predictions import RulePredictions
 
 HELP = "ranked new links, with reasons"
+REPORT_ENDINGS = (".html",)
+_REASONS_IN_REPORT = 3
 _OF_KNOWN = (
     "scores of known facts are made with the fact itself in the graph, and do not compare with the others'"
 )
@@ -56,10 +60,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--reasons",
         type=int,
         metavar="N",
-        help="up to N for each link, printed or as a column (default 1; none with --all or -o)",
+        help="up to N for each link, printed or as a column (default 1; none with --all or -o; 3 in a report)",
     )
     parser.add_argument(
-        "-o", "--output", type=OutputFile, metavar="OUT", help="write the table: .parquet, .csv or .tsv"
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="OUT",
+        help="write the table: .parquet, .csv or .tsv; or a report to mail to somebody: .html",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
     parser.set_defaults(usage_error=parser.error)
@@ -69,11 +77,16 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
     _check_usage(arguments)
     reasons = _reasons(arguments)
-    found = _found(arguments, console)
+    found, model, graph = _found(arguments, console)
     if any(row.known for row in found):
         console.message(_OF_KNOWN)
     if arguments.output:
-        found.write(arguments.output, reasons=reasons)
+        if _is_report(arguments):
+            from reshuffle.cli.report_pages import write_predictions  # noqa: PLC0415 - verbs import when they run
+
+            write_predictions(found, arguments, reasons=reasons, model=model, facts=graph)
+        else:
+            found.write(arguments.output, reasons=reasons)
         text = f"{arguments.output}: {counted(len(found), 'prediction')}"
         console.result(text, {"file": arguments.output, "predictions": len(found)})
     elif console.json:
@@ -100,29 +113,39 @@ def _reasons(arguments: argparse.Namespace) -> int:
     """How many reasons to print for each link."""
     if arguments.reasons is not None:
         return int(arguments.reasons)
+    if _is_report(arguments):
+        return _REASONS_IN_REPORT
     return 0 if arguments.all or arguments.output else 1
 
 
-def _found(arguments: argparse.Namespace, console: Console) -> Predictions | RulePredictions:
+def _is_report(arguments: argparse.Namespace) -> bool:
+    return Path(arguments.output or "").suffix in REPORT_ENDINGS
+
+
+def _found(
+    arguments: argparse.Namespace, console: Console
+) -> tuple[Predictions | RulePredictions, Reshuffle | RuleModel, KnowledgeGraph]:
     """Load the model, read the facts, ask."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.kg.io.writing import ROW_ENDINGS  # noqa: PLC0415
 
     if arguments.output:
-        check_writable(arguments.output, endings=ROW_ENDINGS)
+        check_writable(arguments.output, endings=(*ROW_ENDINGS, *REPORT_ENDINGS))
     model = _model_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = model.on(graph, notes=console.message)
     if arguments.all:
-        return answers.missing(relation=arguments.relation, top=arguments.top, progress=console.progress)
-    return answers.predict(
+        found = answers.missing(relation=arguments.relation, top=arguments.top, progress=console.progress)
+        return found, model, graph
+    found = answers.predict(
         relation=arguments.relation,
         head=arguments.head,
         tail=arguments.tail,
         top=arguments.top,
         known=arguments.known,
     )
+    return found, model, graph
 
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:

@@ -2,6 +2,7 @@
 
 reshuffle rules model --on facts.tsv --min-confidence 0.5 --top 20
 reshuffle rules family.json --max-length 2 --format anyburl
+reshuffle rules model --on facts.tsv -o rules.html
 
 MODEL is a directory that `reshuffle train` wrote, or constraints that `reshuffle compile` wrote. With --on, each rule
 is measured on a graph; without, the order is by how far the model captures it. A rule marked * follows from others.
@@ -13,15 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import is_compiled, is_rule_list, rule_model_of
+from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
 from reshuffle.errors import InputError, Place
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from reshuffle.cli.console import Console
     from reshuffle.extraction import ExtractedRules
     from reshuffle.extraction.extract import Model
+    from reshuffle.rulelist import RuleModel
 
 HELP = "the rules a model has captured"
 FORMATS = ("text", "anyburl", "amie", "datalog", "json")
@@ -29,8 +33,10 @@ FORMATS = ("text", "anyburl", "amie", "datalog", "json")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", metavar="MODEL", help="a model directory, or compiled constraints")
-    parser.add_argument("--on", metavar="FACTS", help="measure the rules on these triples")
+    parser.add_argument(
+        "model", type=InputModel, metavar="MODEL", help="a model directory, or compiled constraints"
+    )
+    parser.add_argument("--on", type=InputFile, metavar="FACTS", help="measure the rules on these triples")
     parser.add_argument(
         "--min-confidence", type=float, default=0.0, metavar="C", help="leave out less sure rules; needs --on"
     )
@@ -49,6 +55,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--types", action="store_true", help="also rules about single entities; needs --on")
     parser.add_argument("--no-redundant", action="store_true", help="leave out what follows from other rules")
     parser.add_argument(
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="RULES.html",
+        help="write a page instead, with a table that can be sorted",
+    )
+    parser.add_argument(
         "--format",
         choices=FORMATS,
         help="lines for other programs instead of a table; `check` reads all of them but json, which is --json",
@@ -58,10 +71,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Extract, print."""
     from reshuffle.extraction import extract_rules  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.extraction.result import SHOWN_COLUMNS  # noqa: PLC0415
     from reshuffle.kg import read_graph  # noqa: PLC0415
 
     if arguments.top is not None and arguments.top < 1:
         raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
+    if arguments.output:
+        _check_output(arguments)
     if is_rule_list(arguments.model):
         return _print_list(arguments, console)
     model = _model_of(arguments, console)
@@ -82,7 +98,37 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.no_redundant:
         found = found.without_redundant()
     found = found.sorted_by(arguments.sort)
+    if arguments.output:
+        measured = "on no facts" if facts is None else f"on {arguments.on}: {repr(facts)[1:-1]}"
+        return _write_page(found, SHOWN_COLUMNS, ("measured", measured), arguments, console)
     _print(found, arguments, console)
+    return 0
+
+
+def _check_output(arguments: argparse.Namespace) -> None:
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
+
+    check_writable(arguments.output, endings=(".html",))
+    if arguments.format is not None:
+        raise InputError(
+            f"--format {arguments.format} prints lines, and -o writes a page",
+            hint="give one of the two; > FILE keeps what is printed",
+        )
+
+
+def _write_page(
+    found: ExtractedRules | RuleModel,
+    columns: Sequence[str],
+    made: tuple[str, str],
+    arguments: argparse.Namespace,
+    console: Console,
+) -> int:
+    from reshuffle.cli.report_pages import write_rules  # noqa: PLC0415
+
+    kept = found if arguments.top is None else found.top(arguments.top)
+    write_rules(kept, arguments, columns=columns, made=made)
+    text = f"{arguments.output}: {counted(len(kept), 'rule')}"
+    console.result(text, {"file": arguments.output, "rules": len(kept)})
     return 0
 
 
@@ -90,6 +136,7 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
     """Print the rules of a rule model, which brings its order and its measures."""
     import json  # noqa: PLC0415
 
+    from reshuffle.rulelist.rule_model import COLUMNS  # noqa: PLC0415
     from reshuffle.rules.writing import format_rules  # noqa: PLC0415
 
     for name in ("on", "hard", "types", "no_redundant"):
@@ -105,6 +152,8 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
         min_support=arguments.min_support,
         max_length=arguments.max_length,
     ).sorted_by(arguments.sort)
+    if arguments.output:
+        return _write_page(found, COLUMNS, ("model", model.heading), arguments, console)
     kept = found if arguments.top is None else found.top(arguments.top)
     if arguments.format is None and not console.json:
         console.out.write(found.table(arguments.top or 20) + "\n")

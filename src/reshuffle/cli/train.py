@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
+from reshuffle.cli.inputs import RECIPE_NAMES, add_training_options, facts_of, settings_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refit", action="store_true", help="recipe rules: fit the weights of the rules in DIR again"
     )
-    add_training_options(parser, recipes=("best", "paper", "rules"))
+    add_training_options(parser, recipes=(*RECIPE_NAMES, "rules"))
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:

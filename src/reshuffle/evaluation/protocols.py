@@ -71,6 +71,12 @@ _LISTED = (
     ),
     RankingProtocol("full", "all entities, all true triples filtered"),
     RankingProtocol(
+        "full-facts",
+        "all entities, only the facts of the graph filtered; ties lose (NBFNet and others after GraIL)",
+        filters=("facts",),
+        ties="pessimistic",
+    ),
+    RankingProtocol(
         "type-matched",
         "50 wrong candidates that have the relation on that side, others only to fill up",
         sampling=Sampling(50, typed=True),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from reshuffle.errors import InputError, UnknownNameError, did_you_mean
+from reshuffle.errors import InputError, UnknownNameError, did_you_mean, whole_number
 from reshuffle.kg import Triple
 
 if TYPE_CHECKING:
@@ -127,9 +127,7 @@ def anchor_of(graph: KnowledgeGraph, *, head: str | None, tail: str | None) -> t
 
 def check_top(top: int) -> None:
     """Refuse what is no whole number, or less than one."""
-    if not isinstance(top, int | np.integer):
-        raise InputError(f"found top = {top!r}, expected a whole number", hint="give 1 or more")
-    if top < 1:
+    if whole_number("top", top, hint="give 1 or more") < 1:
         raise InputError(f"top = {top} asks for no prediction", hint="give 1 or more")
 
 

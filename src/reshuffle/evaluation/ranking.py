@@ -94,6 +94,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
         skipped=asked.skipped,
         queries_among_facts=len(asked.queries.as_graph(asked.scorer.graph) & asked.scorer.graph),
         rules=mined,
+        relations=tuple(asked.scorer.graph.relations[asked.queries.relations]),
     )
 
 

@@ -10,8 +10,12 @@ import numpy as np
 
 from reshuffle.evaluation.metrics import bootstrap_interval, per_query
 from reshuffle.evaluation.ranks import Ranks
+from reshuffle.evaluation.report_pictures import by_relation, charts, scenes
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.kg.frames import RowFrames
+from reshuffle.pictures.figures import bar_figure
+from reshuffle.pictures.markup import paragraph, table_html
+from reshuffle.pictures.notebook import drawn
 from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
@@ -77,6 +81,8 @@ class Report(RowFrames):
     skipped: dict[str, int] = field(default_factory=dict)
     queries_among_facts: int = 0
     rules: Ranked | None = None
+    relations: tuple[str, ...] = field(default=(), repr=False)
+    """Of the triples that were asked for, in the order of the ranks."""
 
     @property
     def protocol(self) -> RankingProtocol:
@@ -131,11 +137,26 @@ class Report(RowFrames):
             "mined_rules": None if self.rules is None else _numbers(self.rules),
         }
 
+    def by_relation(self) -> list[dict[str, Any]]:
+        """A row for each relation that was asked for, the most frequent first, with the baselines beside it."""
+        return by_relation(self)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: metrics, directions, relations, and how the ranks are spread."""
+        return bar_figure(charts(self), [one.name for one in self.ranked])
+
+    def _repr_html_(self) -> str:
+        rows = [{name: value for name, value in row.items() if name != "protocol"} for row in self.rows()]
+        table = table_html(list(rows[0]), [list(row.values()) for row in rows])
+        remarks = "".join(paragraph(remark, faint=True) for remark in self.remarks())
+        heading = f"{self.protocol.name}: {counted(self.queries, 'query', 'queries')}, both sides"
+        return drawn(heading, *scenes(self)[:1], below=table + remarks)
+
     def __str__(self) -> str:
-        drawn = "candidates from a file" if self.seed is None else f"seed {self.seed}"
+        chosen = "candidates from a file" if self.seed is None else f"seed {self.seed}"
         lines = [
             f"{self.protocol.name}: {self.protocol.description}",
-            f"{self.queries:,} triples, both sides, {self.protocol.ties} ranks, {drawn}, {self.seconds:.1f} s",
+            f"{self.queries:,} triples, both sides, {self.protocol.ties} ranks, {chosen}, {self.seconds:.1f} s",
             "",
             _table(self.rows()),
         ]

@@ -10,6 +10,8 @@ from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.rules import RuleBaseline, RuleScorer
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.frames import RowFrames
+from reshuffle.pictures.markup import SHOWN
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.rules import IntersectionRule, RuleBase
 from reshuffle.rules.rule import Quality
 from reshuffle.text import counted, table
@@ -29,6 +31,8 @@ SORT_KEYS = get_args(SortKey)
 
 _SHOWN = 20
 _SHOWN_NUMBERS = ("confidence", "support", "pca_confidence", "head_coverage", "degree", "evidence")
+SHOWN_COLUMNS = (*_SHOWN_NUMBERS, "redundant", "rule")
+"""Of the rows, on pages."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,11 @@ class ExtractedRules(RowFrames):
                 ("redundant", pa.bool_()),
             ]
         )
+
+    def _repr_html_(self) -> str:
+        rows = [rule.row() for rule in self.rules[:SHOWN]]
+        heading = counted(len(self.rules), "rule")
+        return shown_rows(heading, rows, columns=SHOWN_COLUMNS, total=len(self.rules), remarks=self.remarks())
 
     def __str__(self) -> str:
         return self.table()

@@ -51,5 +51,5 @@ def _refuse_others(given: object, parts: Mapping[type, str]) -> None:
     if isinstance(given, str | PathLike) or not isinstance(given, Iterable):
         raise InputError(
             f"found {given!r}, expected a graph or triples of names: (head, relation, tail)",
-            hint="reshuffle.kg.read_graph(path) reads a file",
+            hint="reshuffle.read_graph(path) reads a file",
         )

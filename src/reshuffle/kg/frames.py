@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.errors import MissingPackageError
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -20,14 +22,29 @@ class ArrowFrames(ABC):
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas frame."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        return pandas_frame(self.to_arrow())
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars frame."""
-        import polars as pl  # noqa: PLC0415 - an optional library
+        return polars_frame(self.to_arrow())
 
-        return pl.DataFrame(self.to_arrow())
+
+def pandas_frame(table: pa.Table) -> pd.DataFrame:
+    """The same rows as a pandas frame."""
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except ImportError as error:
+        raise MissingPackageError("pandas", extra="neighbours") from error
+    return frame
+
+
+def polars_frame(table: pa.Table) -> pl.DataFrame:
+    """The same rows as a polars frame."""
+    try:
+        import polars as pl  # noqa: PLC0415 - an optional library
+    except ImportError as error:
+        raise MissingPackageError("polars", extra="neighbours") from error
+    return pl.DataFrame(table)
 
 
 class RowFrames(ArrowFrames):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,17 +15,20 @@ from reshuffle.kg.io import tables
 from reshuffle.kg.io.reading import read_triples
 from reshuffle.kg.io.writing import write_graph
 from reshuffle.kg.rows import (
-    COLUMNS,
     Adjacency,
     Triple,
     TripleColumns,
     checked_triple,
     fits_key,
+    is_triple,
     numbered,
     row_keys,
     starts_in,
 )
+from reshuffle.kg.summary import relation_sizes
 from reshuffle.kg.vocabulary import Vocabulary
+from reshuffle.pictures.markup import SHOWN
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.progress import Notes, Progress
 
     Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
@@ -126,9 +131,7 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
             )
 
     def __contains__(self, triple: object) -> bool:
-        if not (
-            isinstance(triple, tuple) and len(triple) == 3 and all(isinstance(name, str) for name in triple)
-        ):
+        if not is_triple(triple):
             return False
         head, relation, tail = triple
         ids = (self.entities.find(head), self.relations.find(relation), self.entities.find(tail))
@@ -142,6 +145,11 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
             f"<KnowledgeGraph: {counted(len(self), 'triple')}, {counted(len(self.entities), 'entity', 'entities')}, "
             f"{counted(len(self.relations), 'relation')}>"
         )
+
+    def _repr_html_(self) -> str:
+        sizes = relation_sizes(self)
+        rows = [{"relation": name, "triples": count} for name, count in islice(sizes.items(), SHOWN)]
+        return shown_rows(repr(self)[1:-1], rows, total=len(sizes))
 
     @classmethod
     def _from_iterable(cls, triples: Iterable[Triple]) -> KnowledgeGraph:  # type: ignore[override]
@@ -197,28 +205,48 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
         """
         return read_graph(path, notes=notes)
 
-    def write(self, path: str | PathLike[str]) -> None:
-        """Write the triples to a file, in the format its ending names."""
-        write_graph(self, path)
+    def write(self, path: str | PathLike[str], *, prefixes: Prefixes | None = None) -> None:
+        """Write the triples to a file, in the format its ending names; Turtle with the prefixes that it uses."""
+        write_graph(self, path, prefixes=prefixes)
 
     @classmethod
-    def from_arrow(cls, table: pa.Table, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
-        """The graph of an Arrow table; `columns` are the names of its head, relation and tail column."""
-        return cls.from_columns(tables.from_arrow(table, columns=columns).distinct())
+    def from_table(
+        cls, table: Any, *, columns: Sequence[str] | None = None, notes: Notes = UNHEARD
+    ) -> KnowledgeGraph:
+        """The graph of a table: a pandas, polars or DuckDB frame, also a lazy one, an Arrow table, reader or data set,
+        anything with Arrow's stream interface, or a dictionary of columns.
+
+        `columns` are the names of its head, relation and tail column. Without them common names are recognised, in any
+        order: head, relation, tail; subject, predicate, object; source, type, target; s, p, o. `notes` hears of columns
+        that are passed over.
+
+        >>> sorted(KnowledgeGraph.from_table({"o": ["london"], "p": ["bornIn"], "s": ["ada"]}))
+        [Triple(head='ada', relation='bornIn', tail='london')]
+        """
+        return cls.from_columns(tables.from_table(table, columns=columns, notes=notes).distinct())
+
+    @classmethod
+    def from_arrow(cls, table: Any, *, columns: Sequence[str] | None = None) -> KnowledgeGraph:
+        """The graph of an Arrow table; takes all that `from_table` takes."""
+        return cls.from_table(table, columns=columns)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The named triples for whatever reads Arrow streams, such as polars and DuckDB, block by block."""
+        return tables.reader_of(self).__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
         """The named triples as an Arrow table."""
         return tables.to_arrow(self)
 
     @classmethod
-    def from_pandas(cls, frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
-        """The graph of a pandas data frame."""
-        return cls.from_arrow(tables.from_pandas(frame, columns), columns=columns)
+    def from_pandas(cls, frame: Any, *, columns: Sequence[str] | None = None) -> KnowledgeGraph:
+        """The graph of a pandas data frame; takes all that `from_table` takes."""
+        return cls.from_table(frame, columns=columns)
 
     @classmethod
-    def from_polars(cls, frame: Any, *, columns: Sequence[str] = COLUMNS) -> KnowledgeGraph:
-        """The graph of a polars data frame."""
-        return cls.from_arrow(frame.to_arrow(), columns=columns)
+    def from_polars(cls, frame: Any, *, columns: Sequence[str] | None = None) -> KnowledgeGraph:
+        """The graph of a polars data frame; takes all that `from_table` takes."""
+        return cls.from_table(frame, columns=columns)
 
     # --- ids, for the kernels -----------------------------------------------------------------------
 

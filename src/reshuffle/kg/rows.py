@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -31,6 +31,11 @@ class Triple(NamedTuple):
     head: str
     relation: str
     tail: str
+
+
+def is_triple(given: object) -> TypeGuard[tuple[str, str, str]]:
+    """Is it a tuple of three texts?"""
+    return isinstance(given, tuple) and len(given) == 3 and all(isinstance(name, str) for name in given)
 
 
 def checked_triple(triple: Sequence[str]) -> Sequence[str]:

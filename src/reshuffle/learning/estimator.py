@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
-from reshuffle.kg.vocabulary import base_relation, identity_name
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
@@ -26,9 +25,10 @@ from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.trainer import Trainer, examples_of
 from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
 from reshuffle.model.exporting import export_matrices
-from reshuffle.model.hardening import all_names, hard_logits, harden, hardened
+from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import Calibration, log_odds
+from reshuffle.pictures.notebook import drawn
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
-    from reshuffle.learning.settings import Recipe
+    from reshuffle.learning.recipes import Recipe
     from reshuffle.learning.training.history import Epoch, History
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress
@@ -72,7 +72,7 @@ class Reshuffle:
         device: str = "auto",
         **changes: Any,
     ) -> None:
-        """`recipe` says where to start from, unless settings are given: "best", or "paper" for the paper's own model.
+        """`recipe` says where to start from, unless settings are given: "best", "best-0.1" or "paper".
 
         `changes` are single settings by name: num_slots, num_layers, learning_rate, seed, ... `fit` notes those that
         have no effect with the others.
@@ -98,6 +98,9 @@ class Reshuffle:
 
     def __repr__(self) -> str:
         return f"<Reshuffle: {self.settings}; {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        return drawn(repr(self)[1:-1], *([] if self.history is None else self.history.scenes()))
 
     def _state(self) -> str:
         """How the model came about, in a few words."""
@@ -331,12 +334,6 @@ def _best_look(history: History) -> dict[str, float]:
     looks = [epoch for epoch in history.epochs if epoch.number == history.best_epoch]
     values = {"hits@10": looks[0].hits_at_10, "mrr": looks[0].mrr} if looks else {}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
-    """eq, eq1, ...: the first ones that are not names of relations."""
-    free = (name for index in count() if (name := identity_name(index)) not in relations)
-    return tuple(next(free) for _ in range(number))
 
 
 def chosen_device(name: str) -> torch.device:

@@ -1,9 +1,8 @@
 """All settings of a model and its training, flat, as a user writes them in TOML or passes them by name.
 
 Each setting is declared once, as a field of `Architecture` or `TrainingSettings`: its type, default, range, help, and
-the settings with which it has an effect. A recipe is a set of settings that belong together, by name: `paper` is what
-the paper prints, unchanged, and `best` is what was found on top of it (docs/explanation/accuracy.md says what each
-ingredient brings). Single settings can be changed on either.
+the settings with which it has an effect. Settings start from a recipe (`reshuffle.learning.recipes`), and single ones
+can be changed on it.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
+from reshuffle.learning.recipes import RECIPES
 from reshuffle.model.architecture import Architecture, Condition, about, random_channels
 
 if sys.version_info >= (3, 11):
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
 
     from reshuffle.model.architecture import SettingInfo
 
-Recipe = Literal["best", "paper"]
 Redraw = Literal["once", "step", "call"]
 LossKind = Literal["margin", "softmax"]
 Schedule = Literal["constant", "linear"]
 Metric = Literal["hits@10", "mrr"]
 Prior = Literal["equal", "examples"]
 
-RECIPES = get_args(Recipe)
 INJECTED = "injected"
 """No setting, but `evidence_decay` also holds for the weights of injected rules."""
 
@@ -167,38 +165,6 @@ SETTINGS: Mapping[str, _Setting] = MappingProxyType(
     {**_declared("architecture", Architecture), **_declared("training", TrainingSettings)}
 )
 
-_RECIPE_CHANGES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "paper": MappingProxyType({}),
-        # One setting for all data sets, chosen on training graphs (docs/explanation/accuracy.md). The last epoch is
-        # kept: validation triples are about entities of the training graph, and would choose one too early.
-        "best": MappingProxyType(
-            {
-                "initial": "head",
-                "num_slots": 32,
-                "num_layers": 6,
-                "identity": False,
-                "slot_weights": True,
-                "evidence": ("unary", "proximity", "paths", "negative"),
-                "direct_facts": "both",
-                "hide_targets": True,
-                "loss": "softmax",
-                "batch_size": 64,
-                "learning_rate": 0.01,
-                "schedule": "linear",
-                "max_gradient": 1.0,
-                "evidence_decay": 50.0,
-                "evidence_prior": "examples",
-                "epoch_steps": 100,
-                "max_epochs": 16,
-                "look_every": 16,
-                "select_by": "mrr",
-                "relative_delta": 0.0,
-            }
-        ),
-    }
-)
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -223,7 +189,7 @@ class Settings:
                 f"unknown recipe '{recipe}'{did_you_mean(recipe, RECIPES)}",
                 hint=f"one of {', '.join(RECIPES)}",
             )
-        return cls().changed(**_RECIPE_CHANGES[recipe]).as_a_whole().changed(**changes)
+        return cls().changed(**RECIPES[recipe]).as_a_whole().changed(**changes)
 
     def changed(self, **changes: Any) -> Settings:
         """The same with some settings changed, by name; an unknown name or a value of the wrong kind is refused.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ import torch
 
 from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import ReshuffleError
-from reshuffle.kg import inverse_name, refuse_inverse_names
+from reshuffle.kg import identity_name, inverse_name, refuse_inverse_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,12 @@ def all_names(relations: Sequence[str], identities: Sequence[str]) -> tuple[str,
     """Of relations, inverses and identities, as a model numbers them."""
     refuse_inverse_names(relations)
     return (*relations, *(inverse_name(relation) for relation in relations), *identities)
+
+
+def identity_names(relations: Sequence[str], number: int) -> tuple[str, ...]:
+    """eq, eq1, ...: the first ones that are not names of relations."""
+    free = (name for index in count() if (name := identity_name(index)) not in relations)
+    return tuple(next(free) for _ in range(number))
 
 
 @torch.no_grad()

@@ -5,7 +5,7 @@
     answers       what every engine answers: holds, tails, heads, triples, counts, add, remove, proofs
     geometry      exact answers from constraints: searches in the product of the graph and small automata
     sketch        k random channels for all entities at once; never misses an answer, says yes too often
-    chase         the exact fixpoint of any rules, without geometry
+    chase         the exact fixpoint of every rule base that can be read, without geometry
     proofs        derivations as data; `why_not` and `violations` work on the answers of any engine
     sharing       what threads and searches share: answers, memory, cores
     keysets       sets of 64-bit keys, in which both exact engines keep triples

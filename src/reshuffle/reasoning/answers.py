@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reshuffle.errors import UnknownNameError
+from reshuffle.kg.frames import ArrowFrames, pandas_frame, polars_frame
+from reshuffle.kg.io.tables import SCHEMA, name_batches
 from reshuffle.kg.io.writing import batch_of
-from reshuffle.kg.rows import COLUMNS
-from reshuffle.reasoning.scaling.engines import IN_MEMORY, Options, opened, write_blocks
+from reshuffle.kg.rows import Triple, is_triple
+from reshuffle.pictures.notebook import shown_triples
+from reshuffle.reasoning.scaling.engine_interface import IN_MEMORY, Options, write_blocks
+from reshuffle.reasoning.scaling.engines import opened
+from reshuffle.reasoning.why_not import NoProof
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from os import PathLike
 
-    from reshuffle.kg import KnowledgeGraph, Triple
+    import pandas as pd
+    import polars as pl
+
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.reasoning.proofs import Proof
-    from reshuffle.reasoning.scaling.engines import Deduction
+    from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.sharing import Shared
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
@@ -35,12 +46,112 @@ class Count:
     total: int
 
 
-class Answers(ABC):
+class DerivedTriples(Collection[Triple], ArrowFrames):
+    """A collection of the derived triples that are not facts: `in`, iteration, and `len`, which stores none of them.
+
+    `list(answers)` counts the triples first, as it does with all collections; `list(answers.triples())` does not.
+    """
+
+    @property
+    @abstractmethod
+    def facts(self) -> KnowledgeGraph:
+        """The graph as it is now, updates included."""
+
+    @abstractmethod
+    def holds(self, head: str, relation: str, tail: str) -> bool:
+        """Does the triple follow (or stand in the graph)?"""
+
+    @abstractmethod
+    def triples(self) -> Iterator[Triple]:
+        """The derived triples that are not facts, streamed, one relation after the other, otherwise in no order."""
+
+    @abstractmethod
+    def counts(self) -> dict[str, Count]:
+        """Per relation, how many are derived and how many hold, without storing them."""
+
+    def count(self) -> int:
+        """How many triples are derived that are not facts."""
+        return sum(count.derived for count in self.counts().values())
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return next(self.triples(), None) is not None  # the first one says it, without counting all
+
+    def __iter__(self) -> Iterator[Triple]:
+        return self.triples()
+
+    def __contains__(self, triple: object) -> bool:
+        if not is_triple(triple):
+            return False
+        try:
+            return self.holds(*triple) and triple not in self.facts
+        except UnknownNameError:
+            return False
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The derived triples as Arrow blocks of names, streamed."""
+        triples = self.triples()
+        while rows := list(islice(triples, _ROWS)):
+            yield batch_of(rows)
+
+    def to_arrow(self, *, facts: bool = False) -> pa.Table:
+        """The derived triples as one Arrow table; behind the facts where `facts` is true."""
+        given = name_batches(self.facts) if facts else ()
+        return pa.Table.from_batches(chain(given, self.batches()), schema=SCHEMA)
+
+    def to_pandas(self, *, facts: bool = False) -> pd.DataFrame:
+        """The derived triples as a pandas frame; behind the facts where `facts` is true."""
+        return pandas_frame(self.to_arrow(facts=facts))
+
+    def to_polars(self, *, facts: bool = False) -> pl.DataFrame:
+        """The derived triples as a polars frame; behind the facts where `facts` is true."""
+        return polars_frame(self.to_arrow(facts=facts))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The derived triples for whatever reads Arrow streams, such as DuckDB, block by block."""
+        reader = pa.RecordBatchReader.from_batches(SCHEMA, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+class DerivedByOthers(DerivedTriples):
+    """The triples that several other answers derive together, each of them once."""
+
+    @abstractmethod
+    def entailed(self) -> Sequence[Answers]:
+        """The other answers, all over the same facts."""
+
+    def holds(self, head: str, relation: str, tail: str) -> bool:
+        """Does the triple follow (or stand in the graph)?"""
+        return any(answers.holds(head, relation, tail) for answers in self.entailed())
+
+    def triples(self) -> Iterator[Triple]:
+        """The derived triples that are not facts, streamed."""
+        before: list[Answers] = []
+        for answers in self.entailed():
+            for triple in answers.triples():
+                if not any(triple in other for other in before):
+                    yield triple
+            before.append(answers)
+
+    def counts(self) -> dict[str, Count]:
+        """Per relation, how many are derived and how many hold; those that several derive are counted once."""
+        first, *more = [answers.counts() for answers in self.entailed()]
+        if not more:
+            return first
+        found = Counter(triple.relation for triple in self.triples())
+        known = {name: one.total - one.derived for counts in (first, *more) for name, one in counts.items()}
+        return {name: Count(found[name], found[name] + facts) for name, facts in known.items()}
+
+
+class Answers(DerivedTriples):
     """The consequences of rules over a graph. Names go in and come out.
 
     `holds`, `tails` and `heads` include the facts; `triples` and `count` are the derived triples that are
-    not facts. Inverse, identity and fresh relations never appear. A name that neither the graph nor the
-    rules know raises `UnknownNameError`.
+    not facts. So are the answers themselves, as a collection: `len(answers)`, `triple in answers`, `for triple in
+    answers`, `to_pandas()`. Inverse, identity and fresh relations never appear. A name that neither the graph nor the
+    rules know raises `UnknownNameError`; `in` says no.
 
     Threads may share one object. Questions run beside each other; `add` and `remove` wait for those that run, and a
     question sees the facts before a change or after it. What is streamed (`triples`, `sorted_triples`, `batches`,
@@ -55,15 +166,6 @@ class Answers(ABC):
     def exactness(self) -> str:
         """What the answers are: exact, exact within m steps, an exact fixpoint without geometry, a sketch."""
 
-    @property
-    @abstractmethod
-    def facts(self) -> KnowledgeGraph:
-        """The graph as it is now, updates included."""
-
-    @abstractmethod
-    def holds(self, head: str, relation: str, tail: str) -> bool:
-        """Does the triple follow (or stand in the graph)?"""
-
     @abstractmethod
     def tails(self, head: str, relation: str) -> Iterator[str]:
         """All f for which (head, relation, f) holds, in no particular order."""
@@ -72,24 +174,9 @@ class Answers(ABC):
     def heads(self, relation: str, tail: str) -> Iterator[str]:
         """All e for which (e, relation, tail) holds, in no particular order."""
 
-    @abstractmethod
-    def triples(self) -> Iterator[Triple]:
-        """The derived triples that are not facts, streamed, one relation after the other, otherwise in no order."""
-
     def sorted_triples(self) -> Iterator[Triple]:
         """The derived triples sorted by head, relation and tail; streamed where the engine can."""
         return iter(sorted(self.triples()))
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The derived triples as Arrow blocks of names, streamed."""
-        triples = self.triples()
-        while rows := list(islice(triples, _ROWS)):
-            yield batch_of(rows)
-
-    def to_arrow(self) -> pa.Table:
-        """The derived triples as one Arrow table, which pandas and polars take as it is."""
-        columns = [(column, pa.large_string()) for column in COLUMNS]
-        return pa.Table.from_batches(self.batches(), schema=pa.schema(columns))
 
     def write(
         self,
@@ -152,14 +239,24 @@ class Answers(ABC):
         path needs fewer rules, that one is not found first.
         """
 
-    def explain(self, head: str, relation: str, tail: str) -> Proof | None:
-        """The first of `proofs`, or None when the triple does not follow."""
-        return next(iter(self.proofs(head, relation, tail)), None)
+    def explain(self, head: str, relation: str, tail: str) -> Proof | NoProof:
+        """The first of `proofs`; where the triple does not follow, an object that is false and prints why not."""
+        with self.shared.reading():
+            for proof in self.proofs(head, relation, tail):
+                return proof
+            nearest = tuple(self.why_not(head, relation, tail))
+            return NoProof(Triple(head, relation, tail), self.exactness, nearest)
 
     @abstractmethod
     def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
-        """The nearest partial derivations of a triple that does not follow."""
+        """The rules that come nearest to a triple that does not follow, each with the atoms that hold and those that
+        are missing; fewest missing atoms first. Empty where the triple follows, or no rule concludes its relation.
+        """
 
     @abstractmethod
     def violations(self) -> Iterator[Violation]:
         """The pairs that break a disjointness constraint of the rules, with both proofs."""
+
+    def _repr_html_(self) -> str:
+        with self.shared.reading():
+            return shown_triples(f"derived, {repr(self)[1:-1]}", self.triples())

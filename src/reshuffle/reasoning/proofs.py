@@ -10,11 +10,14 @@ import itertools
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from reshuffle.errors import ReshuffleError
+from reshuffle.errors import InputError, ReshuffleError, whole_number
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.pictures.diagram import Diagram, Node
+from reshuffle.pictures.notebook import drawn_tree
+from reshuffle.rules.class_axioms import ClassRule
 from reshuffle.rules.rule import IntersectionRule, quoted
 from reshuffle.text import counted, visible
 
@@ -48,7 +51,7 @@ class Proof:
     """
 
     triple: Triple
-    rule: Rule | None = None
+    rule: Rule | ClassRule | None = None
     premises: tuple[Proof, ...] = ()
     size: int = field(init=False)
     """How many rule applications the tree holds; a shared sub-proof counts as often as it is used."""
@@ -63,6 +66,9 @@ class Proof:
         object.__setattr__(self, "depth", applied + max((p.depth for p in self.premises), default=0))
         key = (self.triple, self.rule, tuple(premise._hash for premise in self.premises))
         object.__setattr__(self, "_hash", hash(key))
+
+    def __bool__(self) -> Literal[True]:
+        return True  # beside `NoProof`, which is false
 
     def __hash__(self) -> int:
         return self._hash
@@ -124,20 +130,31 @@ class Proof:
             steps.append({"triple": list(step.triple), "rule": rule, "premises": premises})
         return {"triple": list(self.triple), "size": self.size, "depth": self.depth, "steps": steps}
 
+    def diagram(self) -> Diagram:
+        """The proof as it is drawn."""
+        return proofs_diagram([self])
+
     def to_mermaid(self) -> str:
         """A Mermaid flow chart from the facts (round) to the conclusion."""
-        number: dict[int, int] = {}
-        lines = ["flowchart BT"]
-        for step in self.steps():
-            here = number[id(step)] = len(number)
-            text = spelled(step.triple).replace('"', "#quot;")
-            if step.rule is None:
-                lines.append(f'  n{here}(["{text}"])')
-                continue
-            rule = str(step.rule).replace('"', "#quot;")
-            lines.append(f'  n{here}["{text}<br/><small>{rule}</small>"]')
-            lines.extend(f"  n{number[id(premise)]} --> n{here}" for premise in step.premises)
-        return "\n".join(lines)
+        return self.diagram().to_mermaid()
+
+    def _repr_html_(self) -> str:
+        return drawn_tree(repr(self)[1:-1], self.diagram())
+
+
+def proofs_diagram(proofs: Sequence[Proof]) -> Diagram:
+    """Proofs of one triple side by side; a step that several share is one node."""
+    number: dict[int, int] = {}
+    nodes: list[Node] = []
+    for step in itertools.chain.from_iterable(proof.steps() for proof in proofs):
+        if id(step) not in number:
+            number[id(step)] = len(nodes)
+            below = tuple(number[id(premise)] for premise in step.premises)
+            text, rule = spelled(step.triple), step.rule
+            nodes.append(Node(text, kind="fact") if rule is None else Node(text, str(rule), below=below))
+    return Diagram(
+        f"why {spelled(proofs[0].triple)}", tuple(nodes), tuple(number[id(proof)] for proof in proofs)
+    )
 
 
 def without_circles(proof: Proof) -> Proof:
@@ -171,6 +188,15 @@ def _rest_on_each_other(steps: Sequence[Proof]) -> bool:
     except CycleError:
         return True
     return False
+
+
+def check_most(most: int) -> None:
+    """Refuse a number of proofs that is no whole number, or negative."""
+    hint = "give 1 or more"
+    if type(most) is not int:
+        whole_number("most", most, hint=hint)
+    if most < 0:
+        raise InputError(f"most = {most}", hint=hint)
 
 
 def spelled(triple: tuple[str, str, str]) -> str:
@@ -235,7 +261,7 @@ def check_proof(proof: Proof, rules: RuleBase, facts: Container[Triple]) -> None
       ...
     reshuffle.reasoning.proofs.WrongStepError: r(a, b) is no fact of the graph
     """
-    base = frozenset(rules.rules)
+    base = frozenset[object](rules.rules) | (frozenset() if rules.classes is None else rules.classes.shown)
     for step in proof.steps():
         if step.rule is None:
             _check_leaf(step, facts)
@@ -252,7 +278,11 @@ def _check_leaf(leaf: Proof, facts: Container[Triple]) -> None:
         raise WrongStepError(f"{spelled(leaf.triple)} is no fact of the graph")
 
 
-def _check_step(step: Proof, rule: Rule) -> None:
+def _check_step(step: Proof, rule: Rule | ClassRule) -> None:
+    if isinstance(rule, ClassRule):
+        if not rule.fits([premise.triple for premise in step.premises], step.triple):
+            raise WrongStepError(f"{spelled(step.triple)} is no instance of the axiom {rule}")
+        return
     expected = tuple(base_relation(relation) for relation in (rule.head, *rule.body))
     found = (step.triple.relation, *(premise.triple.relation for premise in step.premises))
     if expected != found:

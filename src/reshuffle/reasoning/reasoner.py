@@ -6,11 +6,12 @@ import itertools
 from typing import TYPE_CHECKING
 
 from reshuffle.constraints import OrderingConstraints
-from reshuffle.errors import BudgetError, InputError, did_you_mean, near_names
+from reshuffle.errors import BudgetError, InputError, did_you_mean, near_names, whole_number
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.class_answers import ClassAnswers, with_helpers
 from reshuffle.reasoning.sharing import parsed_bytes
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
@@ -18,7 +19,7 @@ from reshuffle.rules import RuleBase
 from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from reshuffle.kg.coerce import Triples
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "geometry", "chase")
 _MOST_COMPARED = 200  # relations whose names are compared with those of the facts
+_MOST_SHOWN = 3  # relations that a note names
 
 
 class Reasoner:
@@ -41,8 +43,9 @@ class Reasoner:
     (True, 'exact')
 
     `engine="auto"` compiles the rules to geometry and raises `NotExpressibleError` where none is exact;
-    `bound=m` answers what follows in m steps, for any path rules; `engine="chase"` computes the exact fixpoint
-    of any rules, without geometry. `memory` limits the bytes that answering may take, as a number or as "2GB".
+    `bound=m` answers what follows in m steps, for any path rules; `engine="chase"` computes the exact fixpoint of every
+    rule base that can be read (paths and intersections, however recursive), without geometry. `memory` limits the bytes
+    that answering may take, as a number or as "2GB".
 
     A geometry that is larger than its budget (`rulegraphs.budgets`; `node_budget` raises it) is not built: "auto"
     takes the chase, which is exact too, and says so in `exactness`; "geometry" and a bound raise `BudgetError`.
@@ -60,7 +63,7 @@ class Reasoner:
         _check_engine(engine, bound)
         self.engine = engine
         self._memory = None if memory is None else parsed_bytes(str(memory))
-        self._node_budget = DEFAULT_NODE_BUDGET if node_budget is None else node_budget
+        self._node_budget = DEFAULT_NODE_BUDGET if node_budget is None else _checked_nodes(node_budget)
         self.constraints: OrderingConstraints | None = None
         self._too_large: BudgetError | None = None
         if isinstance(rules, OrderingConstraints):
@@ -69,9 +72,12 @@ class Reasoner:
             self.rules: RuleBase | None = rules if isinstance(rules, RuleBase) else as_rules(rules)
             if engine != "chase":
                 self._compile(self.rules, bound)
-        # The relations of the rules in order, no inverse and no fresh relation among them.
+        # The relations of the rules in order, no inverse, no fresh and no helper relation among them.
         known = map(base_relation, self.rules.relations) if self.rules is not None else ()
         self._relations = dict.fromkeys(known if self.constraints is None else self.constraints.answerable)
+        self._classes = None if self.rules is None else self.rules.classes
+        for helper in () if self._classes is None else self._classes.relations:
+            self._relations.pop(helper, None)
 
     def _compile(self, rules: RuleBase, bound: int | None) -> None:
         try:
@@ -111,6 +117,12 @@ class Reasoner:
             return "exact fixpoint by chase: no geometry"
         return self.constraints.exactness
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The relations and classes that the rules name."""
+        classes = () if self._classes is None else self._classes.by_class
+        return (*self._relations, *classes)
+
     def on(
         self,
         graph: Triples,
@@ -120,9 +132,22 @@ class Reasoner:
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
         facts = graph if isinstance(graph, KnowledgeGraph) else as_graph(graph)
+        # What nothing can follow from is no error, since facts may be added later.
         if len(facts.relations) and self._relations.keys().isdisjoint(facts.relations):
-            # No error, since facts may be added later.
             notes(_nothing_shared(self._relations, facts.relations))
+        elif notes is not UNHEARD and len(facts.relations):
+            for told in _never_met(self.rules, facts.relations):
+                notes(told)
+        if self._classes is None:
+            return self._answers(facts, progress, notes)
+        return self._with_classes(facts, lambda graph: self._answers(graph, progress, notes))
+
+    def _with_classes(self, facts: KnowledgeGraph, answered: Callable[[KnowledgeGraph], Answers]) -> Answers:
+        """The answers over the facts and the helper facts of class axioms, which stay hidden."""
+        assert self.rules is not None and self._classes is not None
+        return ClassAnswers(answered(with_helpers(facts, self._classes)), self.rules, facts)
+
+    def _answers(self, facts: KnowledgeGraph, progress: Progress, notes: Notes) -> Answers:
         too_large = self._too_large
         if self.constraints is not None:
             try:
@@ -170,7 +195,7 @@ class Reasoner:
         epsilon: float | None = None,
         seed: int = 0,
         progress: Progress = SILENT,
-    ) -> SketchedAnswers:
+    ) -> Answers:
         """Answers in constant time per question that never miss, and err by saying yes too often.
 
         Give the number of `channels`, or the mean false-positive rate `epsilon` to choose it by.
@@ -184,17 +209,24 @@ class Reasoner:
                 "a sketch needs the geometry of an unbounded rule base",
                 hint="use engine='auto' without a bound",
             )
-        if seed < 0:
-            raise InputError(f"a seed of {seed}", hint="a seed is 0 or a positive whole number")
-        return SketchedAnswers(
-            self.constraints,
-            as_graph(graph),
-            channels=channels,
-            epsilon=epsilon,
-            seed=seed,
-            memory=self._memory,
-            progress=progress,
-        )
+        hint = "a seed is 0 or a positive whole number"
+        if whole_number("seed", seed, hint=hint) < 0:
+            raise InputError(f"a seed of {seed}", hint=hint)
+        constraints = self.constraints
+
+        def sketched(facts: KnowledgeGraph) -> SketchedAnswers:
+            return SketchedAnswers(
+                constraints,
+                facts,
+                channels=channels,
+                epsilon=epsilon,
+                seed=seed,
+                memory=self._memory,
+                progress=progress,
+            )
+
+        facts = as_graph(graph)
+        return sketched(facts) if self._classes is None else self._with_classes(facts, sketched)
 
     def save(self, path: str | Path) -> None:
         """Write the compiled constraints, as JSON."""
@@ -213,7 +245,18 @@ class Reasoner:
         return cls(OrderingConstraints.load(path), memory=memory)
 
 
+def _checked_nodes(node_budget: int) -> int:
+    hint = "give the number of nodes that a rule graph may have, 1 or more"
+    if whole_number("node_budget", node_budget, hint=hint) < 1:
+        raise InputError(f"node_budget = {node_budget} allows no rule graph", hint=hint)
+    return node_budget
+
+
 def _check_engine(engine: str, bound: int | None) -> None:
+    if not isinstance(engine, str):
+        raise InputError(
+            f"found engine = {engine!r}, expected a name", hint="the engines are auto, geometry and chase"
+        )
     if engine not in ENGINES:
         raise InputError(
             f"unknown engine '{engine}'{did_you_mean(engine, ENGINES)}",
@@ -233,3 +276,22 @@ def _nothing_shared(relations: Iterable[str], used: Iterable[str]) -> str:
     near = [f"'{name}' (facts: '{found[0]}')" for name in compared if (found := near_names(name, names))]
     hint = f"; near names: {', '.join(near[:3])}" if near else ""
     return f"warning: facts and rules share no relation, so nothing follows{hint}"
+
+
+def _never_met(rules: RuleBase | None, used: Iterable[str]) -> Iterator[str]:
+    """What a user is told of relations that rule bodies ask for and that neither a fact nor a head gives."""
+    if rules is None:
+        return
+    hidden = () if rules.classes is None else rules.classes.relations
+    given = {*used, *map(base_relation, (*rules.by_head, *rules.fresh, *hidden))}
+    bodies = (name for rule in rules for name in rule.body)
+    missing = list(dict.fromkeys(name for name in map(base_relation, bodies) if name not in given))
+    if not missing:
+        return
+    compared = missing[:_MOST_COMPARED]
+    near = {name: found[0] for name in compared if (found := near_names(name, given, most=1))}
+    shown = sorted(compared, key=lambda name: name not in near)[:_MOST_SHOWN]
+    named = [f"'{name}'" + (f" (near: '{near[name]}')" if name in near else "") for name in shown]
+    more = f" and {len(missing) - len(shown):,} more" if len(missing) > len(shown) else ""
+    asked = "is a relation of a rule body" if len(missing) == 1 else "are relations of rule bodies"
+    yield f"note: {', '.join(named)}{more} {asked} that no fact has and no rule concludes"

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from reshuffle.kg import Triple
     from reshuffle.reasoning.answers import Answers
     from reshuffle.rules import Disjointness
+    from reshuffle.rules.class_axioms import DisjointClasses
 
 
 @dataclass(frozen=True)
 class Violation:
     """A pair that is in both relations of a constraint."""
 
-    constraint: Disjointness
+    constraint: Disjointness | DisjointClasses
     first: Proof
     second: Proof
 
@@ -62,5 +63,5 @@ def _violation(answers: Answers, constraint: Disjointness, triple: Triple) -> Vi
 
 def _proof(answers: Answers, triple: Triple) -> Proof:
     proof = answers.explain(*triple)
-    assert proof is not None, f"{triple} holds but has no proof"
+    assert proof, f"{triple} holds but has no proof"
     return proof

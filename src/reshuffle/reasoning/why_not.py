@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import is_inverse
-from reshuffle.reasoning.proofs import atom_triple, spelled
+from reshuffle.pictures.diagram import Growing
+from reshuffle.reasoning.proofs import atom_triple, check_most, spelled
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from reshuffle.pictures.diagram import Diagram
     from reshuffle.reasoning.answers import Answers
     from reshuffle.rules import PathRule, Rule, RuleBase
+    from reshuffle.rules.class_axioms import ClassRule
 
 Origins: TypeAlias = dict[str, str | None]  # the entities a path can be at, and where each was reached from
 
@@ -41,7 +44,7 @@ class PartialDerivation:
       missing: cityIn(london, uk)
     """
 
-    rule: Rule
+    rule: Rule | ClassRule
     matched: tuple[Triple, ...]
     missing: tuple[Triple, ...]
     """In the order of the body; an entity that nothing determines is `UNBOUND`."""
@@ -61,6 +64,49 @@ class PartialDerivation:
         }
 
 
+@dataclass(frozen=True)
+class NoProof:
+    """What `explain` gives for a triple that does not follow: false, and prints which rules come nearest."""
+
+    triple: Triple
+    exactness: str
+    """Of the answers that were asked: what they are."""
+    nearest: tuple[PartialDerivation, ...] = ()
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    def __str__(self) -> str:
+        lines = [f"{spelled(self.triple)} does not follow ({self.exactness})"]
+        if self.nearest:
+            lines += ["", "nearest:", *map(str, self.nearest)]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "follows": False,
+            "exactness": self.exactness,
+            "proofs": [],
+            "nearest": [partial.to_dict() for partial in self.nearest],
+        }
+
+    def diagram(self) -> Diagram:
+        """The rules that nearly apply, as they are drawn."""
+        return nearest_diagram(self.triple, self.nearest)
+
+
+def nearest_diagram(triple: tuple[str, str, str], nearest: Sequence[PartialDerivation]) -> Diagram:
+    """A triple that does not follow, as it is drawn: the rules that nearly apply, what holds and what is missing."""
+    tree, rules = Growing(), []
+    for partial in nearest:
+        atoms = [tree.add(spelled(atom), "holds", "fact") for atom in partial.matched]
+        atoms += [tree.add(spelled(atom), "missing", "missing") for atom in partial.missing]
+        rules.append(tree.add(str(partial.rule), kind="rule", below=atoms))
+    tree.add(spelled(triple), "does not follow", "missing", rules)
+    return tree.grown(f"why {spelled(triple)} does not follow")
+
+
 def why_not(
     answers: Answers, rules: RuleBase, head: str, relation: str, tail: str, *, most: int = 5
 ) -> list[PartialDerivation]:
@@ -68,6 +114,7 @@ def why_not(
 
     Paths are followed from both ends, over at most a thousand entities per atom.
     """
+    check_most(most)
     with answers.shared.reading():
         if answers.holds(head, relation, tail):
             return []

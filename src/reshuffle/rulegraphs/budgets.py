@@ -1,6 +1,6 @@
 """How large a geometry may become before it is given up: counts, never seconds, so that no machine decides.
 
-The chase answers any rule base exactly without a geometry, so a geometry is worth building only while that stays a
+The chase answers every rule base exactly without a geometry, so a geometry is worth building only while that stays a
 matter of seconds. All limits follow from one, the number of nodes that a draft of the rule graph may have: whoever
 allows more nodes (`node_budget=`, `--node-budget`) allows more of everything. At the default they keep building,
 placing and checking below some five seconds and half a gigabyte.
@@ -22,7 +22,10 @@ from reshuffle.errors import BudgetError
 
 DEFAULT_NODE_BUDGET = 20_000
 
-HINT = "allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)"
+CHASE = "engine='chase' (--engine chase of infer and explain) answers exactly, without geometry"
+"""Not every verb that builds a geometry answers, and only those that do have the option."""
+
+HINT = f"{CHASE}; or allow more with node_budget= (--node-budget)"
 
 
 # Each for one node. Whoever counts multiplies by the nodes that are allowed.
@@ -45,7 +48,7 @@ def over_budget(most: int, what: str) -> BudgetError:
 
     >>> print(over_budget(2, "edges"))
     the geometry of these rules needs more than the 2 edges it was allowed
-      hint: allow more with node_budget= (--node-budget), or use engine='chase' (--engine chase)
+      hint: engine='chase' (--engine chase of infer and explain) answers exactly, ...; or allow more with node_...
     """
     return BudgetError(
         f"the geometry of these rules needs more than the {most:,} {what} it was allowed", hint=HINT

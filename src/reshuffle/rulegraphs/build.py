@@ -11,7 +11,7 @@ import numpy as np
 
 from reshuffle.constraints import UNCONSTRAINED, OrderingConstraints
 from reshuffle.errors import NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, ENTRIES, over_budget
+from reshuffle.rulegraphs.budgets import CHASE, DEFAULT_NODE_BUDGET, ENTRIES, over_budget
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.classes import classify
@@ -40,14 +40,18 @@ def build(base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAUL
       ...
     reshuffle.errors.NotExpressibleError: no exact geometry: `r2` calls itself between other atoms: ...
     """
+    if bound is not None and base.classes is not None:
+        raise NotExpressibleError(
+            "a bound counts the steps of rules, and class axioms take helper steps of their own",
+            remedy="leave out the bound; engine='chase' (--engine chase) answers exactly without geometry",
+        )
     if bound is not None:
         return bounded_graph(base, bound=bound, node_budget=node_budget)
     classification = classify(base)
     if not classification.faithful:
         raise NotExpressibleError(
             f"no exact geometry: {classification.reason}",
-            remedy="bound=M (--bound M) answers within M steps; engine='chase' (--engine chase) answers exactly "
-            "without geometry",
+            remedy=f"{CHASE}; bound=M (--bound M) answers within M steps",
         )
     return CONSTRUCTION_OF[classification.name](base, node_budget=node_budget)
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.errors import BudgetError, InputError, Place, ReshuffleError
+from reshuffle.errors import BudgetError, InputError, Place
 from reshuffle.kg.io.files import written_whole
+from reshuffle.pictures.diagram import quoted_label
+from reshuffle.pictures.png import MOST_ARROWS, by_graphviz
 from reshuffle.text import visible
 
 if TYPE_CHECKING:
     from reshuffle.rulegraphs.graph import RuleGraph
 
 ENDINGS = (".svg", ".png", ".dot", ".mmd")
-_MOST_ARROWS = 2_000  # Graphviz places this many in seconds, and ten times as many in hours
 
 
 def node_names(graph: RuleGraph) -> list[str]:
@@ -39,10 +38,10 @@ def node_names(graph: RuleGraph) -> list[str]:
 def to_dot(graph: RuleGraph) -> str:
     """Graphviz source. Labels between the same two nodes share an edge; identities are dashed."""
     lines = ["digraph rules {", "  rankdir=LR;", '  node [shape=box, fontname="Helvetica"];']
-    lines += [f"  {node} [label={_quoted(name)}];" for node, name in enumerate(node_names(graph))]
+    lines += [f"  {node} [label={quoted_label(name)}];" for node, name in enumerate(node_names(graph))]
     for (source, target, identity), labels in _bundles(graph).items():
         style = ", style=dashed" if identity else ""
-        lines.append(f"  {source} -> {target} [label={_quoted(', '.join(labels))}{style}];")
+        lines.append(f"  {source} -> {target} [label={quoted_label(', '.join(labels))}{style}];")
     return "\n".join([*lines, "}", ""])
 
 
@@ -69,28 +68,15 @@ def draw(graph: RuleGraph, path: str | Path) -> None:
         content = to_mermaid(graph).encode()
     elif path.suffix == ".dot":
         content = to_dot(graph).encode()
-    elif len(_bundles(graph)) > _MOST_ARROWS:
+    elif len(_bundles(graph)) > MOST_ARROWS:
         raise BudgetError(
-            f"{path}: {len(_bundles(graph)):,} arrows are too many for Graphviz to place; at most {_MOST_ARROWS:,}",
+            f"{path}: {len(_bundles(graph)):,} arrows are too many for Graphviz to place; at most {MOST_ARROWS:,}",
             hint="write .dot or .mmd, or draw fewer rules",
         )
     else:
-        content = _rendered(to_dot(graph), path.suffix[1:])
+        content = by_graphviz(to_dot(graph), path.suffix[1:])
     with written_whole(path) as aside:
         aside.write_bytes(content)
-
-
-def _rendered(dot: str, file_format: str) -> bytes:
-    program = shutil.which("dot")
-    if program is None:
-        raise ReshuffleError(
-            f"drawing {file_format.upper()} needs the program `dot` of Graphviz, which is not installed",
-            hint="install Graphviz, or draw a .dot or .mmd file, which needs nothing",
-        )
-    done = subprocess.run([program, f"-T{file_format}"], input=dot.encode(), capture_output=True, check=False)
-    if done.returncode != 0:
-        raise ReshuffleError(f"dot could not draw the graph: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout
 
 
 def _bundles(graph: RuleGraph) -> dict[tuple[int, int, bool], list[str]]:
@@ -98,10 +84,6 @@ def _bundles(graph: RuleGraph) -> dict[tuple[int, int, bool], list[str]]:
     for source, label, target in graph.edges:
         bundles.setdefault((source, target, label in graph.identities), []).append(label)
     return bundles
-
-
-def _quoted(text: str) -> str:
-    return '"' + visible(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _entities(text: str) -> str:

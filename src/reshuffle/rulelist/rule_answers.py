@@ -25,8 +25,12 @@ from reshuffle.evaluation.questions import (
 )
 from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning import Reasoner
+from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
+from reshuffle.reasoning.sharing import built_once
 from reshuffle.rulelist.body_walks import walks_of
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
@@ -38,7 +42,7 @@ from reshuffle.rulelist.type_tables import RoleCounts, log_shares
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.progress import Notes, Progress
+    from reshuffle.reasoning.answers import Answers
     from reshuffle.rulelist.features import WalkRows
     from reshuffle.rulelist.rule_model import RuleModel
 
@@ -125,6 +130,11 @@ class RulesOnGraph:
     def _log_shares(self) -> NDArray[np.float64]:
         return log_shares(self.model.tables.shares)
 
+    @built_once
+    def sure_answers(self) -> Answers:
+        """What follows from the rules without an exception; by the chase, which takes whatever was mined."""
+        return Reasoner(self.model.sure_rules(), engine="chase").on(self.graph)
+
     def has_loops(self, relation: int) -> bool:
         """May an entity be its own answer?"""
         return bool(self.program.walks.loops[relation])
@@ -164,8 +174,12 @@ class RulesOnGraph:
             yield Part("rule", one.part(count), one, round(count), tuple(proofs))
 
 
-class RuleAnswers:
-    """Answers questions about one graph by a rule model; has the surface of a trained model's answers."""
+class RuleAnswers(DerivedByOthers):
+    """Answers questions about one graph by a rule model; has the surface of a trained model's answers.
+
+    As a collection the answers are what is certain: the triples that are no facts and follow from the rules that had no
+    exception, as `reshuffle infer` prints them. `predict` and `missing` rank all others.
+    """
 
     name = "rule model"
 
@@ -178,6 +192,12 @@ class RuleAnswers:
         if (told := passed_over(graph, frozenset(model.relations))) is not None:
             notes(told)
 
+    def _repr_html_(self) -> str:
+        rows = [{"relation": name} for name in self.relations]
+        return shown_rows(
+            repr(self)[1:-1], rows, remarks=["ask answers.predict(head=..., relation=...)"], most=10
+        )
+
     def __repr__(self) -> str:
         graph = self.graph
         facts = f"{counted(len(graph), 'fact')} of {counted(graph.num_entities, 'entity', 'entities')}"
@@ -187,6 +207,15 @@ class RuleAnswers:
     def graph(self) -> KnowledgeGraph:
         """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
         return self._state.graph
+
+    @property
+    def facts(self) -> KnowledgeGraph:
+        """The facts as they are now."""
+        return self.graph
+
+    def entailed(self) -> Sequence[Answers]:
+        """The answers of the rules that had no exception."""
+        return (self._state.sure_answers,)
 
     @property
     def relations(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.pictures.markup import SHOWN
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import UNHEARD
 from reshuffle.rulelist.features import NUM_DISTANCES
 from reshuffle.rulelist.fitting import NUM_SCALES
@@ -49,6 +51,8 @@ UNMEASURED = 0.9
 DIGITS = 4
 """Behind the point of fitted numbers, so that a file shows all there is."""
 SORT_KEYS = ("reading", "weight", "confidence", "support", "head")
+COLUMNS = ("weight", "count_weight", "support", "confidence", "rule")
+"""Of the rows that are shown."""
 _SHOWN = 20
 
 
@@ -249,15 +253,27 @@ class RuleModel:
 
     def to_dict(self) -> dict[str, Any]:
         """The rules as plain data."""
-        return {"rules": [_row(one) for one in self.rules], "relations": list(self.relations)}
+        return {"rules": self.rows(), "relations": list(self.relations)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per rule, in order."""
+        return [_row(one) for one in self.rules]
+
+    @property
+    def heading(self) -> str:
+        """What it is, in a few words."""
+        return f"rule model: {counted(len(self), 'rule')} of {counted(len(self.relations), 'relation')}"
+
+    def _repr_html_(self) -> str:
+        rows = [_row(one) for one in self.rules[:SHOWN]]
+        return shown_rows(self.heading, rows, columns=COLUMNS, total=len(self))
 
     def __str__(self) -> str:
         return self.table()
 
     def table(self, most: int = _SHOWN) -> str:
         """The first rules with their numbers."""
-        columns = ("weight", "count_weight", "support", "confidence", "rule")
-        rows = [[_row(one)[name] for name in columns] for one in self.rules[:most]]
+        rows = [[_row(one)[name] for name in COLUMNS] for one in self.rules[:most]]
         header = ["weight", "per log count", "support", "confidence", "rule"]
         lines = [counted(len(self.rules), "rule"), *([table(header, rows)] if rows else [])]
         left = len(self.rules) - most

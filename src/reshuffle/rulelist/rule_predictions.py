@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import RowFrames
 from reshuffle.kg.io.writing import check_row_ending, write_rows
-from reshuffle.text import table
+from reshuffle.pictures.markup import SHOWN
+from reshuffle.pictures.notebook import shown_rows
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,6 +115,13 @@ class RulePredictions(RowFrames):
             told = {"reasons": [part.to_dict() for part in link.reasons(reasons)]} if reasons else {}
             rows.append({**link.row(), **told})
         return {"predictions": rows}
+
+    def shown(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The rows, up to so many."""
+        return [link.row() for link in self.links[:most]]
+
+    def _repr_html_(self) -> str:
+        return shown_rows(counted(len(self), "prediction"), self.shown(SHOWN), total=len(self))
 
     def __str__(self) -> str:
         if not self.links:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
+from reshuffle.pictures.diagram import Growing
+from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.reasoning.proofs import spelled
 from reshuffle.rulelist.features import MOST_STEPS
 from reshuffle.text import counted
@@ -14,9 +17,12 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import Triple
+    from reshuffle.pictures.diagram import Diagram
     from reshuffle.rulelist.rule_model import WeightedRule
+    from reshuffle.rules import Quality
 
 Kind = Literal["rule", "distance", "types"]
+_RULES_DRAWN = 10  # in a notebook
 _DIGITS = 3  # behind the point of printed parts
 
 
@@ -45,6 +51,18 @@ class Part:
             f"more than {counted(MOST_STEPS, 'step')}" if self.steps is None else counted(self.steps, "step")
         )
         return f"distance: {far} apart"
+
+    def add_to(self, tree: Growing, value: str) -> int:
+        """Add the part to a picture, with the facts of its walks; its number there."""
+        if self.rule is None:
+            return tree.add(self.words, value, "part")
+        walks = [[tree.add(spelled(fact), kind="fact") for fact in walk] for walk in self.proofs]
+        if len(walks) > 1:  # which facts belong together
+            walks = [
+                [tree.add(f"walk {place}", "", "plain", walk)] for place, walk in enumerate(walks, start=1)
+            ]
+        note = f"{value}, {counted(self.walks, 'walk')}"
+        return tree.add(str(self.rule.rule), note, "rule", chain(*walks))
 
     def __str__(self) -> str:
         walks = [f"  {', '.join(map(spelled, walk))}" for walk in self.proofs]
@@ -96,6 +114,31 @@ class RuleSum:
             "parts": [part.to_dict() for part in self.parts],
         }
 
+    def diagram(self, most: int | None = None) -> Diagram:
+        """The sum as it is drawn: a branch for each part, of up to `most` rules, with the facts of its walks."""
+        tree, values = Growing(), printed_parts(self.score, [part.value for part in self.parts])
+        told = [
+            pair
+            for pair in zip(self.parts, values, strict=True)
+            if pair[0].rule is not None or float(pair[1])
+        ]
+        left = [pair for pair in told if pair[0].rule is not None][most:] if most is not None else []
+        parts = [part.add_to(tree, value) for part, value in told if (part, value) not in left]
+        if left:
+            rest = sum(float(value) for _, value in left)
+            parts.append(tree.add(counted(len(left), "more rule"), f"{rest:+.{_DIGITS}f} together", "more"))
+        note = f"score {self.score:.{_DIGITS}f}" + (", a fact" if self.known else "")
+        tree.add(spelled(self.triple), note, below=parts)
+        return tree.grown(f"why {spelled(self.triple)}")
+
+    def rule_rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The rules that speak for it, up to so many, a row each."""
+        rules = [part.rule for part in self.parts if part.rule is not None][:most]
+        return [{"weight": one.weight, **_measured(one.rule.quality), "rule": str(one.rule)} for one in rules]
+
+    def _repr_html_(self) -> str:
+        return drawn_tree(str(self).partition("\n")[0], self.diagram(_RULES_DRAWN))
+
     def __str__(self) -> str:
         values = printed_parts(self.score, [part.value for part in self.parts])
         known = "  (a fact)" if self.known else ""
@@ -106,6 +149,10 @@ class RuleSum:
             lines.append(f"  {value:>8}  {part.words}")
             lines += [f"  {'':>8}    {', '.join(map(spelled, walk))}" for walk in part.proofs]
         return "\n".join(lines if self else [*lines, "  no rule leads to it"])
+
+
+def _measured(quality: Quality | None) -> dict[str, Any]:
+    return {} if quality is None else {"support": quality.support, "confidence": quality.confidence}
 
 
 def printed_parts(total: float, parts: Sequence[float]) -> list[str]:

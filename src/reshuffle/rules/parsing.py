@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.io.files import GZIP_ERRORS, broken_gzip, files_inside, find_source
+from reshuffle.rules.class_axioms import ClassAxiom, ClassAxioms, DisjointClasses
 from reshuffle.rules.formats import amie, anyburl, nemo, owl
 from reshuffle.rules.formats import native as text
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine, meaning
@@ -162,18 +163,25 @@ def _is_triple(text: str) -> bool:
 
 
 def _base(
-    read: Iterable[Rule | Disjointness], unread: Sequence[Unread], file: str, confidence: Confidence
+    read: Iterable[Rule | Disjointness | ClassAxiom | DisjointClasses],
+    unread: Sequence[Unread],
+    file: str,
+    confidence: Confidence,
 ) -> RuleBase:
     rules: list[Rule] = []
     disjointness: list[Disjointness] = []
+    of_classes: list[ClassAxiom | DisjointClasses] = []
     for item in read:
         if isinstance(item, Disjointness):
             disjointness.append(item)
+        elif isinstance(item, ClassAxiom | DisjointClasses):
+            of_classes.append(item)
         else:
             rules.append(_recomputed(item) if confidence == "recomputed" else item)
-    if not rules and not disjointness:
+    if not rules and not disjointness and not of_classes:
         raise _no_rules(file, unread)
-    return RuleBase(tuple(rules), tuple(disjointness), unread=tuple(unread))
+    base = RuleBase(tuple(rules), tuple(disjointness), unread=tuple(unread))
+    return base.with_classes(ClassAxioms.of(of_classes)) if of_classes else base
 
 
 def _recomputed(rule: Rule) -> Rule:
@@ -285,7 +293,7 @@ def as_rules(given: Rules) -> RuleBase:
 def _not_rules(found: str) -> InputError:
     return InputError(
         f"{found}, expected rules",
-        hint="parse_rules(text) takes rules as text, reshuffle.rules.read_rules(path) reads a file",
+        hint="parse_rules(text) takes rules as text, reshuffle.read_rules(path) reads a file",
     )
 
 

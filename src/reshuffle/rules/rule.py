@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
-from reshuffle.text import visible
+from reshuffle.pictures.markup import SHOWN
+from reshuffle.pictures.notebook import shown_rows
+from reshuffle.text import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from reshuffle.rules.class_axioms import ClassAxioms
 
 _PLAIN = re.compile(r"[^\W\d][\w.:-]*(\^-1)?\Z")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})
@@ -213,7 +217,8 @@ class RuleBase:
     """Rules in the order they were written. Duplicates and tautologies are kept apart and reported.
 
     `fresh` are the relations that `binarised` made, to be hidden from answers; `unread` is what the rule file
-    held besides rules of our kinds.
+    held besides rules of our kinds. `classes` are axioms about `rdf:type`, whose path rules are among those given and
+    need helper facts, which `reasoning` adds and hides.
 
     >>> hyp = PathRule(("hyp", "hyp"), "hyp")
     >>> base = RuleBase((hyp, PathRule(("hyp",), "isa"), PathRule(("isa",), "isa")))
@@ -227,6 +232,20 @@ class RuleBase:
     disjointness: tuple[Disjointness, ...] = ()
     fresh: frozenset[str] = frozenset()
     unread: tuple[Unread, ...] = field(default=(), compare=False)
+    classes: ClassAxioms | None = None
+
+    @property
+    def own_rules(self) -> tuple[Rule, ...]:
+        """The given rules without those that stand for class axioms."""
+        if self.classes is None:
+            return self.given
+        return tuple(rule for rule in self.given if rule not in self.classes.rules)
+
+    @property
+    def own_relations(self) -> tuple[str, ...]:
+        """The relations without helper relations of class axioms."""
+        hidden = frozenset[str]() if self.classes is None else self.classes.relations
+        return tuple(relation for relation in self.relations if base_relation(relation) not in hidden)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -287,8 +306,21 @@ class RuleBase:
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)
 
+    def _repr_html_(self) -> str:
+        qualities = ((rule, rule.quality or Quality()) for rule in self.rules[:SHOWN])
+        rows = [
+            {"rule": str(rule), "support": quality.support, "confidence": quality.confidence}
+            for rule, quality in qualities
+        ]
+        heading = f"{counted(len(self), 'rule')} of {counted(len(self.relations), 'relation')}"
+        return shown_rows(heading, rows, total=len(self), remarks=map(str, self.disjointness[:SHOWN]))
+
     def __str__(self) -> str:
         return "\n".join(str(rule) for rule in (*self.given, *self.disjointness))
+
+    def with_classes(self, classes: ClassAxioms) -> RuleBase:
+        """The same rules, and the path rules that stand for axioms about classes."""
+        return replace(self, given=(*self.given, *classes.rules), classes=classes)
 
     def closed_under_reversal(self) -> RuleBase:
         """The rules, and each rule also read from its second variable, with `r^-1` as a relation of its own.

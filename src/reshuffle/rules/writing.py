@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from reshuffle.rules.rule import Disjointness, IntersectionRule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from reshuffle.rules.class_axioms import ClassAxiom, DisjointClasses
     from reshuffle.rules.rule import Rule, RuleBase
 
 
@@ -62,6 +63,8 @@ def format_rules(
             raise InputError(message, hint="leave them out with --skip-unsupported (skip_unsupported=True)")
         if notes:
             notes(message)
+        if base.classes is not None and chosen.lines is not owl.lines:
+            base = replace(base, given=base.own_rules, classes=None)
     return "".join(f"{line}\n" for line in chosen.lines(base))
 
 
@@ -90,10 +93,15 @@ def _named(name: str) -> Format:
     return WRITABLE[canonical]
 
 
-def _inexpressible(base: RuleBase, chosen: Format) -> list[Rule | Disjointness]:
-    if chosen.lacks is None:
-        return []
-    return [item for item in (*base.given, *base.disjointness) if isinstance(item, chosen.lacks)]
+def _inexpressible(
+    base: RuleBase, chosen: Format
+) -> list[Rule | Disjointness | ClassAxiom | DisjointClasses]:
+    lacking: list[Rule | Disjointness | ClassAxiom | DisjointClasses] = []
+    if chosen.lacks is not None:
+        lacking += [item for item in (*base.given, *base.disjointness) if isinstance(item, chosen.lacks)]
+    if base.classes is not None and chosen.lines is not owl.lines:  # rules have no constants
+        lacking += [*base.classes.axioms, *base.classes.disjoint]
+    return lacking
 
 
 def format_of(path: Path | str) -> str:

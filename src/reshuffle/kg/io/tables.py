@@ -1,7 +1,8 @@
-"""Triples as tables with the columns head, relation and tail: Arrow, pandas, Parquet."""
+"""Triples as tables with columns for head, relation and tail: Arrow, whatever hands out Arrow streams, and Parquet."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
+from reshuffle.kg.io.columns import columns_of
 from reshuffle.kg.io.files import no_triples
 from reshuffle.kg.rows import COLUMNS, TripleColumns
 from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
+from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,17 +24,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg.graph import KnowledgeGraph
+    from reshuffle.kg.io.columns import ChosenColumns
     from reshuffle.kg.io.files import Source
+    from reshuffle.progress import Notes
 
 BLOCK = 1_000_000  # rows whose names are made at once
 
 
-def from_arrow(
-    table: pa.Table, *, columns: Sequence[str] = COLUMNS, place: Place | None = None
+def from_table(
+    given: Any, *, columns: Sequence[str] | None = None, place: Place | None = None, notes: Notes = UNHEARD
 ) -> TripleColumns:
-    """The triples of a table; `columns` are the names of its head, relation and tail column."""
-    _check_names(table.column_names, columns, place)
-    heads, relations, tails = (_name_column(table, column, place) for column in columns)
+    """The triples of a table of any library; `notes` hears of columns that are passed over."""
+    table, chosen = _pandas_part(given, columns) if hasattr(given, "iloc") else _part(given, columns, place)
+    if chosen.passed_over is not None:
+        notes(chosen.passed_over if place is None else f"{place}: {chosen.passed_over}")
+    heads, relations, tails = (
+        _name_column(values, column, place)
+        for values, column in zip(table.columns, chosen.names, strict=True)
+    )
     entity_names, ends = _factorize(pa.chunked_array([*heads.chunks, *tails.chunks], pa.large_string()))
     relation_names, relation_ids = _factorize(relations)
     return TripleColumns(
@@ -48,14 +58,19 @@ def to_arrow(graph: KnowledgeGraph) -> pa.Table:
     return pa.Table.from_batches(name_batches(graph), schema=SCHEMA)
 
 
+def reader_of(graph: KnowledgeGraph) -> pa.RecordBatchReader:
+    """The named triples as a stream of blocks."""
+    return pa.RecordBatchReader.from_batches(SCHEMA, name_batches(graph))
+
+
 SCHEMA = pa.schema([(column, pa.large_string()) for column in COLUMNS])
 
 
-def name_batches(graph: KnowledgeGraph) -> Iterator[pa.RecordBatch]:
-    """The named triples in blocks, so that the names of a large graph are never all made at once."""
+def name_batches(graph: KnowledgeGraph, order: NDArray[np.int64] | None = None) -> Iterator[pa.RecordBatch]:
+    """The named triples in blocks, so that the names of a large graph are never all made at once, in an order."""
     entities, relations = graph.entities.to_arrow(), graph.relations.to_arrow()
     for start in range(0, len(graph), BLOCK):
-        piece = slice(start, start + BLOCK)
+        piece = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
         yield pa.record_batch(
             [
                 entities.take(pa.array(graph.heads[piece])),
@@ -66,13 +81,52 @@ def name_batches(graph: KnowledgeGraph) -> Iterator[pa.RecordBatch]:
         )
 
 
-def from_pandas(frame: Any, columns: Sequence[str]) -> pa.Table:
-    """The named columns of a pandas data frame, those that it has, as an Arrow table."""
-    kept = [column for column in columns if column in frame.columns]
-    return pa.Table.from_pandas(frame[kept], preserve_index=False)
+def is_table(given: object) -> bool:
+    """Does it hand out its columns by Arrow's stream interface, or is it a lazy frame that will?"""
+    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "collect_schema")
 
 
-def read_parquet(source: Source, report: Callable[[int], None]) -> TripleColumns:
+def _pandas_part(frame: Any, columns: Sequence[str] | None) -> tuple[pa.Table, ChosenColumns]:
+    """The three columns of a pandas frame; others may hold what Arrow cannot."""
+    chosen = columns_of([str(name) for name in frame.columns], columns)
+    try:
+        return pa.Table.from_pandas(frame.iloc[:, list(chosen.places)], preserve_index=False), chosen
+    except pa.ArrowException as error:
+        raise InputError(
+            f"the columns {', '.join(chosen.names)} hold values of several kinds ({error}), expected text",
+            hint="convert them first, for example with frame.astype(str)",
+        ) from error
+
+
+def _part(given: Any, columns: Sequence[str] | None, place: Place | None) -> tuple[pa.Table, ChosenColumns]:
+    table = _as_arrow(given)
+    chosen = columns_of(table.column_names, columns, place=place)
+    return table.select(list(chosen.places)), chosen
+
+
+def _as_arrow(given: Any) -> pa.Table:
+    if hasattr(given, "collect") and not hasattr(given, "__arrow_c_stream__"):  # a lazy frame
+        given = given.collect()
+    if isinstance(given, pa.RecordBatch):
+        return pa.Table.from_batches([given])
+    if isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__") or isinstance(given, pa.Table):
+        return pa.table(given)
+    for method in ("to_table", "toArrow"):  # of Arrow's data sets, and of Spark's frames
+        if hasattr(given, method):
+            return getattr(given, method)()
+    raise InputError(
+        f"found {type(given).__name__}, expected a table",
+        hint="give a data frame, an Arrow table, or anything else with Arrow's stream interface; "
+        "KnowledgeGraph(...) takes triples and dictionaries",
+    )
+
+
+def read_parquet(
+    source: Source,
+    report: Callable[[int], None],
+    columns: Sequence[str] | None = None,
+    notes: Notes = UNHEARD,
+) -> TripleColumns:
     """The triples of a Parquet file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load, and only needed here
 
@@ -81,13 +135,15 @@ def read_parquet(source: Source, report: Callable[[int], None]) -> TripleColumns
     with refusing_damage(source.place()):
         file = pq.ParquetFile(pa.BufferReader(content))
         names = list(file.schema_arrow.names)
-    _check_names(names, COLUMNS, source.place())
+    chosen = columns_of(names, columns, place=source.place())
+    if chosen.passed_over is not None:
+        notes(f"{source.name}: {chosen.passed_over}")
     with refusing_damage(source.place()):
-        table = file.read(columns=[column for column in names if column in COLUMNS])
+        table = file.read(columns=list(chosen.names))
         table.validate(full=True)
     if not table.num_rows:
         raise no_triples(source, "at least one row")
-    triples = from_arrow(table, place=source.place())
+    triples = from_table(table, columns=chosen.names, place=source.place())
     refuse_inverse_names(triples.relations, place=source.place())
     return triples
 
@@ -131,18 +187,7 @@ def _factorize(names: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int32]]:
     )
 
 
-def _check_names(found: Sequence[str], columns: Sequence[str], place: Place | None) -> None:
-    if not set(columns) <= set(found):
-        listed = ", ".join(found) if found else "none"
-        raise InputError(
-            f"found the columns {listed}; expected {', '.join(columns)}",
-            place=place,
-            hint="rename the columns that hold the head, the relation and the tail of each triple",
-        )
-
-
-def _name_column(table: pa.Table, column: str, place: Place | None) -> pa.ChunkedArray:
-    values = table.column(column)
+def _name_column(values: pa.ChunkedArray, column: str, place: Place | None) -> pa.ChunkedArray:
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     if not (_is_text(kind) or pa.types.is_integer(kind)) and len(values):
         raise InputError(

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import ReshuffleError
+from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.pictures.charts import curves
+from reshuffle.pictures.figures import curve_figure
+from reshuffle.pictures.notebook import drawn
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from torch import Tensor
+
+    from reshuffle.pictures.scene import Scene
+
+LOG = "log.csv"
+"""In the directory of a training: a line per epoch, added when it is done."""
+COLUMNS = ("epoch", "loss", "hits@10", "mrr", "seconds")
 
 
 def is_improvement(current: float, best: float | None, *, relative_delta: float) -> bool:
@@ -65,6 +79,63 @@ class History:
     epochs: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     seconds: float = field(default=0.0, compare=False)  # of training, over all runs that it took
+
+    @classmethod
+    def read(cls, directory: str | PathLike[str]) -> History:
+        """The history of a training that runs, or ran, in a directory, by its `log.csv`; the epoch kept is unknown.
+
+        A line that is being written is passed over.
+        """
+        path = Path(directory) / LOG
+        if not path.exists():
+            raise InputError(
+                f"there is no {LOG}",
+                place=Place(str(directory)),
+                hint="name a directory that train writes to",
+            )
+        epochs = [
+            _epoch_of(row)
+            for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines(keepends=True))
+        ]
+        found = [epoch for epoch in epochs if epoch is not None]
+        return cls(found, seconds=found[-1].seconds or 0.0 if found else 0.0)
+
+    def curves(self) -> dict[str, dict[str, list[tuple[float, float]]]]:
+        """What there is to plot, by plot and curve: the loss, and the validation metrics."""
+        metrics = {"hits@10": "hits_at_10", "mrr": "mrr"}
+        return {
+            "loss": {"loss": [(epoch.number, epoch.loss) for epoch in self.epochs]},
+            "validation": {
+                name: [
+                    (epoch.number, value)
+                    for epoch in self.epochs
+                    if (value := getattr(epoch, attribute)) is not None
+                ]
+                for name, attribute in metrics.items()
+            },
+        }
+
+    def scenes(self) -> list[Scene]:
+        """The curves as pictures."""
+        return [curves(name, series, across="epoch") for name, series in self.curves().items()]
+
+    def plot(self) -> Any:
+        """A matplotlib figure of the curves."""
+        return curve_figure(self.curves(), across="epoch")
+
+    def _repr_html_(self) -> str:
+        kept = f", epoch {self.best_epoch} kept" if self.best_epoch else ""
+        return drawn(f"training: {counted(len(self.epochs), 'epoch')}{kept}", *self.scenes())
+
+
+def _epoch_of(row: dict[str, str | None]) -> Epoch | None:
+    """The epoch of a line of the log; None where it is not whole."""
+    try:
+        number, loss, *others = (row[name] or "" for name in COLUMNS)
+        hits, mrr, seconds = (float(value) if value else None for value in others)
+        return None if seconds is None else Epoch(int(number), float(loss), hits, mrr, seconds)
+    except (KeyError, ValueError):
+        return None
 
 
 @dataclass

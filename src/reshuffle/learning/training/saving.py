@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from reshuffle.errors import InputError, Place, Terminated
 from reshuffle.kg.io.files import full_disk_told, written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
-from reshuffle.learning.training.history import DivergedError
+from reshuffle.learning.training.history import COLUMNS, LOG, DivergedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from reshuffle.learning.training.history import Epoch, History
     from reshuffle.learning.training.trainer import Trainer
 
-COLUMNS = ("epoch", "loss", "hits@10", "mrr", "seconds")
 SECONDS_BETWEEN = 30.0  # checkpoints: with the step at hand a kill costs less than a minute
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -177,7 +176,7 @@ class TrainingLog:
     """
 
     def __init__(self, directory: Path, history: History) -> None:
-        self._path = directory / "log.csv"
+        self._path = directory / LOG
         _tell_seconds(history, self._path)
         with (
             written_whole(self._path) as aside,  # a kill here must not cost the epochs that were logged

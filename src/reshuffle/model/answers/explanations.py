@@ -12,7 +12,9 @@ from reshuffle.evaluation.questions import question_about
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.answers.predictions import Judgement, parts_of
 from reshuffle.model.evidence.registry import SHOWN_NAMES
-from reshuffle.reasoning.proofs import Proof, spelled
+from reshuffle.pictures.diagram import Growing
+from reshuffle.pictures.notebook import drawn_tree
+from reshuffle.reasoning.proofs import Proof, proofs_diagram, spelled
 from reshuffle.rules import PathRule
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.model_answers import ModelOnGraph
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.scoring import Calibration, Scores
+    from reshuffle.pictures.diagram import Diagram
 
 _LITTLE = 0.1  # points of the score
 _MOST = 0.9  # of the other candidates
@@ -94,10 +97,15 @@ class Remark:
             "words": self.words,
         }
 
-    def __str__(self) -> str:
-        said = "says little" if self.speaks == "little" else f"speaks {self.speaks} it"
+    @property
+    def said(self) -> str:
+        """What kind it is, which way it speaks, and how much."""
+        speaks = "says little" if self.speaks == "little" else f"speaks {self.speaks} it"
         name = SHOWN_NAMES.get(self.kind, self.kind)
-        return f"{name} {said} ({self.value:+.3f}, on average {self.average:+.3f}): {self.words}"
+        return f"{name} {speaks} ({self.value:+.3f}, on average {self.average:+.3f})"
+
+    def __str__(self) -> str:
+        return f"{self.said}: {self.words}"
 
 
 @dataclass(frozen=True)
@@ -152,6 +160,29 @@ class Explanation:
             "remarks": [remark.to_dict() for remark in self.remarks],
             **({"proofs": [proof.to_dict() for proof in self.proofs]} if self.proofs else {}),
         }
+
+    def diagram(self, most: int | None = None) -> Diagram:
+        """The explanation as it is drawn: injected rules, up to `most` reasons with their facts, and other evidence."""
+        tree, parts, goal = Growing(), [], spelled(self.judgement.triple)
+        if self.proofs:
+            parts.append(tree.add("by injected rules", "", "rule", tree.take(proofs_diagram(self.proofs))))
+        for reason in self.reasons[:most]:
+            facts = [tree.add(spelled(fact), kind="fact") for fact in reason.facts]
+            parts.append(tree.add(str(reason.rule), f"{reason.share:.0%} of its support", "rule", facts))
+        parts += [tree.add(remark.said, remark.words, "part") for remark in self.remarks]
+        little = [] if self.supported else [_too_little(self)]
+        tree.add(goal, "; ".join([_verdict(self).removeprefix(f"{goal}: "), *little]), below=parts)
+        return tree.grown(f"why {goal}")
+
+    def rule_rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The rules that speak for it, a row each: injected ones, and those of up to so many reasons."""
+        injected = dict.fromkeys(str(proof.rule) for proof in self.proofs)
+        learned = {str(reason.rule): reason.share for reason in reversed(self.reasons[:most])}
+        rows: list[dict[str, Any]] = [{"rule": rule, "origin": "injected"} for rule in injected]
+        return rows + [{"rule": rule, "origin": "learned", "share": learned[rule]} for rule in learned]
+
+    def _repr_html_(self) -> str:
+        return drawn_tree(_verdict(self), self.diagram())
 
     def to_mermaid(self) -> str:
         """A flow chart from the facts (round) through the rules to the triple."""

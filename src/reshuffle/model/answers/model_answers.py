@@ -26,10 +26,13 @@ from reshuffle.model.answers.predictions import Judgement, parts_of, predict
 from reshuffle.model.answers.walks import WalkGraph
 from reshuffle.model.channels.registry import CHANNELS, channel_kind
 from reshuffle.model.exporting import export_head_states, export_states
+from reshuffle.model.hardening import harden, identity_names
 from reshuffle.model.propagation import ModelGraph, threads_worth
 from reshuffle.model.scoring import Scores
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner
+from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Shared, built_once
 from reshuffle.text import counted
@@ -125,6 +128,12 @@ class ModelOnGraph:
         """What the injected rules entail, where there are any."""
         block = self.model.injected
         return None if block is None else Reasoner(block.constraints).on(self.graph)
+
+    @built_once
+    def hard_answers(self) -> Answers:
+        """What the hardened matrices entail, in any number of steps."""
+        identities = identity_names(self.relations, self.model.num_identities)
+        return Reasoner(harden(self.model, self.relations, identities)).on(self.graph)
 
     @torch.no_grad()
     def moved(self, graph: KnowledgeGraph) -> ModelOnGraph:
@@ -234,13 +243,16 @@ def _ends(facts: KnowledgeGraph, numbers: NDArray[np.int64]) -> NDArray[np.int64
 _FEW = 3  # triples, and relations with a similar name, that a note names
 
 
-class ModelAnswers:
+class ModelAnswers(DerivedByOthers):
     """Scores triples of one graph; the states of its entities are computed once, from the draw that `seed` names.
 
     Relations that the model has not seen send no messages, and `learned_relations` says which they are. Head queries
     (?, r, f) go through the inverse relation, that is through B_{r^-1} Z_f, as in the official code, unless
     `heads_through_inverse` is False: then the candidates are scored as heads. `initial` may be another kind of
     initial states than the model was trained with; private ones need no draw, and a propagation per head.
+
+    As a collection the answers are what is certain: the triples that are no facts and follow from the hardened matrices
+    or from injected rules, as `reshuffle infer` prints them. `predict` and `missing` rank all others.
 
     Threads may share one object. Questions run beside each other; `add` and `remove` wait for those that run, and a
     question sees the facts before a change or after it. Ids, as `scores` takes them, are those of the `graph` of the
@@ -286,6 +298,12 @@ class ModelAnswers:
         """The facts as they are now; its relations are those of the facts, and behind them all of the model."""
         return self._on_graph.graph
 
+    def _repr_html_(self) -> str:
+        rows = [{"relation": name} for name in self.relations]
+        return shown_rows(
+            repr(self)[1:-1], rows, remarks=["ask answers.predict(head=..., relation=...)"], most=10
+        )
+
     def __repr__(self) -> str:
         with self.shared.reading():
             return self._described()
@@ -318,6 +336,17 @@ class ModelAnswers:
             calibration=self.calibration,
             notes=notes,
         )
+
+    @property
+    def facts(self) -> KnowledgeGraph:
+        """The facts as they are now."""
+        return self.graph
+
+    def entailed(self) -> Sequence[Answers]:
+        """The answers of the hardened matrices, and those of injected rules where there are any."""
+        with self.shared.reading():
+            model = self._on_graph
+            return [one for one in (model.hard_answers, model.rule_answers) if one is not None]
 
     @property
     def type_baseline(self) -> TypeBaseline:

@@ -15,8 +15,10 @@ from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io.writing import check_row_ending, write_rows
 from reshuffle.model.evidence.registry import SHOWN_NAMES
+from reshuffle.pictures.markup import SHOWN
+from reshuffle.pictures.notebook import shown_rows
 from reshuffle.reasoning.proofs import spelled
-from reshuffle.text import table
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -273,6 +275,14 @@ class Predictions(ArrowFrames):
         ]
         align = "r" * len(header) + "lll"
         return table([*header, *Triple._fields], cells, align=align)
+
+    def shown(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The rows, up to so many, with the evidence by the names that people see."""
+        rows = (row.row() for row in self.rows[:most])
+        return [{SHOWN_NAMES.get(name, name): value for name, value in row.items()} for row in rows]
+
+    def _repr_html_(self) -> str:
+        return shown_rows(counted(len(self), "prediction"), self.shown(SHOWN), total=len(self))
 
     def _cells(self, place: int, *, sure: bool) -> list[str]:
         row = self.rows[place]

@@ -17,7 +17,8 @@ from reshuffle.reasoning.chase.program import Program
 from reshuffle.reasoning.chase.proof_search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
 from reshuffle.reasoning.keysets import KeySet
-from reshuffle.reasoning.scaling.engines import Deduction
+from reshuffle.reasoning.proofs import check_most
+from reshuffle.reasoning.scaling.engine_interface import Deduction
 from reshuffle.reasoning.sharing import Shared, stepwise
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
@@ -292,6 +293,7 @@ class ChaseAnswers(Answers):
 
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
         """Up to `most` different derivations, smallest first; empty when the triple does not follow."""
+        check_most(most)
         with self.shared.reading():
             goal = (2 * self._relation(relation), self._entities.id(head), self._entities.id(tail))
             if not self._store.contains(*goal):

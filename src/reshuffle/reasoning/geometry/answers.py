@@ -23,7 +23,8 @@ from reshuffle.reasoning.geometry.kernels.product_search import Workspaces
 from reshuffle.reasoning.geometry.proof_search import ProofSearch
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
-from reshuffle.reasoning.scaling.engines import Deduction
+from reshuffle.reasoning.proofs import check_most
+from reshuffle.reasoning.scaling.engine_interface import Deduction
 from reshuffle.reasoning.sharing import Shared, budget, stepwise, usable_cores
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
@@ -298,6 +299,7 @@ class GeometryAnswers(Answers):
 
     def proofs(self, head: str, relation: str, tail: str, *, most: int = 1) -> list[Proof]:
         """Up to `most` different derivations, smaller ones first; empty when the triple does not follow."""
+        check_most(most)
         goal = Triple(head, relation, tail)
         with self.shared.reading():
             return self._proof_search().proofs(goal, most=most) if self.holds(*goal) else []

@@ -1,11 +1,13 @@
 """Past one process: the same answers from DuckDB and Spark.
 
-    engines           the one interface, and what an output is
+    engine_interface  what every engine is given and gives
+    engines           which engine it is
     deduction         constraints or rules over the relations of some facts
     machine_tables    automata as tables, and the recursive query that runs them
     rule_tables       rules as tables, and the one statement of a round
     duckdb_engine     both on DuckDB: embedded, out of core
     fact_search       the facts behind one triple
+    spark             shares of the sources for workers, or the same tables, round by round
     parquet_facts     facts that stay in Parquet files
     data_sets         Parquet data sets with a folder per relation
     estimates         what facts would take in memory

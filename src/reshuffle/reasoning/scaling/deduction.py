@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from reshuffle.reasoning.geometry.relation_automata import Automaton, Machine
-    from reshuffle.reasoning.scaling.engines import Deduction
+    from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.machine_tables import MachineTables
     from reshuffle.reasoning.scaling.rule_tables import RuleTables
     from reshuffle.rules.rule import Disjointness

@@ -19,7 +19,7 @@ from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
 from reshuffle.kg.io.tables import SCHEMA
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.reasoning.scaling.deduction import on_relations
-from reshuffle.reasoning.scaling.engines import EngineAnswers
+from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
 from reshuffle.reasoning.scaling.fact_search import derivation_facts, path_facts
 from reshuffle.reasoning.scaling.machine_tables import arrivals_query, steps_query
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts, quoted_text
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.progress import Progress
-    from reshuffle.reasoning.scaling.engines import Deduction
+    from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.fact_search import Ids
     from reshuffle.reasoning.scaling.machine_tables import MachineTables
     from reshuffle.rules.rule import Disjointness

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import BudgetError, InputError
+from reshuffle.errors import BudgetError, InputError, whole_number
 from reshuffle.kg import Triple
 from reshuffle.kg.coerce import as_triples
 from reshuffle.progress import SILENT
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.reasoning.proofs import Proof
-    from reshuffle.reasoning.scaling.engines import Deduction
+    from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
 
@@ -292,7 +292,7 @@ def _check_choice(channels: int | None, epsilon: float | None) -> None:
         raise InputError(
             "a sketch takes either the number of channels or epsilon", hint="give one of the two"
         )
-    if channels is not None and channels < 1:
+    if channels is not None and whole_number("channels", channels, hint="64 is a good start") < 1:
         raise InputError(f"a sketch needs at least one channel, not {channels}", hint="64 is a good start")
-    if epsilon is not None and not 0 < epsilon < 1:
-        raise InputError(f"epsilon is a rate between 0 and 1, not {epsilon}", hint="0.01 is a good start")
+    if epsilon is not None and not (isinstance(epsilon, int | float) and 0 < epsilon < 1):
+        raise InputError(f"epsilon is a rate between 0 and 1, not {epsilon!r}", hint="0.01 is a good start")

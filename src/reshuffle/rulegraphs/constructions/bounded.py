@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reshuffle.errors import BudgetError, InputError, NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
+from reshuffle.errors import BudgetError, InputError, NotExpressibleError, whole_number
+from reshuffle.rulegraphs.budgets import CHASE, DEFAULT_NODE_BUDGET
 from reshuffle.rulegraphs.constructions.regular import Draft
 from reshuffle.rules.classes import PathGrammar
 from reshuffle.rules.digraphs import reachable
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from reshuffle.rulegraphs.graph import RuleGraph
     from reshuffle.rules import RuleBase
+
+_BOUND_HINT = "a bound is 0 (the facts and one-atom rules) or more"
 
 
 _BEYOND_COUNTING = 10**15
@@ -176,12 +178,10 @@ def bounded_graph(base: RuleBase, *, bound: int, node_budget: int = DEFAULT_NODE
     if base.intersection_rules:
         raise NotExpressibleError(
             "a bound together with intersection rules is an open question of the paper",
-            remedy="leave out the bound, or use engine='chase' (--engine chase)",
+            remedy=f"leave out the bound; or {CHASE}",
         )
-    if bound < 0:
-        raise InputError(
-            f"a bound of {bound} steps", hint="a bound is 0 (the facts and one-atom rules) or more"
-        )
+    if whole_number("bound", bound, hint=_BOUND_HINT) < 0:
+        raise InputError(f"a bound of {bound} steps", hint=_BOUND_HINT)
     draft = Draft(node_budget=node_budget)
     reader = _BoundedReader(base.closed_under_reversal(), draft, bound)
     try:
@@ -194,6 +194,6 @@ def bounded_graph(base: RuleBase, *, bound: int, node_budget: int = DEFAULT_NODE
         raise BudgetError(
             f"bound={bound} unfolds into {f'up to {nodes:,}' if nodes else 'too many'} nodes, and {node_budget:,} are "
             "allowed",
-            hint="a smaller bound, a larger node_budget= (--node-budget), or engine='chase' (--engine chase)",
+            hint=f"give a smaller bound, or a larger node_budget= (--node-budget); or {CHASE}",
         ) from error
     return draft.finished(base, bound=bound)

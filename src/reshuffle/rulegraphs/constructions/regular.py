@@ -28,7 +28,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import BudgetError, NotExpressibleError
-from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, EDGES, over_budget
+from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET, EDGES, HINT, over_budget
 from reshuffle.rulegraphs.reduction import FREE, reduced_graph
 from reshuffle.rules.classes import PathGrammar, Recursion
 from reshuffle.rules.digraphs import leads_to
@@ -65,8 +65,7 @@ class Draft:
         if self.num_nodes > self.node_budget:
             raise BudgetError(
                 f"the rule graph needs more than the {self.node_budget:,} nodes it was allowed",
-                hint="allow more with node_budget= (--node-budget), use fewer or shorter rules, or use "
-                "engine='chase' (--engine chase)",
+                hint=f"{HINT}, or use fewer or shorter rules",
             )
         return self.num_nodes - 1
 

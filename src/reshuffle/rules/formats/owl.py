@@ -1,4 +1,4 @@
-"""OWL 2 property axioms: exactly our rule classes, as ontology engineers already have them.
+"""OWL 2 axioms: properties are exactly our rule classes, classes are path rules with helper facts.
 
 | axiom | rules |
 | --- | --- |
@@ -9,6 +9,7 @@
 | `p a owl:TransitiveProperty` | `p(X, Y) & p(Y, Z) -> p(X, Z)` |
 | `p owl:propertyChainAxiom (r1 ... rn)` | `r1(X, Y) & ... -> p(X, Z)` |
 | `p owl:propertyDisjointWith q`, `owl:AllDisjointProperties` | `p(X, Y) & q(X, Y) -> false` |
+| `rdfs:subClassOf`, `owl:equivalentClass`, `rdfs:domain`, `rdfs:range`, ... | see `owl_classes` |
 
 An anonymous `[ owl:inverseOf p ]` is the inverse relation. Names become IRIs as they do in RDF facts
 (`reshuffle.kg.io.rdf`), so that rules and facts written side by side fit. Everything else is counted, not read.
@@ -17,25 +18,25 @@ An anonymous `[ owl:inverseOf p ]` is the inverse relation. Names become IRIs as
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import Place
 from reshuffle.kg import inverse_name
-from reshuffle.kg.io.rdf import from_iri, pyoxigraph, to_term
+from reshuffle.kg.io.rdf import pyoxigraph, to_term
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.rules.formats import owl_classes
+from reshuffle.rules.formats.ontology import OWL, RDF, RDFS, Ontology, UnreadableError, load, shortened
+from reshuffle.rules.formats.owl_classes import Lacking, Said
 from reshuffle.rules.rule import Disjointness, PathRule, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reshuffle.rules.class_axioms import ClassAxiom, DisjointClasses
     from reshuffle.rules.rule import RuleBase
 
-OWL = "http://www.w3.org/2002/07/owl#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_T = TypeVar("_T")
 
 # Declarations and the ontology's own header say nothing about triples.
 _DECLARED = {
@@ -45,86 +46,48 @@ _DECLARED = {
     f"{OWL}NamedIndividual",
     f"{OWL}ObjectProperty",
     f"{OWL}Ontology",
+    f"{OWL}Restriction",  # counted where it is used
     f"{RDF}Property",
     f"{RDFS}Class",
     f"{RDFS}Datatype",
 }
-_SHORT = {OWL: "owl:", RDF: "rdf:", RDFS: "rdfs:"}
-
-
-class _UnreadableError(Exception):
-    """A property expression that is neither a relation nor the inverse of one."""
-
-
-@dataclass(frozen=True)
-class _Ontology:
-    """The triples in the order of the document, and what is said of each anonymous node."""
-
-    triples: list[tuple[Any, str, Any]]
-    anonymous: dict[Any, dict[str, Any]]
-    named_node: type
-
-    def relation(self, node: Any) -> str:
-        """The relation a node names: an IRI, or an anonymous inverse of one."""
-        inverted = self.anonymous.get(node, {}).get(f"{OWL}inverseOf")
-        if inverted is not None:
-            return inverse_name(self._named(inverted))
-        return self._named(node)
-
-    def _named(self, node: Any) -> str:
-        if not isinstance(node, self.named_node):
-            raise _UnreadableError
-        iri: Any = node
-        return from_iri(iri.value)
-
-    def members(self, node: Any) -> tuple[str, ...]:
-        """The relations of an RDF list."""
-        relations: list[str] = []
-        while node in self.anonymous and len(relations) <= len(self.triples):  # a list may be a circle
-            cell = self.anonymous[node]
-            relations.append(self.relation(cell.get(f"{RDF}first")))
-            node = cell.get(f"{RDF}rest")
-        if not relations or getattr(node, "value", "") != f"{RDF}nil":
-            raise _UnreadableError
-        return tuple(relations)
-
 
 Axiom: TypeAlias = PathRule | Disjointness
-_Reader: TypeAlias = Callable[[_Ontology, Any, Any], list[Axiom]]
+_Reader: TypeAlias = Callable[[Ontology, Any, Any], Sequence[Axiom | Said]]
 
 
-def _sub_property(ontology: _Ontology, subject: Any, target: Any) -> list[Axiom]:
+def _sub_property(ontology: Ontology, subject: Any, target: Any) -> list[Axiom]:
     return [PathRule((ontology.relation(subject),), ontology.relation(target))]
 
 
-def _equivalent(ontology: _Ontology, subject: Any, target: Any) -> list[Axiom]:
+def _equivalent(ontology: Ontology, subject: Any, target: Any) -> list[Axiom]:
     return _sub_property(ontology, subject, target) + _sub_property(ontology, target, subject)
 
 
-def _inverse(ontology: _Ontology, subject: Any, target: Any) -> list[Axiom]:
+def _inverse(ontology: Ontology, subject: Any, target: Any) -> list[Axiom]:
     one, other = ontology.relation(subject), ontology.relation(target)
     return [PathRule((inverse_name(other),), one), PathRule((inverse_name(one),), other)]
 
 
-def _chain(ontology: _Ontology, subject: Any, target: Any) -> list[Axiom]:
-    return [PathRule(ontology.members(target), ontology.relation(subject))]
+def _chain(ontology: Ontology, subject: Any, target: Any) -> list[Axiom]:
+    return [PathRule(ontology.relations(target), ontology.relation(subject))]
 
 
-def _disjoint(ontology: _Ontology, subject: Any, target: Any) -> list[Axiom]:
+def _disjoint(ontology: Ontology, subject: Any, target: Any) -> list[Axiom]:
     return [_disjointness(ontology.relation(subject), ontology.relation(target))]
 
 
-def _all_disjoint(ontology: _Ontology, subject: Any, _: Any) -> list[Axiom]:
-    members = ontology.members(ontology.anonymous.get(subject, {}).get(f"{OWL}members"))
+def _all_disjoint(ontology: Ontology, subject: Any, _: Any) -> list[Axiom]:
+    members = ontology.relations(ontology.anonymous.get(subject, {}).get(f"{OWL}members"))
     return [_disjointness(*pair) for pair in itertools.combinations(members, 2)]
 
 
-def _symmetric(ontology: _Ontology, subject: Any, _: Any) -> list[Axiom]:
+def _symmetric(ontology: Ontology, subject: Any, _: Any) -> list[Axiom]:
     relation = ontology.relation(subject)
     return [PathRule((inverse_name(relation),), relation)]
 
 
-def _transitive(ontology: _Ontology, subject: Any, _: Any) -> list[Axiom]:
+def _transitive(ontology: Ontology, subject: Any, _: Any) -> list[Axiom]:
     relation = ontology.relation(subject)
     return [PathRule((relation, relation), relation)]
 
@@ -135,13 +98,24 @@ _BY_PREDICATE: dict[str, _Reader] = {
     f"{OWL}inverseOf": _inverse,
     f"{OWL}propertyChainAxiom": _chain,
     f"{OWL}propertyDisjointWith": _disjoint,
+    f"{RDFS}domain": owl_classes.domain,
+    f"{RDFS}range": owl_classes.range_,
+    f"{RDFS}subClassOf": owl_classes.sub_class,
+    f"{OWL}equivalentClass": owl_classes.equivalent_class,
+    f"{OWL}disjointWith": owl_classes.disjoint,
+    f"{OWL}disjointUnionOf": owl_classes.disjoint_union,
+    f"{OWL}unionOf": owl_classes.union,
+    f"{OWL}intersectionOf": owl_classes.intersection,
+    f"{OWL}oneOf": owl_classes.enumeration,
 }
-# An anonymous inverse may itself be the subject of these.
-_OF_EXPRESSIONS = _BY_PREDICATE.keys() - {f"{OWL}inverseOf"}
+_PARTS = {f"{OWL}inverseOf", f"{OWL}unionOf", f"{OWL}intersectionOf", f"{OWL}oneOf"}
+# An anonymous inverse or class may itself be the subject of these.
+_OF_EXPRESSIONS = _BY_PREDICATE.keys() - _PARTS
 _BY_TYPE: dict[str, _Reader] = {
     f"{OWL}SymmetricProperty": _symmetric,
     f"{OWL}TransitiveProperty": _transitive,
     f"{OWL}AllDisjointProperties": _all_disjoint,
+    f"{OWL}AllDisjointClasses": owl_classes.all_disjoint,
 }
 
 
@@ -151,29 +125,35 @@ def _disjointness(first: str, second: str) -> Disjointness:
     return Disjointness(first, second)
 
 
-def read(content: bytes, file: str) -> tuple[list[Axiom], list[Unread]]:
-    """The rules and constraints of an ontology in document order, and what else it holds."""
-    ontology = _load(content, file)
-    axioms: list[Axiom] = []
+def read(content: bytes, file: str) -> tuple[list[Axiom | ClassAxiom | DisjointClasses], list[Unread]]:
+    """The rules, constraints and class axioms of an ontology in document order, and what else it holds."""
+    ontology = load(content, file)
+    axioms: list[Axiom | ClassAxiom | DisjointClasses] = []
     unread: dict[str, list[str]] = {}
     for subject, predicate, target in ontology.triples:
-        said = _axioms(ontology, subject, predicate, target)
-        if said is None:
-            kind = _kind(predicate, target)
-            unread.setdefault(kind, []).append(f"{file}: {subject} <{predicate}> {target}")
-        else:
-            axioms += map(_head_forwards, said)
+        for said in _axioms(ontology, subject, predicate, target):
+            if isinstance(said, Lacking):
+                kind = _kind(predicate, target, said.construct)
+                unread.setdefault(kind, []).append(f"{file}: {_said(subject, predicate, target)}")
+            else:
+                axioms.append(_head_forwards(said))
     return axioms, [Unread(kind, len(found), found[0]) for kind, found in unread.items()]
 
 
-def _head_forwards(axiom: Axiom) -> Axiom:
+def _said(subject: Any, predicate: str, target: Any) -> str:
+    """A triple as N-Triples; the label of an anonymous node says nothing, and is another one in every run."""
+    head, tail = ("[]" if str(node).startswith("_:") else str(node) for node in (subject, target))
+    return f"{head} <{predicate}> {tail}"
+
+
+def _head_forwards(axiom: _T) -> _T | PathRule:
     if isinstance(axiom, PathRule) and is_inverse(axiom.head):
         return axiom.reversed()
     return axiom
 
 
-def _axioms(ontology: _Ontology, subject: Any, predicate: str, target: Any) -> list[Axiom] | None:
-    """The rules and constraints of a triple: none if it only declares or is part of another, None if it is not read."""
+def _axioms(ontology: Ontology, subject: Any, predicate: str, target: Any) -> Sequence[Axiom | Said]:
+    """What a triple says: nothing if it only declares or is part of another; what is not read is `Lacking`."""
     if predicate == f"{RDF}type":
         kind = getattr(target, "value", "")
         reader, silent = _BY_TYPE.get(kind), kind in _DECLARED
@@ -183,59 +163,16 @@ def _axioms(ontology: _Ontology, subject: Any, predicate: str, target: Any) -> l
     if silent:
         return []
     try:
-        return None if reader is None else reader(ontology, subject, target)
-    except _UnreadableError:
-        return None
+        return [Lacking("")] if reader is None else reader(ontology, subject, target)
+    except UnreadableError as error:
+        return [Lacking(str(error))]
 
 
-def _kind(predicate: str, target: Any) -> str:
-    name = getattr(target, "value", "") if predicate == f"{RDF}type" else predicate
-    for namespace, prefix in _SHORT.items():
-        if name.startswith(namespace):
-            return f"{prefix}{name.removeprefix(namespace)} axioms"
-    return "facts and annotations"
-
-
-def _load(content: bytes, file: str) -> _Ontology:
-    library = pyoxigraph(Place(file))
-    syntax = getattr(library.RdfFormat, _serialisation(content, file))
-    try:
-        quads = list(library.parse(content, format=syntax))
-    except SyntaxError as error:
-        raise _malformed(error, file) from None
-    triples = [(quad.subject, quad.predicate.value, quad.object) for quad in quads]
-    anonymous: dict[Any, dict[str, Any]] = {}
-    for subject, predicate, target in triples:
-        if isinstance(subject, library.BlankNode):
-            anonymous.setdefault(subject, {})[predicate] = target
-    return _Ontology(triples, anonymous, library.NamedNode)
-
-
-def _malformed(error: SyntaxError, file: str) -> InputError:
-    reason = re.sub(r"^Parser error (at|between) line.*?: ", "", error.msg)  # the place says it already
-    return InputError(
-        reason,
-        place=Place(file, error.lineno, error.offset),
-        hint="Turtle, RDF/XML and N-Triples are read; relative names need a base in the file",
-    )
-
-
-def _serialisation(content: bytes, file: str) -> str:
-    start = content[:2000].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if re.search(rb"<Ontology\b", start):
-        raise _other_syntax(file, "OWL/XML")
-    if re.match(rb"(Prefix|Ontology)\s*\(", start):
-        raise _other_syntax(file, "OWL functional syntax")
-    if re.match(rb"(Prefix|Ontology):\s", start):
-        raise _other_syntax(file, "Manchester syntax")
-    # N-Triples is a part of Turtle; a comment in XML starts with <!, an IRI does not.
-    return "RDF_XML" if re.match(rb"<(\?xml|!|rdf:)", start) else "TURTLE"
-
-
-def _other_syntax(file: str, syntax: str) -> InputError:
-    return InputError(
-        f"{syntax} is not read", place=Place(file), hint="save the ontology as Turtle, RDF/XML or N-Triples"
-    )
+def _kind(predicate: str, target: Any, construct: str) -> str:
+    name = shortened(getattr(target, "value", "") if predicate == f"{RDF}type" else predicate)
+    if not name:
+        return "facts and annotations"
+    return f"{name} axioms with {construct}" if construct else f"{name} axioms"
 
 
 def lines(base: RuleBase) -> Iterator[str]:
@@ -243,13 +180,15 @@ def lines(base: RuleBase) -> Iterator[str]:
     pyoxigraph(Place("an ontology"))  # which knows what is an IRI
     yield f"@prefix owl: <{OWL}> ."
     yield f"@prefix rdfs: <{RDFS}> ."
-    for relation in dict.fromkeys(base_relation(relation) for relation in base.relations):
+    for relation in dict.fromkeys(map(base_relation, base.own_relations)):
         yield f"{_property(relation)} a owl:ObjectProperty ."
-    for rule in base.given:
+    for rule in base.own_rules:
         if isinstance(rule, PathRule):
             yield _statement(rule.reversed() if is_inverse(rule.head) else rule)
     for pair in base.disjointness:
         yield f"{_property(pair.first)} owl:propertyDisjointWith {_property(pair.second)} ."
+    if base.classes is not None:
+        yield from owl_classes.lines(base.classes)
 
 
 def _statement(rule: PathRule) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_of_rows
-from reshuffle.reasoning.scaling.spark_session import spark_session
-from reshuffle.reasoning.scaling.spark_shares import ShareAnswers
-from reshuffle.reasoning.scaling.spark_tables import TableAnswers
+from reshuffle.reasoning.scaling.spark.rounds import TableAnswers
+from reshuffle.reasoning.scaling.spark.sessions import spark_session
+from reshuffle.reasoning.scaling.spark.shares import ShareAnswers
 from reshuffle.reasoning.sharing import spelled_bytes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.progress import Notes
-    from reshuffle.reasoning.scaling.engines import Deduction, EngineAnswers, Options
+    from reshuffle.reasoning.scaling.engine_interface import Deduction, EngineAnswers, Options
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
 

@@ -15,7 +15,7 @@ from reshuffle.errors import InputError, MissingPackageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.reasoning.scaling.engines import Options
+    from reshuffle.reasoning.scaling.engine_interface import Options
 
 LOCAL = "local[*]"
 _PASSED_ON = (

@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.scaling.data_sets import folder_of
-from reshuffle.reasoning.scaling.spark_answers import SparkAnswers
-from reshuffle.reasoning.scaling.spark_session import without_pandas_warning
+from reshuffle.reasoning.scaling.spark.sessions import without_pandas_warning
+from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from reshuffle.progress import Notes
-    from reshuffle.reasoning.scaling.engines import Deduction, Options
+    from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
 _PER_CORE = 2  # partitions of a shuffle; adaptive execution joins small ones

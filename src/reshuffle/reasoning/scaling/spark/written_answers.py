@@ -22,14 +22,14 @@ from reshuffle.reasoning.scaling.data_sets import (
 )
 from reshuffle.reasoning.scaling.deduction import on_relations
 from reshuffle.reasoning.scaling.duckdb_engine import DuckDBAnswers, database
-from reshuffle.reasoning.scaling.engines import EngineAnswers, rows_of, write_blocks
+from reshuffle.reasoning.scaling.engine_interface import EngineAnswers, rows_of, write_blocks
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from reshuffle.reasoning.scaling.engines import Deduction
+    from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
     from reshuffle.rules.rule import Disjointness
 

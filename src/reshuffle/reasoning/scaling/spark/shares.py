@@ -17,15 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from reshuffle.reasoning.scaling.data_sets import folder_of
-from reshuffle.reasoning.scaling.shared_graph import share_graph, shared_graph
-from reshuffle.reasoning.scaling.spark_answers import SparkAnswers
-from reshuffle.reasoning.scaling.spark_session import without_pandas_warning
+from reshuffle.reasoning.scaling.spark.sessions import without_pandas_warning
+from reshuffle.reasoning.scaling.spark.shared_graph import share_graph, shared_graph
+from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.reasoning.scaling.engines import Deduction, Options
+    from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
 
 _REPORT = "share long, relation string, file string, triples long"
 _PER_CORE = 4  # shares: searches differ in length

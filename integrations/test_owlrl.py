@@ -1,0 +1,92 @@
+"""Beside owlrl, which closes RDF graphs under OWL RL: the same triples from the same files, for axioms we read."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import owlrl
+import pytest
+import rdflib
+
+from reshuffle.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EX = "http://example.org/"
+HEADER = f"""@prefix : <{EX}> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+PROPERTIES, CLASSES, PEOPLE = (
+    [f"p{i}" for i in range(6)],
+    [f"C{i}" for i in range(8)],
+    [f"e{i}" for i in range(12)],
+)
+
+
+def axiom(chance: random.Random) -> str:
+    p, q, r = chance.sample(PROPERTIES, 3)
+    c, d, e = chance.sample(CLASSES, 3)
+    some = f"a owl:Restriction ; owl:onProperty :{p}"
+    return chance.choice(
+        [
+            f":{p} rdfs:domain :{c} .",
+            f":{p} rdfs:range :{c} .",
+            f":{c} rdfs:subClassOf :{d} .",
+            f":{c} rdfs:subClassOf :{d} .",
+            f":{c} owl:equivalentClass :{d} .",
+            f":{c} rdfs:subClassOf [ a owl:Class ; owl:intersectionOf ( :{d} :{e} ) ] .",
+            f"[ a owl:Class ; owl:unionOf ( :{c} :{d} ) ] rdfs:subClassOf :{e} .",
+            f":{c} owl:unionOf ( :{d} :{e} ) .",
+            f":{c} owl:oneOf ( :{chance.choice(PEOPLE)} :{chance.choice(PEOPLE)} ) .",
+            f"[ {some} ; owl:hasValue :{chance.choice(PEOPLE)} ] rdfs:subClassOf :{c} .",
+            f"[ {some} ; owl:someValuesFrom owl:Thing ] rdfs:subClassOf :{c} .",
+            f":{p} rdfs:subPropertyOf :{q} .",
+            f":{p} owl:equivalentProperty :{q} .",
+            f":{p} owl:inverseOf :{q} .",
+            f":{p} a owl:SymmetricProperty .",
+            f":{r} a owl:TransitiveProperty .",
+        ]
+    )
+
+
+def files(folder: Path, chance: random.Random) -> tuple[Path, Path]:
+    ontology, facts = folder / "ontology.ttl", folder / "facts.ttl"
+    ontology.write_text(HEADER + "\n".join(axiom(chance) for _ in range(14)))
+    links = [
+        f":{chance.choice(PEOPLE)} :{chance.choice(PROPERTIES)} :{chance.choice(PEOPLE)} ." for _ in range(14)
+    ]
+    types = [f":{chance.choice(PEOPLE)} a :{chance.choice(CLASSES)} ." for _ in range(5)]
+    facts.write_text(HEADER + "\n".join([*links, *types]))
+    return ontology, facts
+
+
+def closed(ontology: Path, facts: Path) -> set[tuple[str, str, str]]:
+    """What owlrl derives about the individuals: links over the properties, and named classes as types."""
+    given = rdflib.Graph().parse(facts)
+    graph = rdflib.Graph().parse(facts).parse(ontology)
+    owlrl.DeductiveClosure(owlrl.OWLRL_Semantics).expand(graph)
+    people, links = {EX + name for name in PEOPLE}, {EX + name for name in PROPERTIES}
+    classes = {EX + name for name in CLASSES}
+    return {
+        (str(s), str(p), str(o))
+        for s, p, o in graph
+        if (s, p, o) not in given
+        and str(s) in people
+        and ((str(p) in links and str(o) in people) or (p == rdflib.RDF.type and str(o) in classes))
+    }
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_generated_ontologies_give_the_same_triples(
+    tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
+):
+    ontology, facts = files(tmp_path, random.Random(seed))
+    for engine in ("auto", "chase"):
+        assert main(["infer", str(ontology), str(facts), "--engine", engine]) == 0
+        printed = capsys.readouterr()
+        assert "not read" not in printed.err
+        found = {tuple(line.split("\t")) for line in printed.out.splitlines()}
+        assert found == closed(ontology, facts)

@@ -1,0 +1,87 @@
+"""The documentation as a site, built as `make docs` builds it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from sphinx.util.inventory import InventoryFile
+
+import reshuffle
+from reshuffle.cli.main import VERBS
+
+ROOT = Path(__file__).parents[1]
+
+
+def command(target: Path) -> list[str]:
+    """The command of `make docs`, with this Python and another place for the pages."""
+    rule = re.search(r"^docs: .*\n\t\S+/python (.*) build/site$", (ROOT / "Makefile").read_text(), flags=re.M)
+    assert rule is not None
+    return [sys.executable, *shlex.split(rule[1]), str(target)]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        command(target), cwd=ROOT, env=without_network(), capture_output=True, text=True, check=False
+    )
+    assert (built.returncode, built.stderr) == (0, "")
+    return target
+
+
+def without_network() -> dict[str, str]:
+    """Every request would go to a port where nobody answers."""
+    import os
+
+    return {**os.environ, "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+
+
+def pages(site: Path) -> list[Path]:
+    return sorted(site.rglob("*.html"))
+
+
+def test_every_page_of_the_documentation_is_there(site: Path) -> None:
+    for source in (ROOT / "docs").rglob("*.md"):
+        place = source.relative_to(ROOT / "docs")
+        if place.as_posix() != "README.md":
+            assert (site / place).with_suffix(".html").exists(), place
+
+
+def test_every_public_name_is_documented(site: Path) -> None:
+    inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="")
+    known = {name for kind, entries in inventory.data.items() if kind.startswith("py:") for name in entries}
+    assert {f"reshuffle.{name}" for name in reshuffle.__all__ if name != "__version__"} <= known
+
+
+def test_every_command_is_there_with_its_options(site: Path) -> None:
+    text = (site / "reference" / "options.html").read_text(encoding="utf-8")
+    for verb in VERBS:
+        assert f'id="reshuffle-{verb}' in text, verb
+    assert "--engine" in text
+
+
+def test_no_link_or_picture_leads_nowhere(site: Path) -> None:
+    ids = {page: set(re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8"))) for page in pages(site)}
+    for page in pages(site):
+        for address in re.findall(r'(?:href|src)="([^"]+)"', page.read_text(encoding="utf-8")):
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            assert target.exists(), (page.name, address)
+            if parts.fragment and target in ids:
+                assert unquote(parts.fragment) in ids[target], (page.name, address)
+
+
+def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
+    loading = re.compile(
+        r'<(?:script|img|iframe)[^>]*\bsrc="(?:https?:)?//|<link[^>]*\bhref="(?:https?:)?//|@import'
+    )
+    for page in pages(site):
+        assert not loading.search(page.read_text(encoding="utf-8")), page

@@ -1,0 +1,63 @@
+"""Pictures and pages as files, by ending: what `-o` of several verbs writes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reshuffle import __version__
+from reshuffle.kg.io.files import written_whole
+from reshuffle.pictures.markup import definitions, page, picture, preformatted, section
+from reshuffle.pictures.png import png_of
+from reshuffle.pictures.svg import svg_of
+from reshuffle.pictures.tree_layout import tree_scene
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from reshuffle.pictures.diagram import Diagram
+    from reshuffle.pictures.scene import Scene
+
+TREE_ENDINGS = (".svg", ".png", ".html", ".mmd", ".dot", ".json")
+
+
+def write_tree(diagram: Diagram, arguments: argparse.Namespace, *, text: str, as_json: str) -> None:
+    """Write a tree of reasons to the output; a page has it in words, too, and says how it was made."""
+    path = Path(arguments.output)
+    if path.suffix == ".json":
+        _write(path, f"{as_json}\n")
+    elif path.suffix == ".html":
+        drawn = picture(svg_of(tree_scene(diagram)))
+        words = section("In words", preformatted(text))
+        write_page(path, diagram.title, drawn, words, how_made(arguments))
+    else:
+        write_drawing(path, tree_scene(diagram), diagram)
+
+
+def write_drawing(path: Path, scene: Scene, diagram: Diagram) -> None:
+    """Write a picture: the scene as SVG or PNG, or the diagram for programs that have layouts of their own."""
+    if path.suffix == ".png":
+        _write(path, png_of(scene, diagram))
+    elif path.suffix == ".svg":
+        _write(path, svg_of(scene) + "\n")
+    else:
+        _write(path, diagram.to_dot() if path.suffix == ".dot" else diagram.to_mermaid() + "\n")
+
+
+def write_page(path: str | Path, title: str, *parts: str) -> None:
+    """Write a page that needs no other file."""
+    _write(Path(path), page(title, *parts))
+
+
+def how_made(arguments: argparse.Namespace, more: Sequence[tuple[str, object]] = ()) -> str:
+    """The part of a page that says how it was made."""
+    now = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    made = [("command", arguments.command), *more, ("reshuffle", __version__), ("date", now)]
+    return section("How this was made", definitions(made))
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    with written_whole(path) as aside:
+        aside.write_bytes(content if isinstance(content, bytes) else content.encode())

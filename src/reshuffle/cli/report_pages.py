@@ -1,0 +1,140 @@
+"""Reports to mail to somebody: predictions with reasons, rules, evaluations. Each is one page that loads nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.cli.picture_files import how_made, write_page
+from reshuffle.evaluation.report_pictures import scenes
+from reshuffle.extraction import ExtractedRules
+from reshuffle.pictures.markup import folded, paragraph, picture, preformatted, section, sortable, table_html
+from reshuffle.pictures.svg import svg_of
+from reshuffle.pictures.tree_layout import tree_scene
+from reshuffle.rulelist.rule_predictions import RulePrediction
+from reshuffle.text import counted
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from reshuffle.evaluation.report import Report
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.learning.estimator import Reshuffle
+    from reshuffle.model.answers.explanations import Explanation
+    from reshuffle.model.answers.predictions import Predictions
+    from reshuffle.rulelist import RuleModel
+    from reshuffle.rulelist.rule_predictions import RulePredictions
+    from reshuffle.rulelist.sums import RuleSum
+
+_OPENED = 3  # reasons that one sees without a click
+_MOST_ROWS = 5_000
+
+
+def write_predictions(
+    found: Predictions | RulePredictions,
+    arguments: argparse.Namespace,
+    *,
+    reasons: int,
+    model: Reshuffle | RuleModel,
+    facts: KnowledgeGraph,
+) -> None:
+    """The ranked links, why each is there, the rules behind them, and how it was made."""
+    parts = [_table(_ranked(found.shown()))] if len(found) else [paragraph("no predictions")]
+    if reasons and len(found):
+        explained = _explained(found, reasons)
+        parts += [section("Why", *_whys(explained, reasons)), _rules_behind(explained, reasons)]
+    made = [
+        ("model", f"{arguments.model}: {_told(model)}"),
+        ("facts", f"{arguments.facts}: {repr(facts)[1:-1]}"),
+    ]
+    write_page(arguments.output, _asked(arguments), *parts, how_made(arguments, made))
+
+
+def _explained(found: Predictions | RulePredictions, reasons: int) -> list[Explanation | RuleSum]:
+    return [row.sum if isinstance(row, RulePrediction) else row.explain(reasons) for row in found]
+
+
+def _whys(explained: Sequence[Explanation | RuleSum], reasons: int) -> Iterator[str]:
+    """The reasons of each link, drawn and in words; the first ones are open."""
+    for place, why in enumerate(explained, start=1):
+        diagram = why.diagram(reasons)
+        drawn = picture(svg_of(tree_scene(diagram)))
+        words = folded("in words", preformatted(str(why)))
+        yield folded(f"{place}. {diagram.title}", drawn, words, opened=place <= _OPENED)
+
+
+def _ranked(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{"rank": place, **row} for place, row in enumerate(rows, start=1)]
+
+
+def _asked(arguments: argparse.Namespace) -> str:
+    relation = arguments.relation or "any relation"
+    if arguments.all:
+        return f"Most plausible missing links, {relation}"
+    return f"Predictions: {arguments.head or '?'} · {relation} · {arguments.tail or '?'}"
+
+
+def _told(model: Reshuffle | RuleModel) -> str:
+    return str(getattr(model, "heading", None) or repr(model)[1:-1])
+
+
+def _rules_behind(explained: Iterable[Explanation | RuleSum], reasons: int) -> str:
+    """The rules that speak for some link, those of most links first."""
+    rows: dict[str, dict[str, Any]] = {}
+    links: Counter[str] = Counter()
+    for why in explained:
+        for row in why.rule_rows(reasons):
+            rows.setdefault(row["rule"], row)
+            links[row["rule"]] += 1
+    listed = [{"links": count, **rows[rule]} for rule, count in links.most_common()]
+    return section("Rules behind these links", _table(listed)) if rows else ""
+
+
+def write_rules(
+    found: ExtractedRules | RuleModel,
+    arguments: argparse.Namespace,
+    *,
+    columns: Sequence[str],
+    made: tuple[str, str],
+) -> None:
+    """The rules as a table that can be sorted, with what is known of each."""
+    parts = [_table(found.rows(), columns)]
+    if isinstance(found, ExtractedRules):
+        types = [
+            {"confidence": one.confidence, "support": one.support, "rule": str(one)} for one in found.types
+        ]
+        parts += [section("Rules about single entities", _table(types))] if types else []
+        parts += [paragraph(remark, faint=True) for remark in found.remarks()]
+    title = f"{counted(len(found), 'rule')} of {arguments.model}"
+    write_page(arguments.output, title, *parts, how_made(arguments, [made]))
+
+
+def write_evaluation(report: Report, arguments: argparse.Namespace) -> None:
+    """The metrics beside those of the baselines, plots, and a table by relation."""
+    rows = [{name: value for name, value in row.items() if name != "protocol"} for row in report.rows()]
+    drawn = "candidates from a file" if report.seed is None else f"seed {report.seed}"
+    parts = [
+        paragraph(f"{report.protocol.name}: {report.protocol.description}"),
+        paragraph(f"{report.queries:,} triples, both sides, {report.protocol.ties} ranks, {drawn}"),
+        _table(rows),
+        *(paragraph(remark, faint=True) for remark in report.remarks()),
+        section("Plots", *(picture(svg_of(scene)) for scene in scenes(report))),
+        section("By relation", _table(report.by_relation())),
+    ]
+    made = [("scorer", arguments.scorer), ("data", arguments.benchmark or arguments.queries)]
+    write_page(
+        arguments.output,
+        f"Evaluation of {arguments.scorer} on {arguments.benchmark or arguments.queries}",
+        *parts,
+        how_made(arguments, made),
+    )
+
+
+def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """Rows by column; a column without any value is left out."""
+    shown = rows[:_MOST_ROWS]
+    named = columns or list(dict.fromkeys(name for row in shown for name in row))
+    names = [name for name in named if any(row.get(name) is not None for row in shown)]
+    cells = [[row.get(name) for name in names] for row in shown]
+    return sortable(table_html([name.replace("_", " ") for name in names], cells, most=None, total=len(rows)))

@@ -1,0 +1,224 @@
+"""Class axioms as path rules with helper facts: exactly what OWL RL says of `rdf:type`, and no trace of the helpers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reshuffle import KnowledgeGraph, Reasoner, RuleBase, parse_rules
+from reshuffle.errors import InputError, NotExpressibleError, UnknownNameError
+from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.reasoning.proofs import check_proof
+from reshuffle.rules.class_axioms import (
+    HUB,
+    TYPE,
+    ClassAxioms,
+    DisjointClasses,
+    Domain,
+    Member,
+    SubClass,
+    Value,
+)
+from reshuffle.rules.rule import PathRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reshuffle.rules.class_axioms import ClassAxiom
+
+CLASSES, ENTITIES, RELATIONS = list("ABCD"), list("abcdef"), ["p", "q", "r"]
+names = st.sampled_from(CLASSES)
+relations = st.sampled_from(RELATIONS)
+inverses = st.sampled_from([f"{name}^-1" for name in RELATIONS])
+axioms = st.one_of(
+    st.builds(SubClass, names, names),
+    st.builds(Domain, st.one_of(relations, inverses), names),
+    st.builds(Value, st.one_of(relations, inverses), st.sampled_from([*ENTITIES, "A"]), names),
+    st.builds(Member, st.sampled_from([*ENTITIES, "new"]), names),
+)
+# Property axioms with exact geometry, beside which that of the classes must stay exact.
+PROPERTIES = (
+    "p(X, Y) -> q(X, Y)",
+    "q(Y, X) -> q(X, Y)",
+    "r(X, Y) & r(Y, Z) -> r(X, Z)",
+    "p(X, Y) & r(Y, Z) -> q(X, Z)",
+)
+triples = st.one_of(
+    st.tuples(st.sampled_from(ENTITIES), relations, st.sampled_from([*ENTITIES, "A"])),
+    st.tuples(st.sampled_from(ENTITIES), st.just(TYPE), names),
+)
+ENGINES: list[dict[str, str]] = [{}, {"engine": "chase"}]
+
+
+def base_of(said: Iterable[ClassAxiom | DisjointClasses], *rules: str) -> RuleBase:
+    own = parse_rules("\n".join(rules)) if rules else RuleBase(())
+    return own.with_classes(ClassAxioms.of(said))
+
+
+def closure(facts: Iterable[tuple[str, str, str]], said: Iterable[ClassAxiom], rules: Iterable[str]) -> set:
+    """All that follows, by the semantics of RDFS and OWL RL word for word: constants are constants here."""
+    known, said, own = set(facts), list(said), [rule for text in rules for rule in parse_rules(text).rules]
+    while True:
+        new = {triple for axiom in said for triple in by_axiom(axiom, known)}
+        new |= {triple for rule in own for triple in by_path(rule, known)}
+        if new <= known:
+            return known
+        known |= new
+
+
+def by_axiom(axiom: ClassAxiom, known: set) -> set:
+    if isinstance(axiom, SubClass):
+        return {(x, TYPE, axiom.cls) for x, relation, c in known if relation == TYPE and c == axiom.sub}
+    if isinstance(axiom, Member):
+        return {(axiom.member, TYPE, axiom.cls)}
+    assert isinstance(axiom, Domain | Value)
+    pairs = [(h, t) for h, relation, t in known if relation == base_relation(axiom.relation)]
+    ends = [(t, h) for h, t in pairs] if is_inverse(axiom.relation) else pairs
+    return {(x, TYPE, axiom.cls) for x, y in ends if isinstance(axiom, Domain) or y == axiom.value}
+
+
+def by_path(rule: object, known: set) -> set:
+    assert isinstance(rule, PathRule)
+    reached = {(name, name) for triple in known for name in (triple[0], triple[2])}
+    for relation in rule.body:
+        edges = {(h, t) for h, found, t in known if found == base_relation(relation)}
+        step = {(t, h) for h, t in edges} if is_inverse(relation) else edges
+        reached = {(start, end) for start, here in reached for there, end in step if here == there}
+    return {(start, rule.head, end) for start, end in reached}
+
+
+@pytest.mark.parametrize("options", ENGINES)
+@given(
+    said=st.lists(axioms, max_size=6),
+    rules=st.sets(st.sampled_from(PROPERTIES)),
+    facts=st.sets(triples, min_size=1, max_size=8),
+    later=st.sets(triples, max_size=3),
+)
+@settings(max_examples=60, deadline=None)
+def test_classes_are_exact_in_every_engine_and_after_every_change(options, said, rules, facts, later):
+    """The encoding proved: geometry and chase derive what the definitions say, before and after changes."""
+    base = base_of(said, *sorted(rules))
+    answers = Reasoner(base, **options).on(KnowledgeGraph(facts))
+    for present, change in ((facts, None), (facts | later, answers.add), (facts, answers.remove)):
+        if change:
+            change(sorted(later - facts))
+        expected = closure(present, base.classes.axioms, rules)
+        assert set(answers.triples()) == expected - present
+        assert list(answers.sorted_triples()) == sorted(expected - present)
+        assert set(answers.facts) == present
+        assert answers.count() == len(expected - present)
+        for head, relation, tail in expected - present:
+            (proof,) = answers.proofs(head, relation, tail)
+            check_proof(proof, base, answers.facts)
+        assert not any("~" in name for name in answers.counts())
+
+
+def university() -> RuleBase:
+    said = [
+        SubClass("Student", "Person"),
+        SubClass("Teacher", "Person"),
+        Domain("teaches", "Teacher"),
+        Domain("teaches^-1", "Course"),
+        Value("colour", "red", "Red"),
+        DisjointClasses("Course", "Person"),
+        DisjointClasses("Course", "Nowhere"),
+    ]
+    return base_of(said, "taughtBy(Y, X) -> teaches(X, Y)")
+
+
+FACTS = [("logic", "taughtBy", "ada"), ("bob", TYPE, "Student"), ("apple", "colour", "red")]
+
+
+@pytest.mark.parametrize("options", ENGINES)
+def test_proofs_show_axioms_and_facts_alone(options):
+    answers = Reasoner(university(), **options).on(FACTS)
+    assert str(answers.explain("ada", TYPE, "Person")).replace(f'"{TYPE}"', "type") == (
+        "type(ada, Person)    [type(X, Teacher) -> type(X, Person)]\n"
+        "└─ type(ada, Teacher)    [teaches(X, Y) -> type(X, Teacher)]\n"
+        "   └─ teaches(ada, logic)    [taughtBy(Y, X) -> teaches(X, Y)]\n"
+        "      └─ taughtBy(logic, ada)    fact"
+    )
+    assert "~" not in json.dumps(answers.explain("logic", TYPE, "Course").to_dict())
+
+
+@pytest.mark.parametrize("options", ENGINES)
+def test_why_not_names_the_axioms_that_are_near(options):
+    answers = Reasoner(university(), **options).on(FACTS)
+    nearest = answers.why_not("apple", TYPE, "Person") + answers.why_not("bob", TYPE, "Course")
+    assert [[tuple(atom) for atom in partial.missing] for partial in nearest] == [
+        [("apple", TYPE, "Student")],
+        [("apple", TYPE, "Teacher")],
+        [("?", "teaches", "bob")],
+    ]
+    assert "~" not in "".join(map(str, nearest))
+
+
+@pytest.mark.parametrize("options", ENGINES)
+def test_helpers_are_unknown_names(options):
+    answers = Reasoner(university(), **options).on(FACTS)
+    assert list(answers.heads(TYPE, "Teacher")) == ["ada"]  # a class that no fact names is known all the same
+    for relation in ("~anything", "~subclass", "~domain of teaches", "subclass"):
+        with pytest.raises(UnknownNameError) as caught:
+            answers.holds("ada", relation, "bob")
+        assert "did you mean" not in str(caught.value)
+    with pytest.raises(UnknownNameError):
+        answers.holds("ada", TYPE, HUB)
+    with pytest.raises(InputError, match="'~anything', whose name is kept for class axioms"):
+        answers.add([("ada", "~anything", "bob")])
+    with pytest.raises(InputError, match="kept for class axioms"):
+        Reasoner(university(), **options).on([("ada", "~anything", "bob")])
+    assert set(answers.facts.entities) == {"logic", "ada", "bob", "Student", "apple", "red"}
+
+
+@pytest.mark.parametrize("options", ENGINES)
+def test_members_of_disjoint_classes_are_violations(options):
+    answers = Reasoner(university(), **options).on([*FACTS, ("ada", "teaches", "bob")])
+    (violation,) = answers.violations()
+    assert (violation.first.triple, violation.second.triple) == (
+        ("bob", TYPE, "Course"),
+        ("bob", TYPE, "Person"),
+    )
+    assert (
+        str(violation).replace(f'"{TYPE}"', "type").startswith("type(X, Course) & type(X, Person) -> false\n")
+    )
+
+
+def test_compiled_constraints_keep_the_classes(tmp_path):
+    Reasoner(university()).save(tmp_path / "compiled.json")
+    loaded = Reasoner.load(tmp_path / "compiled.json").on(FACTS)
+    assert sorted(loaded.triples()) == sorted(Reasoner(university()).on(FACTS).triples())
+    assert loaded.explain("ada", TYPE, "Person") == Reasoner(university()).on(FACTS).explain(
+        "ada", TYPE, "Person"
+    )
+    data = json.loads((tmp_path / "compiled.json").read_text())
+    data["classes"] = [["subclass", "Student"]]
+    del data["digest"]
+    (tmp_path / "changed.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="changed after they were written"):
+        Reasoner.load(tmp_path / "changed.json")
+
+
+def test_a_sketch_misses_no_type():
+    exact, sketch = Reasoner(university()).on(FACTS), Reasoner(university()).sketch(FACTS, channels=200)
+    assert set(exact.triples()) <= set(sketch.triples())
+    assert not any("~" in name for name in sketch.counts())
+
+
+def test_a_bound_does_not_count_helper_steps():
+    with pytest.raises(NotExpressibleError, match="class axioms take helper steps"):
+        Reasoner(university(), bound=2)
+
+
+def test_the_geometry_does_not_grow_with_the_classes():
+    """Classes are entities: a thousand of them need the same slots as three."""
+    few, many = (
+        Reasoner(base_of([SubClass(f"C{i}", f"C{i + 1}") for i in range(count)] + [Domain("p", "C0")]))
+        for count in (3, 1000)
+    )
+    assert few.constraints is not None and many.constraints is not None
+    assert few.constraints.num_slots == many.constraints.num_slots
+    assert many.on([("a", "p", "b")]).holds("a", TYPE, "C1000")
