@@ -37,7 +37,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--plan",
         metavar="split|tables",
-        help="split: shares of the heads, where the facts fit a worker; tables: joins; default: what fits",
+        help="split: shares of the heads, where the facts fit a worker; tables: joins (default: split where it fits)",
     )
 
 
