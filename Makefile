@@ -21,7 +21,7 @@ test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
 test-integrations: $(INTEGRATIONS)/.all
-	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 $(ARGS)
+	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 --durations=15 --durations-min=1 $(ARGS)
 
 # The documentation as a site: build/site/index.html. It needs no network; a warning is an error.
 docs: $(INTEGRATIONS)/.all

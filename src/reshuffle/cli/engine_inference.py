@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import reasoners_of
+from reshuffle.cli.inputs import graph_of, reasoners_of
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError, Place
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
         (check_writable if arguments.count else check_output)(arguments.output)
     reasoner = _reasoner(arguments, console)
     deduction = Deduction(reasoner.constraints, reasoner.rules, arguments.node_budget)
-    facts = _facts(arguments, console)
+    facts = _facts(arguments, console, reasoner)
     with opened(
         deduction, facts, options, beside=arguments.output, progress=console.progress, notes=console.message
     ) as answers:
@@ -171,14 +171,16 @@ def _with_engine(arguments: argparse.Namespace, engine: str) -> argparse.Namespa
     return argparse.Namespace(**{**vars(arguments), "engine": engine})
 
 
-def _facts(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph | ParquetFacts:
+def _facts(
+    arguments: argparse.Namespace, console: Console, reasoner: Reasoner
+) -> KnowledgeGraph | ParquetFacts:
     """Parquet stays where it is; anything else is read."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
 
-    if Path(arguments.facts).is_dir() or arguments.facts.endswith(".parquet"):
-        return ParquetFacts.at(arguments.facts)
-    return read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    path, inside = arguments.facts, reasoner.rules is not None and reasoner.rules.facts
+    if path is not None and not inside and (Path(path).is_dir() or path.endswith(".parquet")):
+        return ParquetFacts.at(path)
+    return graph_of(arguments, console, [reasoner])
 
 
 def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:
@@ -194,7 +196,7 @@ def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:
 
 def refuse_too_large(arguments: argparse.Namespace) -> None:
     """Refuse facts that would not fit into the memory, and say which engine would do."""
-    if not _is_large(Path(arguments.facts)):
+    if arguments.facts is None or not _is_large(Path(arguments.facts)):
         return
     from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_to_load  # noqa: PLC0415
     from reshuffle.reasoning.sharing import spelled_bytes  # noqa: PLC0415

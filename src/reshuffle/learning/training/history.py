@@ -72,13 +72,25 @@ class Epoch:
     seconds: float | None = field(default=None, compare=False)  # of the training until its end
 
 
+@dataclass(frozen=True)
+class Glance:
+    """Validation metrics of a sample of the validation triples along the way, with their standard errors."""
+
+    step: int  # of the training
+    mrr: float
+    hits_at_10: float
+    mrr_error: float
+    hits_error: float
+
+
 @dataclass
 class History:
-    """All epochs, and which one was kept."""
+    """All epochs, which one was kept, and the validations along the way."""
 
     epochs: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     seconds: float = field(default=0.0, compare=False)  # of training, over all runs that it took
+    glances: list[Glance] = field(default_factory=list, compare=False)
 
     @classmethod
     def read(cls, directory: str | PathLike[str]) -> History:
