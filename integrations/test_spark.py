@@ -25,7 +25,7 @@ from reshuffle.reasoning.scaling.data_sets import RelationFolders
 from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
 from reshuffle.reasoning.scaling.engines import opened
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
-from reshuffle.reasoning.scaling.spark import sessions
+from reshuffle.reasoning.scaling.spark.spark_session import spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ ROUND = parse_rules("next(X, Y) & next(Y, Z) -> next(X, Z)")
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    with sessions.spark_session(Options("spark", master="local[2]")) as made:
+    with spark_session(Options("spark", master="local[2]")) as made:
         yield made
 
 
@@ -193,7 +193,7 @@ def test_two_workers_of_a_cluster_share_the_work_and_one_may_die(
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     answers = Reasoner(ROUND).on(RING)
     expected = len(RING) ** 2 - len(RING)
-    with sessions.spark_session(Options("spark", master=url)) as session:
+    with spark_session(Options("spark", master=url)) as session:
         out = tmp_path / "out"
         assert answers.write(f"{out}/", engine="spark", session=session, partitions=16) == expected
         executors = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_of_rows
-from reshuffle.reasoning.scaling.spark.sessions import spark_session
 from reshuffle.reasoning.scaling.spark.shares import ShareAnswers
+from reshuffle.reasoning.scaling.spark.spark_session import spark_session
 from reshuffle.reasoning.scaling.spark.table_rounds import TableAnswers
 from reshuffle.reasoning.sharing import spelled_bytes
 

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from reshuffle.reasoning.scaling.data_sets import folder_of
-from reshuffle.reasoning.scaling.spark.sessions import without_pandas_warning
 from reshuffle.reasoning.scaling.spark.shared_graph import share_graph, shared_graph
+from reshuffle.reasoning.scaling.spark.spark_session import without_pandas_warning
 from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
 
 if TYPE_CHECKING:

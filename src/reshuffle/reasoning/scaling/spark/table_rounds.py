@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.scaling.data_sets import folder_of
-from reshuffle.reasoning.scaling.spark.sessions import without_pandas_warning
+from reshuffle.reasoning.scaling.spark.spark_session import without_pandas_warning
 from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
 
 if TYPE_CHECKING:
