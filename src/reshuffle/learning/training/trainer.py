@@ -146,6 +146,7 @@ def _known_ids(graph: KnowledgeGraph, like: KnowledgeGraph) -> NDArray[np.int64]
 
 Result = TypeVar("Result")
 
+_MOST_NUMBERS = 1 << 30  # of a piece of a batch on a CPU: 4 GB
 _WARM_UP = 20  # steps in which a scheduled learning rate rises to its maximum
 _LAST_SHARE = 0.1  # the share of the maximum that is left in the end
 
@@ -204,7 +205,7 @@ class Trainer:
         self.patience = Patience(settings.patience, settings.relative_delta)
         self.best: dict[str, Tensor] = {}  # the parameters to keep; those of the start until an epoch is done
         self.history = History()
-        self.pieces = 1  # how many a batch is cut into
+        self.pieces = self._pieces_for_memory()  # how many a batch is cut into
         self.after_step: Callable[[int], None] = lambda _number: None
         self.after_glance: Callable[[Glance], None] = lambda _seen: None
         self.between_pieces: Callable[[], None] = lambda: None  # where the training can be saved, and stopped
@@ -299,6 +300,17 @@ class Trainer:
         if CHANNELS[architecture.initial].per_query:
             return examples * self.data.num_entities * architecture.num_slots
         return examples * self.settings.num_negatives * architecture.num_slots * architecture.num_channels
+
+    def _pieces_for_memory(self) -> int:
+        """How many pieces of a batch fit into a CPU's memory one after the other; a GPU says when its own is short."""
+        architecture = self.model.architecture
+        if self.device.type != "cpu" or not CHANNELS[architecture.initial].per_query:
+            return 1
+        # Of one query: a message along every edge, states and winners of all layers, and walks along all edges.
+        edges, states = len(self.examples), self.data.num_entities * architecture.num_slots
+        numbers = edges * architecture.num_slots + 2 * states * (1 + architecture.num_layers) + 12 * edges
+        batch = min(self.settings.batch_size, len(self.asked))
+        return min(batch, -(-batch * numbers // _MOST_NUMBERS))
 
     def _step(self, batch: Tensor) -> Tensor:
         """Train on one batch, by a recording of such a step where there can be one; the loss."""
