@@ -206,7 +206,7 @@ class Reshuffle:
             initial=self.model.architecture.initial,
             seed=self.settings.training.seed,
             through_inverse=self._heads_through_inverse,
-            listed=listed,
+            listed=self.listed,
         )
 
     def on(
