@@ -14,7 +14,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of, rule_model_of
+from reshuffle.cli.inputs import (
+    add_reasoning_options,
+    graph_of,
+    is_model,
+    is_rule_list,
+    reasoners_of,
+    rule_model_of,
+)
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place, ReshuffleError
 
@@ -57,8 +64,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print or draw proofs, or say that it does not follow."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-
     if arguments.output is not None:
         _check_output(arguments.output)
     if arguments.most is not None and arguments.most < 1:
@@ -74,7 +79,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             hint="rules are hard; leave it out",
         )
     first, *injected = reasoners_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console, [first])
     triple = (arguments.head, arguments.relation, arguments.tail)
     for reasoner in injected:  # a rule that somebody wrote says more than matrices do
         if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:

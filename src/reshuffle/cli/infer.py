@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.inputs import add_reasoning_options, graph_of, is_model, is_rule_list, reasoners_of
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
@@ -36,7 +36,7 @@ _PRINTED = 1000  # lines at once: whoever looks at the first ones does not wait 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_reasoning_options(parser)
+    add_reasoning_options(parser, facts_may_be_missing=True)
     sketch = parser.add_argument_group("sketches", "fast and never missing, but sometimes wrongly yes")
     sketch.add_argument("--sketch", type=int, metavar="K", help="use K random channels")
     sketch.add_argument("--epsilon", type=float, metavar="E", help="choose K for a mean false-positive rate")
@@ -153,10 +153,8 @@ def _check_output(arguments: argparse.Namespace) -> None:
 
 def _answers(arguments: argparse.Namespace, console: Console) -> Together:
     """Read rules and facts, and put each reasoner on the facts."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-
     reasoners = reasoners_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console, reasoners)
     if is_model(arguments.rules) and not is_rule_list(arguments.rules):
         _report_unseen(reasoners, graph, console)
     names = frozenset(name for reasoner in reasoners for name in reasoner.names)
@@ -274,6 +272,6 @@ def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | No
         return None
     known = COMMON
     for path in (arguments.facts, arguments.rules):
-        if Path(path).is_file():
+        if path is not None and Path(path).is_file():
             known |= prefixes_of(path)
     return known.used_in(chain(answers.names, answers.facts.relations, answers.facts.entities))

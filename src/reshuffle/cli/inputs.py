@@ -53,7 +53,7 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
+def add_reasoning_options(parser: argparse.ArgumentParser, *, facts_may_be_missing: bool = False) -> None:
     """The arguments of verbs that reason: rules, facts, and how to reason."""
     parser.add_argument(
         "rules",
@@ -65,7 +65,9 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
         "facts",
         type=InputFile,
         metavar="FACTS",
-        help="a file of triples; - reads tab-separated ones from stdin",
+        nargs="?" if facts_may_be_missing else None,
+        help="a file of triples; - reads tab-separated ones from stdin"
+        + ("; may be left out where RULES holds facts, too" if facts_may_be_missing else ""),
     )
     parser.add_argument(
         "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
@@ -154,6 +156,31 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
         )
         for source in sources
     ]
+
+
+def graph_of(
+    arguments: argparse.Namespace, console: Console, reasoners: Sequence[Reasoner] = ()
+) -> KnowledgeGraph:
+    """The facts of the file, and those that stand among the rules, as in a Datalog program.
+
+    Without a file these alone, or the triples of an ontology, which may hold both.
+    """
+    from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
+
+    inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
+    path = arguments.facts
+    if path is None and not inside:
+        if Path(arguments.rules).suffix.lower() not in (".ttl", ".nt", ".rdf", ".owl"):
+            arguments.usage_error("the following arguments are required: FACTS")
+        path = arguments.rules
+    if path is None or (inside and _is_same(path, arguments.rules)):
+        return KnowledgeGraph(inside)
+    graph = read_graph(path, progress=console.progress, notes=console.message)
+    return graph | KnowledgeGraph(inside) if inside else graph
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one != "-" and Path(one).exists() and Path(one).samefile(other)
 
 
 def is_rule_list(path: str) -> bool:
