@@ -53,7 +53,9 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reasoning_options(parser: argparse.ArgumentParser, *, facts_may_be_missing: bool = False) -> None:
+def add_reasoning_options(
+    parser: argparse.ArgumentParser, *, facts_may_be_missing: bool = False, engines: str = "auto|chase"
+) -> None:
     """The arguments of verbs that reason: rules, facts, and how to reason."""
     parser.add_argument(
         "rules",
@@ -75,9 +77,9 @@ def add_reasoning_options(parser: argparse.ArgumentParser, *, facts_may_be_missi
     parser.add_argument(
         "--engine",
         default="auto",
-        metavar="auto|chase",
+        metavar=engines,
         help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
-        "large",
+        "large" + ("; duckdb, spark: for more facts than fit into the memory" if "duckdb" in engines else ""),
     )
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(

@@ -133,20 +133,25 @@ def _write_page(
 
 
 def _print_list(arguments: argparse.Namespace, console: Console) -> int:
-    """Print the rules of a rule model, which brings its order and its measures."""
+    """Print the rules of a rule model, which brings its order and its measures; those on given facts with --on."""
     import json  # noqa: PLC0415
 
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.rulelist.learner import measured_on  # noqa: PLC0415
     from reshuffle.rulelist.rule_model import COLUMNS  # noqa: PLC0415
     from reshuffle.rules.writing import format_rules  # noqa: PLC0415
 
-    for name in ("on", "hard", "types", "no_redundant"):
+    for name in ("hard", "types", "no_redundant"):
         if getattr(arguments, name):
             raise InputError(
-                f"--{name.replace('_', '-')} is not for a rule model: its rules are measured already",
+                f"--{name.replace('_', '-')} is not for a rule model: it has its rules, and nothing else",
                 place=Place(arguments.model),
-                hint="leave it out; `reshuffle train FACTS -o DIR --recipe rules --refit` measures them anew",
+                hint="leave it out",
             )
     model = rule_model_of(arguments.model, console)
+    if arguments.on is not None:
+        facts = read_graph(arguments.on, progress=console.progress, notes=console.message)
+        model = measured_on(model, facts, progress=console.progress)
     found = model.selected(
         min_confidence=arguments.min_confidence,
         min_support=arguments.min_support,
