@@ -250,3 +250,81 @@ def test_facts_named_like_inverses_are_refused_with_their_line(files, tmp_path, 
     facts.write_text("ann\tparent\tbob\nbob\tparent^-1\tann\n")
     assert main(["infer", files[0], str(facts)]) == 2
     assert capsys.readouterr().err.startswith(f"{facts}:2: found the relation 'parent^-1'")
+
+
+ONTOLOGY = """@prefix ex: <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:teaches rdfs:domain ex:Teacher .
+ex:Teacher rdfs:subClassOf ex:Person .
+"""
+
+
+@pytest.fixture
+def university(tmp_path: Path) -> tuple[str, str]:
+    pytest.importorskip("pyoxigraph")
+    (tmp_path / "ontology.ttl").write_text(ONTOLOGY, encoding="utf-8")
+    (tmp_path / "facts.nt").write_text(
+        "<http://example.org/ada> <http://example.org/teaches> <http://example.org/logic> .\n",
+        encoding="utf-8",
+    )
+    return str(tmp_path / "ontology.ttl"), str(tmp_path / "facts.nt")
+
+
+def test_types_are_printed_and_counted_without_helpers(university, capsys):
+    rdf_type = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+    assert main(["infer", *university]) == 0
+    assert capsys.readouterr().out == "".join(
+        f"http://example.org/ada\t{rdf_type}\thttp://example.org/{name}\n" for name in ("Person", "Teacher")
+    )
+    assert main(["infer", *university, "--count", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "http://example.org/teaches": {"derived": 0, "total": 1},
+        rdf_type: {"derived": 2, "total": 2},
+    }
+
+
+def test_turtle_has_the_prefixes_of_the_ontology(university, tmp_path):
+    assert main(["infer", *university, "--with-facts", "-o", str(tmp_path / "out.ttl")]) == 0
+    assert (tmp_path / "out.ttl").read_text() == (
+        "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n@prefix ex: <http://example.org/> .\n"
+        "ex:ada ex:teaches ex:logic ;\n\ta ex:Person , ex:Teacher .\n"
+    )
+
+
+@pytest.mark.parametrize("ending", [".rdf", ".jsonld", ".nq", ".trig", ".nt", ".ttl.gz", ".tsv"])
+def test_facts_and_derived_triples_together(university, tmp_path, ending):
+    out = tmp_path / f"out{ending}"
+    assert main(["infer", *university, "--with-facts", "-o", str(out)]) == 0
+    facts = read_graph(university[1])
+    assert len(read_graph(out)) == 3
+    assert facts <= read_graph(out)
+    assert main(["infer", *university, "-o", str(out)]) == 0
+    assert len(read_graph(out)) == 2
+    assert facts.isdisjoint(read_graph(out))
+
+
+def test_facts_and_derived_triples_are_printed_in_one_order(files, capsys):
+    assert main(["infer", *files, "--with-facts"]) == 0
+    together = sorted([*derived(), *FACTS])
+    assert capsys.readouterr().out == "".join("\t".join(triple) + "\n" for triple in together)
+
+
+def test_named_graphs_need_a_format_that_has_them(university, tmp_path, capsys):
+    out = tmp_path / "out.trig"
+    assert main(["infer", *university, "--with-facts", "--named-graphs", "-o", str(out)]) == 0
+    text = out.read_text()
+    assert text.index("<urn:reshuffle-graph:facts>") < text.index("<urn:reshuffle-graph:derived>")
+    assert (
+        main(["infer", *university, "--with-facts", "--named-graphs", "-o", str(tmp_path / "out.ttl")]) == 2
+    )
+    assert "Turtle has no named graphs" in capsys.readouterr().err
+    for wrong in (["--named-graphs", "-o", str(out)], ["--count", "--with-facts"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["infer", *university, *wrong])
+
+
+@pytest.mark.parametrize(("options", "name"), [([], "out.xyz"), (["--count"], "out.csv"), ([], "out.json")])
+def test_endings_without_a_format_are_refused_before_any_work(files, tmp_path, options, name, capsys):
+    assert main(["infer", files[0], str(tmp_path / "missing.tsv"), *options, "-o", str(tmp_path / name)]) == 2
+    assert "found the ending" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph, read_graph, write_graph, write_triples
+from reshuffle.kg.io.prefixes import Prefixes
+from reshuffle.kg.io.writing import write_named_graphs
 
 any_name = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 iris = st.sampled_from(
@@ -47,12 +49,79 @@ def test_tsv(ending, graph):
     assert written_and_read(graph, ending) == graph
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".nt", ".ttl", ".nt.gz"])
+@pytest.mark.parametrize(
+    "ending", [".csv", ".csv.gz", ".parquet", ".nt", ".ttl", ".nt.gz", ".nq", ".trig", ".jsonld", ".ttl.gz"]
+)
 @given(graph=graphs(any_name | iris))
 @example(graph=KnowledgeGraph([('a"', ",", "b\r\n "), ("\ufeff", " ", "\n"), ("a", "r", "b ")]))
 @settings(max_examples=30, deadline=None)
 def test_other_formats(ending, graph):
     assert written_and_read(graph, ending) == graph
+
+
+@given(triples=st.lists(st.tuples(any_name | iris, any_name | iris, any_name | iris), min_size=1))
+@example(triples=[("a&b<c>", "x&y", "http://e.org/?a=1&b=2")])
+@settings(max_examples=30, deadline=None)
+def test_rdf_xml(triples):
+    graph = KnowledgeGraph((head, f"{relation} is", tail) for head, relation, tail in triples)
+    assert written_and_read(graph, ".rdf") == graph
+
+
+@pytest.mark.parametrize(
+    ("triple", "message"),
+    [
+        (
+            ("a", "http://x.org/1", "b"),
+            "the relation 'http://x.org/1' cannot be written as RDF/XML, where its name",
+        ),
+        (("_:1", "r", "b"), "the blank node '_:1' cannot be written as RDF/XML, where its label must"),
+    ],
+)
+def test_what_rdf_xml_cannot_hold_is_refused(tmp_path, triple, message):
+    with pytest.raises(InputError, match=message):
+        KnowledgeGraph([triple]).write(tmp_path / "facts.rdf")
+    assert not any(tmp_path.iterdir())
+
+
+def test_turtle_has_prefixes_and_groups(tmp_path):
+    ex = "http://example.org/"
+    triples = [("ada", "r", "b"), ("b", "r", "c"), ("ada", "q", "c"), ("ada", "r", "a b")]
+    kg = KnowledgeGraph(tuple(ex + name for name in triple) for triple in triples)
+    kg.write(tmp_path / "facts.ttl", prefixes=Prefixes({"ex": ex, "no": "http://unused.org/"}))
+    assert (tmp_path / "facts.ttl").read_text() == (
+        "@prefix ex: <http://example.org/> .\n"
+        "ex:ada ex:r ex:b , <urn:reshuffle:http%3A%2F%2Fexample.org%2Fa%20b> ;\n\tex:q ex:c .\nex:b ex:r ex:c .\n"
+    )
+    typed = KnowledgeGraph(
+        [("ada", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://xmlns.com/foaf/0.1/Person")]
+    )
+    typed.write(tmp_path / "common.ttl")
+    assert (tmp_path / "common.ttl").read_text().endswith("<urn:reshuffle:ada> a foaf:Person .\n")
+
+
+def test_named_graphs(tmp_path):
+    parts = {"facts": [("a", "r", "b")], "derived": [("b", "r", "a")]}
+    write_named_graphs(parts, tmp_path / "both.nq")
+    lines = (tmp_path / "both.nq").read_text().splitlines()
+    assert [line.split()[-2] for line in lines] == [
+        "<urn:reshuffle-graph:facts>",
+        "<urn:reshuffle-graph:derived>",
+    ]
+    assert read_graph(tmp_path / "both.nq") == {("a", "r", "b"), ("b", "r", "a")}
+
+
+@pytest.mark.parametrize("name", ["out.xyz", "out.json", "out.ttl2", "out.xlsx", "out.xyz.gz", "out.1"])
+def test_an_ending_that_names_no_format_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match="which names no format that triples are written in"):
+        KnowledgeGraph([("a", "r", "b")]).write(tmp_path / name)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["out", "out.txt", "out.TSV", "out.gz", "out.tsv.gz"])
+def test_plain_endings_are_tab_separated(tmp_path, name):
+    write_triples([("a", "r", "b")], tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    assert (gzip.decompress(content) if name.endswith(".gz") else content) == b"a\tr\tb\n"
 
 
 @given(graphs(any_name))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph, Triple
+    from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.answers import Count
 
@@ -44,9 +46,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="of a rule model: reason with rules at least so sure (default: those without an exception)",
     )  # fmt: skip
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
+    parser.add_argument("--with-facts", action="store_true", help="the facts, too, among the derived triples")
     parser.add_argument(
-        "-o", "--output", type=OutputFile, metavar="OUT", help=".tsv, .csv, .nt, .ttl or .parquet, also .gz"
+        "--named-graphs",
+        action="store_true",
+        help="with --with-facts: facts and derived triples as two named graphs (.nq, .trig, .jsonld)",
     )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="OUT",
+        help=".tsv, .csv, .parquet, .nt, .ttl, .rdf, .nq, .trig or .jsonld, also .gz",
+    )
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -56,9 +69,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.count:
         _put_counts(answers, arguments.output, console)
     elif arguments.output:
-        _write(answers, arguments.output, console)
+        _write(answers, arguments, console)
     else:
-        _print_triples(answers, console)
+        _print_triples(answers.all_triples(with_facts=arguments.with_facts), console)
     if is_model(arguments.rules) and not is_rule_list(arguments.rules) and answers.derived == 0:
         console.message(
             "nothing follows from the hardened matrices; `reshuffle predict` ranks by the soft ones"
@@ -74,6 +87,8 @@ class Together:
     """The answers of several reasoners as one; a model with injected rules has two."""
 
     each: Sequence[Answers]
+    names: frozenset[str] = frozenset()
+    """The relations and classes that rules name."""
     derived: int | None = None
     """How many triples follow; None until all of them have been counted or read."""
 
@@ -89,6 +104,16 @@ class Together:
             if triple != last:
                 yield triple
                 last, self.derived = triple, self.derived + 1
+
+    @property
+    def facts(self) -> KnowledgeGraph:
+        """The facts, which are the same for each reasoner."""
+        return self.each[0].facts
+
+    def all_triples(self, *, with_facts: bool) -> Iterator[Triple]:
+        """The triples that follow, in order, among the facts where these are wanted."""
+        derived = self.sorted_triples()
+        return merge(sorted(self.facts), derived) if with_facts else derived
 
     def counts(self) -> dict[str, Count]:
         """How many triples of each relation follow, and how many there are in all.
@@ -114,8 +139,16 @@ def _check_output(arguments: argparse.Namespace) -> None:
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.kg.io.writing import check_triples_writable  # noqa: PLC0415
 
-    if arguments.output:
-        (check_writable if arguments.count else check_triples_writable)(arguments.output)
+    if arguments.count and (arguments.with_facts or arguments.named_graphs):
+        arguments.usage_error(
+            "--count counts facts and derived triples: leave out --with-facts and --named-graphs"
+        )
+    if arguments.named_graphs and not (arguments.with_facts and arguments.output):
+        arguments.usage_error("--named-graphs needs --with-facts and -o OUT")
+    if arguments.output and arguments.count:
+        check_writable(arguments.output, endings=("", ".tsv", ".txt", ".json"))
+    elif arguments.output:
+        check_triples_writable(arguments.output, named_graphs=arguments.named_graphs)
 
 
 def _answers(arguments: argparse.Namespace, console: Console) -> Together:
@@ -126,14 +159,15 @@ def _answers(arguments: argparse.Namespace, console: Console) -> Together:
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     if is_model(arguments.rules) and not is_rule_list(arguments.rules):
         _report_unseen(reasoners, graph, console)
+    names = frozenset(name for reasoner in reasoners for name in reasoner.names)
     if arguments.sketch is not None or arguments.epsilon is not None:
-        return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners])
+        return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners], names)
     each = []
     for reasoner in reasoners:
         each.append(reasoner.on(graph, progress=console.progress, notes=console.message))
         if console.verbosity > 0:
             console.detail(each[-1].exactness)
-    return Together(each)
+    return Together(each, names)
 
 
 def _sketch(
@@ -196,11 +230,10 @@ def _put_counts(answers: Together, path: str | None, console: Console) -> None:
     )
 
 
-def _print_triples(answers: Together, console: Console) -> None:
+def _print_triples(triples: Iterator[Triple], console: Console) -> None:
     """Print the triples as they come: as lines, or as one JSON array."""
     from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
 
-    triples = answers.sorted_triples()
     if not console.json:
         while rows := list(islice(triples, _PRINTED)):
             console.out.write(tsv_text(rows, "<stdout>"))
@@ -212,12 +245,35 @@ def _print_triples(answers: Together, console: Console) -> None:
     console.out.write("[]\n" if opening == "[" else "]\n")
 
 
-def _write(answers: Together, path: str, console: Console) -> None:
+def _write(answers: Together, arguments: argparse.Namespace, console: Console) -> None:
     from reshuffle.kg import write_triples  # noqa: PLC0415
+    from reshuffle.kg.io.writing import write_named_graphs  # noqa: PLC0415
 
-    write_triples(answers.sorted_triples(), path)
+    path = arguments.output
+    prefixes = _prefixes(answers, arguments)
+    if arguments.named_graphs:
+        parts = {"facts": sorted(answers.facts), "derived": answers.sorted_triples()}
+        write_named_graphs(parts, path, prefixes=prefixes)
+    else:
+        write_triples(answers.all_triples(with_facts=arguments.with_facts), path, prefixes=prefixes)
     derived = answers.derived or 0
+    facts = {"facts": len(answers.facts)} if arguments.with_facts else {}
+    told = f" and {counted(facts['facts'], 'fact')}" if facts else ""
     console.result(
-        f"{path}: {counted(derived, 'derived triple')}",
-        {"file": path, "derived": derived, "exactness": answers.exactness},
+        f"{path}: {counted(derived, 'derived triple')}{told}",
+        {"file": path, "derived": derived, **facts, "exactness": answers.exactness},
     )
+
+
+def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | None:
+    """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
+    from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
+    from reshuffle.kg.io.prefixes import COMMON, prefixes_of  # noqa: PLC0415
+
+    if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
+        return None
+    known = COMMON
+    for path in (arguments.facts, arguments.rules):
+        if Path(path).is_file():
+            known |= prefixes_of(path)
+    return known.used_in(chain(answers.names, answers.facts.relations, answers.facts.entities))

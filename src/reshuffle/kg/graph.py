@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.progress import Notes, Progress
 
     Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
@@ -204,9 +205,9 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
         """
         return read_graph(path, notes=notes)
 
-    def write(self, path: str | PathLike[str]) -> None:
-        """Write the triples to a file, in the format its ending names."""
-        write_graph(self, path)
+    def write(self, path: str | PathLike[str], *, prefixes: Prefixes | None = None) -> None:
+        """Write the triples to a file, in the format its ending names; Turtle with the prefixes that it uses."""
+        write_graph(self, path, prefixes=prefixes)
 
     @classmethod
     def from_table(

@@ -117,6 +117,12 @@ class Reasoner:
             return "exact fixpoint by chase: no geometry"
         return self.constraints.exactness
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The relations and classes that the rules name."""
+        classes = () if self._classes is None else self._classes.by_class
+        return (*self._relations, *classes)
+
     def on(
         self,
         graph: Triples,

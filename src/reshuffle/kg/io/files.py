@@ -41,6 +41,10 @@ class Format(enum.Enum):
     CSV = "CSV"
     N_TRIPLES = "N-Triples"
     TURTLE = "Turtle"
+    RDF_XML = "RDF/XML"
+    N_QUADS = "N-Quads"
+    TRIG = "TriG"
+    JSON_LD = "JSON-LD"
     PARQUET = "Parquet"
 
 
@@ -48,8 +52,13 @@ _FORMATS = {
     ".csv": Format.CSV,
     ".nt": Format.N_TRIPLES,
     ".ttl": Format.TURTLE,
+    ".rdf": Format.RDF_XML,
+    ".nq": Format.N_QUADS,
+    ".trig": Format.TRIG,
+    ".jsonld": Format.JSON_LD,
     ".parquet": Format.PARQUET,
 }
+_PLAIN = ("", ".txt", ".tsv")  # endings of tab-separated files
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
@@ -59,8 +68,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     (<Format.CSV: 'CSV'>, <Format.TSV: 'TSV'>)
     """
     name = PurePath(path)
-    ending = PurePath(name.stem).suffix if name.suffix.lower() == ".gz" else name.suffix
-    chosen = _FORMATS.get(ending.lower(), Format.TSV)
+    chosen = _FORMATS.get(_ending(name), Format.TSV)
     if chosen is Format.PARQUET and name.suffix.lower() == ".gz":
         raise InputError(
             "found a compressed Parquet file, expected a plain one: Parquet has its own compression",
@@ -68,6 +76,26 @@ def format_of(path: str | os.PathLike[str]) -> Format:
             hint="gunzip it",
         )
     return chosen
+
+
+def written_format(path: str | os.PathLike[str]) -> Format:
+    """The format in which triples are written to a file; an ending that names none is refused.
+
+    >>> written_format("answers"), written_format("answers.rdf")
+    (<Format.TSV: 'TSV'>, <Format.RDF_XML: 'RDF/XML'>)
+    """
+    ending = _ending(PurePath(path))
+    if ending not in (*_FORMATS, *_PLAIN) and not _is_device(Path(os.path.realpath(path))):
+        raise InputError(
+            f"found the ending '{ending}', which names no format that triples are written in",
+            place=Place(os.fspath(path)),
+            hint=f"the endings are {', '.join((*_PLAIN[1:], *_FORMATS))}, also with .gz; none is tab-separated",
+        )
+    return format_of(path)
+
+
+def _ending(name: PurePath) -> str:
+    return (PurePath(name.stem).suffix if name.suffix.lower() == ".gz" else name.suffix).lower()
 
 
 @dataclass(frozen=True)
@@ -289,9 +317,10 @@ def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = (
             place=place,
             hint="add a file name to the path",
         )
-    if endings and Path(path).suffix not in endings:
+    if endings and Path(path).suffix not in endings and not _is_device(target):
+        listed = ", ".join(filter(None, endings)) + (" or none" if "" in endings else "")
         raise InputError(
-            f"found the ending '{Path(path).suffix}', expected one of {', '.join(endings)}",
+            f"found the ending '{Path(path).suffix}', expected one of {listed}",
             place=place,
             hint="the ending says which format is written",
         )

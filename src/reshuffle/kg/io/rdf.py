@@ -1,4 +1,4 @@
-"""N-Triples and Turtle, and how names become IRIs and come back.
+"""Reading RDF, and how names become IRIs and come back.
 
 An entity or relation of an RDF file is named by its IRI, a blank node by `_:` and its label. In the other
 direction a name that is an absolute IRI is written as it is, and an entity such as `_:b1` as a blank node.
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes
 
 OWN_NAMES = "urn:reshuffle:"
+RDF = (Format.N_TRIPLES, Format.TURTLE, Format.RDF_XML, Format.N_QUADS, Format.TRIG, Format.JSON_LD)
+"""The formats of RDF; pyoxigraph calls them by the same names."""
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BLANK_LABEL = re.compile(r"_:[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 # The label that pyoxigraph invents for `[]`: a random number, another one in every run.
@@ -103,7 +105,7 @@ class _Reader:
     def triples(self, report: Callable[[int], None]) -> Iterator[tuple[str, str, str]]:
         """Named triples in the order of the file."""
         library, source = self._library, self._source
-        form = library.RdfFormat.from_extension("nt" if self._syntax is Format.N_TRIPLES else "ttl")
+        form = getattr(library.RdfFormat, self._syntax.name)
         nodes = (library.NamedNode, library.BlankNode)
         try:
             with source.open(report) as stream:

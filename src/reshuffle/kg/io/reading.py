@@ -2,7 +2,7 @@
 
     .tsv, .txt, any other ending, and stdin    three columns separated by tabs
     .csv                                       RFC 4180 with the header head,relation,tail
-    .nt, .ttl                                  N-Triples and Turtle (extra `rdf`), see `rdf`
+    .nt, .ttl, .rdf, .nq, .trig, .jsonld       RDF (extra `rdf`), see `rdf`; names of graphs are passed over
     .parquet                                   the columns head, relation, tail
 
 Text formats may be compressed (`.gz` behind the ending). Names are taken as they are; blanks at the end of
@@ -32,7 +32,7 @@ from reshuffle.kg.io.files import (
     format_of,
     no_triples,
 )
-from reshuffle.kg.io.rdf import read_rdf
+from reshuffle.kg.io.rdf import RDF, read_rdf
 from reshuffle.kg.io.tables import read_parquet
 from reshuffle.kg.rows import COLUMNS, TripleColumns, numbered
 from reshuffle.kg.vocabulary import INVERSE_SUFFIX, named_like_an_inverse
@@ -102,7 +102,7 @@ def read_triples(
 def _read(source: Source, form: Format, report: Callable[[int], None], notes: Notes) -> TripleColumns:
     if form is Format.PARQUET:
         return read_parquet(source, report)
-    if form in (Format.N_TRIPLES, Format.TURTLE):
+    if form in RDF:
         return read_rdf(source, form, report, notes)
     quickly = _read_quickly(source, form, report) if source.size >= _LARGE else None
     if quickly is None:

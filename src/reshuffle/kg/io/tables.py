@@ -66,11 +66,11 @@ def reader_of(graph: KnowledgeGraph) -> pa.RecordBatchReader:
 SCHEMA = pa.schema([(column, pa.large_string()) for column in COLUMNS])
 
 
-def name_batches(graph: KnowledgeGraph) -> Iterator[pa.RecordBatch]:
-    """The named triples in blocks, so that the names of a large graph are never all made at once."""
+def name_batches(graph: KnowledgeGraph, order: NDArray[np.int64] | None = None) -> Iterator[pa.RecordBatch]:
+    """The named triples in blocks, so that the names of a large graph are never all made at once, in an order."""
     entities, relations = graph.entities.to_arrow(), graph.relations.to_arrow()
     for start in range(0, len(graph), BLOCK):
-        piece = slice(start, start + BLOCK)
+        piece = slice(start, start + BLOCK) if order is None else order[start : start + BLOCK]
         yield pa.record_batch(
             [
                 entities.take(pa.array(graph.heads[piece])),

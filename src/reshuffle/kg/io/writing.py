@@ -1,7 +1,7 @@
 """Writing triples to a file, in the format its ending names (see `reading`), whole or not at all.
 
 Every name that a format can hold comes back as it was. A name that it cannot hold (a tab in TSV) is an
-error, not a silent change. N-Triples lines are Turtle as well, and are what a `.ttl` file gets.
+error, not a silent change. So is an ending that names no format.
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ import csv
 import gzip
 import os
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.io.files import Format, check_writable, format_of, written_whole
-from reshuffle.kg.io.rdf import pyoxigraph, to_term
+from reshuffle.kg.io.files import Format, check_writable, written_format, written_whole
+from reshuffle.kg.io.prefixes import COMMON, Prefixes
+from reshuffle.kg.io.rdf import RDF, pyoxigraph, to_term
+from reshuffle.kg.io.rdf_writing import WITH_GRAPHS, write_rdf
 from reshuffle.kg.io.reading import BYTE_ORDER_MARK
 from reshuffle.kg.io.tables import BLOCK, SCHEMA, name_batches, write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from reshuffle.kg.graph import KnowledgeGraph
 
@@ -36,14 +39,47 @@ _WRITTEN = BLOCK // 10  # triples at once
 _NEEDS_QUOTES = r'[",\r\n]|^$|[ \t]$'
 
 
-def write_graph(graph: KnowledgeGraph, path: str | os.PathLike[str]) -> None:
-    """Write all triples of a graph; entities without any triple have no place in a file of triples."""
-    _write(name_batches(graph), path)
+def write_graph(
+    graph: KnowledgeGraph, path: str | os.PathLike[str], *, prefixes: Prefixes | None = None
+) -> None:
+    """Write all triples of a graph; entities without any triple have no place in a file of triples.
+
+    Turtle, TriG and RDF/XML have those of the `prefixes` (the common ones unless given) that shorten a name.
+    """
+    if written_format(path) not in _GROUPED:
+        _write(name_batches(graph), path)
+        return
+    known = (COMMON if prefixes is None else prefixes).used_in(chain(graph.relations, graph.entities))
+    heads_together = np.lexsort((graph.tails, graph.relation_ids, graph.heads))
+    _write(name_batches(graph, heads_together), path, prefixes=known)
 
 
-def write_triples(triples: Iterable[tuple[str, str, str]], path: str | os.PathLike[str]) -> None:
-    """Write named triples in the order given, without holding them all."""
-    _write(_batches(iter(triples), Place(os.fspath(path))), path)
+def write_triples(
+    triples: Iterable[tuple[str, str, str]],
+    path: str | os.PathLike[str],
+    *,
+    prefixes: Prefixes | None = None,
+) -> None:
+    """Write named triples in the order given, without holding them all; RDF declares the prefixes given."""
+    _write(_batches(iter(triples), Place(os.fspath(path))), path, prefixes=prefixes or Prefixes())
+
+
+def write_named_graphs(
+    graphs: Mapping[str, Iterable[tuple[str, str, str]]],
+    path: str | os.PathLike[str],
+    *,
+    prefixes: Prefixes | None = None,
+) -> None:
+    """Write several sets of named triples, each as a named graph of RDF."""
+    place = Place(os.fspath(path))
+    rows = (
+        (*row, name)
+        for name, triples in graphs.items()
+        for batch in _batches(iter(triples), place)
+        for row in _rows(batch, place)
+    )
+    with written_whole(path) as aside, _opened(aside, compressed=_is_packed(place)) as stream:
+        write_rdf(rows, stream, written_format(path), place, (prefixes or Prefixes()).namespaces)
 
 
 def tsv_text(rows: Sequence[tuple[str, str, str]], name: str) -> str:
@@ -53,11 +89,18 @@ def tsv_text(rows: Sequence[tuple[str, str, str]], name: str) -> str:
     return b"".join(_pieces(render(_checked(batch_of(rows), place)))).decode()
 
 
-def check_triples_writable(path: str | os.PathLike[str]) -> None:
+def check_triples_writable(path: str | os.PathLike[str], *, named_graphs: bool = False) -> None:
     """Can triples be written there? To be asked before work whose result would be lost otherwise."""
     check_writable(path)
-    if format_of(path) in (Format.N_TRIPLES, Format.TURTLE):
-        pyoxigraph(Place(os.fspath(path)))
+    form, place = written_format(path), Place(os.fspath(path))
+    if form in RDF:
+        pyoxigraph(place)
+    if named_graphs and form not in WITH_GRAPHS:
+        raise InputError(
+            f"{form.value} has no named graphs",
+            place=place,
+            hint="let the file name end in .nq, .trig or .jsonld",
+        )
 
 
 def _batches(triples: Iterator[tuple[str, str, str]], place: Place) -> Iterator[pa.RecordBatch]:
@@ -77,14 +120,30 @@ def _checked(batch: pa.RecordBatch, place: Place) -> pa.RecordBatch:
     return batch
 
 
-def _write(batches: Iterator[pa.RecordBatch], path: str | os.PathLike[str]) -> None:
-    chosen, place = format_of(path), Place(os.fspath(path))
+def _write(
+    batches: Iterator[pa.RecordBatch], path: str | os.PathLike[str], *, prefixes: Prefixes | None = None
+) -> None:
+    chosen, place = written_format(path), Place(os.fspath(path))
     with written_whole(path) as aside:
         if chosen is Format.PARQUET:
             write_parquet(batches, aside)
-        else:
-            with _opened(aside, compressed=place.file.lower().endswith(".gz")) as stream:
+            return
+        with _opened(aside, compressed=_is_packed(place)) as stream:
+            if chosen in _GROUPED:
+                rows = ((*row, None) for batch in batches for row in _rows(batch, place))
+                write_rdf(rows, stream, chosen, place, {} if prefixes is None else prefixes.namespaces)
+            else:
                 _write_lines(batches, stream, chosen, place)
+
+
+def _is_packed(place: Place) -> bool:
+    return place.file.lower().endswith(".gz")
+
+
+def _rows(batch: pa.RecordBatch, place: Place) -> Iterator[tuple[str, str, str]]:
+    for column in batch.columns:
+        _refuse_empty(column, place)
+    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 @contextmanager
@@ -199,7 +258,8 @@ def _joined(columns: list[pa.Array], separator: str, ending: str) -> pa.Array:
     return pc.binary_join_element_wise(lines, end, pa.scalar("", kind))
 
 
-_RENDERERS = {Format.TSV: _tsv, Format.CSV: _csv, Format.N_TRIPLES: _rdf, Format.TURTLE: _rdf}
+_RENDERERS = {Format.TSV: _tsv, Format.CSV: _csv, Format.N_TRIPLES: _rdf}
+_GROUPED = tuple(form for form in RDF if form is not Format.N_TRIPLES)  # what pyoxigraph writes
 
 
 ROW_ENDINGS = (".parquet", ".csv", ".tsv")
