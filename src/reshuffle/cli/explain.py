@@ -14,7 +14,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of, rule_model_of
+from reshuffle.cli.inputs import (
+    add_reasoning_options,
+    graph_of,
+    is_model,
+    is_rule_list,
+    reasoners_of,
+    rule_model_of,
+)
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place, ReshuffleError
 
@@ -57,8 +64,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print or draw proofs, or say that it does not follow."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-
     if arguments.output is not None:
         _check_output(arguments.output)
     if arguments.most is not None and arguments.most < 1:
@@ -74,7 +79,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             hint="rules are hard; leave it out",
         )
     first, *injected = reasoners_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console)
     triple = (arguments.head, arguments.relation, arguments.tail)
     for reasoner in injected:  # a rule that somebody wrote says more than matrices do
         if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:
@@ -155,8 +160,6 @@ def _tell(
 
 def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
     """Print the sum behind the score of a rule model."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415
-
     if arguments.bound is not None or arguments.engine != "auto" or arguments.hard:
         raise InputError(
             "--bound, --engine and --hard are not for rule models",
@@ -164,7 +167,7 @@ def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
             hint="leave them out; `reshuffle infer` reasons with the rules that are sure",
         )
     model = rule_model_of(arguments.rules, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console)
     answers, most = model.on(graph, notes=console.message), arguments.most or 1
     found = answers.explain(arguments.head, arguments.relation, arguments.tail, most=most)
     _show(str(found), found.to_dict(), found.diagram, arguments, console)
@@ -173,7 +176,6 @@ def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
 
 def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
     """Print a model's judgement of the triple, the reasons for it, and what the evidence looked at."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     if arguments.bound is not None or arguments.engine != "auto":
@@ -183,7 +185,7 @@ def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
             hint="leave them out; or `reshuffle rules` writes the rules of a model",
         )
     model = Reshuffle.load(arguments.rules, device="cpu")
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console)
     explanation = model.on(graph).explain(
         arguments.head, arguments.relation, arguments.tail, most=arguments.most or _REASONS
     )

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.inputs import add_reasoning_options, graph_of, is_model, is_rule_list, reasoners_of
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
@@ -153,10 +153,8 @@ def _check_output(arguments: argparse.Namespace) -> None:
 
 def _answers(arguments: argparse.Namespace, console: Console) -> Together:
     """Read rules and facts, and put each reasoner on the facts."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-
     reasoners = reasoners_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console)
     if is_model(arguments.rules) and not is_rule_list(arguments.rules):
         _report_unseen(reasoners, graph, console)
     names = frozenset(name for reasoner in reasoners for name in reasoner.names)
@@ -273,7 +271,7 @@ def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | No
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
     known = COMMON
-    for path in (arguments.facts, arguments.rules):
+    for path in (*arguments.facts, arguments.rules):
         if Path(path).is_file():
             known |= prefixes_of(path)
     return known.used_in(chain(answers.names, answers.facts.relations, answers.facts.entities))

@@ -10,7 +10,7 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.outputs import InputFile, InputModel
+from reshuffle.cli.outputs import InputFacts, InputFile, InputModel
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.text import counted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import Console
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.splits import GraphSplit
+    from reshuffle.kg.splits import Benchmark, GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.reasoning import Reasoner
     from reshuffle.rulelist import RuleModel
@@ -61,12 +61,7 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
         metavar="RULES",
         help="a rule file, compiled constraints, or a model directory",
     )
-    parser.add_argument(
-        "facts",
-        type=InputFile,
-        metavar="FACTS",
-        help="a file of triples; - reads tab-separated ones from stdin",
-    )
+    add_facts(parser)
     parser.add_argument(
         "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
     )
@@ -84,10 +79,52 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
 
 
+def add_facts(parser: argparse.ArgumentParser, *, metavar: str = "FACTS", more: str = "") -> None:
+    """The facts of a verb, and how they are read."""
+    parser.add_argument(
+        "facts",
+        type=InputFacts,
+        nargs="+",
+        metavar=metavar,
+        help=f"files of triples, folders of them, or patterns; - is stdin{more}",
+    )
+    add_columns(parser)
+
+
+def add_columns(parser: argparse.ArgumentParser, *, formats: bool = True) -> None:
+    """How facts are read; where `--format` is of the output, their endings alone say the format."""
+    parser.add_argument(
+        "--columns",
+        metavar="H,R,T",
+        help="the names of the columns that hold head, relation and tail (default: common names)",
+    )
+    if formats:
+        parser.add_argument(
+            "--format",
+            metavar="FORMAT",
+            help="of the facts, where their ending does not say it: tsv, csv, nt, ttl, jsonl, ...",
+        )
+
+
+def graph_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph:
+    """The facts of a verb: all of its files together."""
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+
+    return read_graph(
+        *arguments.facts,
+        columns=arguments.columns,
+        format=arguments.format,
+        progress=console.progress,
+        notes=console.message,
+    )
+
+
 def add_training_options(parser: argparse.ArgumentParser, *, recipes: Sequence[str] = RECIPE_NAMES) -> None:
     """The arguments of verbs that train: the facts and the settings."""
-    parser.add_argument(
-        "facts", type=InputFile, metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
+    add_facts(
+        parser,
+        metavar="FACTS_OR_BENCHMARK",
+        more="; or the name of a benchmark, or a directory that holds one",
     )
     add_settings_options(parser, recipes=recipes)
 
@@ -229,19 +266,31 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
     return settings.changed(**changes)
 
 
-def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
-    """The triples of a file, or the training graph of a benchmark; a benchmark's name wins over a file's."""
-    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
-    from reshuffle.kg import read_graph  # noqa: PLC0415
+def facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph | GraphSplit:
+    """The triples of files, or the training graph of a benchmark, by its name or its directory."""
     from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
 
+    first, *more = arguments.facts
+    bench = None if more else benchmark_of(first, console)
+    if bench is not None:
+        return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
+    return graph_of(arguments, console)
+
+
+def benchmark_of(name: str, console: Console) -> Benchmark | None:
+    """The benchmark of a name, or in a directory; None for files of triples. A name wins over a file's."""
+    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
+
     names = benchmark_names()
-    if name not in names and (Path(name).exists() or Path(name).suffix or name == "-"):
-        return read_graph(name, progress=console.progress, notes=console.message)
-    if name not in names:
+    if name in names:
+        return load_benchmark(name, progress=console.progress)
+    if Path(name).is_dir():
+        from reshuffle.kg.splits import benchmark_in  # noqa: PLC0415
+
+        return benchmark_in(name)
+    if not (Path(name).exists() or Path(name).suffix or name == "-" or glob.has_magic(name)):
         raise no_such_data(name, names)
-    bench = load_benchmark(name, progress=console.progress)
-    return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
+    return None
 
 
 def no_such_data(name: str, benchmarks: Iterable[str]) -> InputError:

@@ -36,7 +36,9 @@ def _matching(pattern: str, notes: Notes) -> Iterator[str]:
     found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - takes absolute patterns, too
     if not found:
         raise InputError(
-            "no file matches this pattern", place=Place(pattern), hint="* stands for any text, ** for any folders"
+            "no file matches this pattern",
+            place=Place(pattern),
+            hint="* stands for any text, ** for any folders",
         )
     for path in found:
         if Path(path).is_dir():
@@ -46,7 +48,7 @@ def _matching(pattern: str, notes: Notes) -> Iterator[str]:
 
 
 def _folder(folder: str, notes: Notes) -> Iterator[str]:
-    """The files of triples of a folder, by their endings; hidden ones and those of programs (`_SUCCESS`) are no data."""
+    """The files of triples of a folder, by their endings; hidden ones and markers (`_SUCCESS`) are none."""
     inside = sorted(entry for entry in Path(folder).iterdir() if not entry.name.startswith((".", "_")))
     chosen = [entry for entry in inside if entry.is_file() and entry.name.lower().endswith(ENDINGS)]
     if not chosen:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes
 
 _SHOWN = 120
-_HINT = 'every line holds one triple: {"head": "ada", "relation": "bornIn", "tail": "london"}, or ["ada", "bornIn", "london"]'
+_HINT = 'every line holds one triple: {"head": "ada", "relation": "bornIn", "tail": "london"}, or an array of names'
 
 
 def read_json_lines(
