@@ -65,6 +65,22 @@ def test_the_triple_is_what_comes_last(line, facts, triple):
     assert (options.facts, [options.head, options.relation, options.tail]) == (facts, triple)
 
 
+@pytest.mark.parametrize(
+    ("line", "facts"),
+    [
+        ("infer R --bound 2 F", ["F"]),
+        ("infer R F --bound 2 G", ["F", "G"]),
+        ("infer R - --count", ["-"]),
+        ("infer R", []),
+        ("predict M --head h F G", ["F", "G"]),
+        ("predict M F --head h G", ["F", "G"]),
+        ("train -o D F", ["F"]),
+    ],
+)
+def test_facts_may_stand_before_and_behind_options(line, facts):
+    assert build_parser().parse_args(line.split()).facts == facts
+
+
 @pytest.mark.parametrize("facts", ["facts", "facts/*"])
 def test_no_output_replaces_a_file_of_a_folder(place, facts, capsys):
     assert main(["infer", "my.rules", facts, "-o", "facts/one.tsv"]) == 2

@@ -185,9 +185,17 @@ def test_rules_from_elsewhere_take_part(
     )
 
 
+def test_a_quick_look_is_a_rule_model(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked(capsys, "train", str(world / "facts.tsv"), "-o", str(tmp_path / "model"), "--quick", *FAST)
+    assert (tmp_path / "model" / "model.rules").read_text() == (world / "model" / "model.rules").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--quick", "--recipe", "paper"), "--quick is --recipe rules: leave out --recipe paper"),
         (("--recipe", "rules", "--valid", "v.tsv"), "--valid is not for --recipe rules"),
         (("--recipe", "rules", "--refit", "--resume"), "--refit begins anew"),
         (("--refit",), "--rules and --refit need --recipe rules"),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
-from reshuffle.text import visible
+from reshuffle.text import json_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,15 +32,6 @@ def common_options() -> argparse.ArgumentParser:
     return common
 
 
-def _with_null(data: Any) -> Any:
-    """The data with null for infinities and NaN, which JSON does not have."""
-    if isinstance(data, dict):
-        return {name: _with_null(value) for name, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_with_null(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
-
-
 @dataclass(frozen=True)
 class Console:
     """What a verb prints with. `verbosity`: -1 for `-q`, 0, or 1 for `-v`."""
@@ -63,11 +52,7 @@ class Console:
     def as_json(self, data: Any) -> str:
         """The data as one JSON document; where the output cannot hold every character, with escapes."""
         encoding = (getattr(self.out, "encoding", None) or "utf-8").lower()
-        only_ascii = not encoding.startswith("utf")
-        try:
-            return json.dumps(data, ensure_ascii=only_ascii, allow_nan=False)
-        except ValueError:
-            return json.dumps(_with_null(data), ensure_ascii=only_ascii)
+        return json_text(data, only_ascii=not encoding.startswith("utf"))
 
     def message(self, text: str) -> None:
         """Something the user should know; silenced by `-q`."""

@@ -57,9 +57,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _draw_rules(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:
-    from reshuffle.cli.picture_files import write_drawing  # noqa: PLC0415
+    from reshuffle.cli.picture_files import check_picture, write_drawing  # noqa: PLC0415
+    from reshuffle.rulegraphs.draw import ENDINGS  # noqa: PLC0415
     from reshuffle.rules.rule_pictures import MOST_RULES, rules_diagram, rules_scene  # noqa: PLC0415
 
+    check_picture(arguments.output, endings=ENDINGS)
     rules = rules_of(arguments, console)
     diagram, path = rules_diagram(rules), Path(arguments.output)
     if len(rules) > MOST_RULES and path.suffix in (".svg", ".png"):

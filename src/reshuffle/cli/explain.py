@@ -65,7 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print or draw proofs, or say that it does not follow."""
     if arguments.output is not None:
-        _check_output(arguments.output)
+        from reshuffle.cli.picture_files import check_picture  # noqa: PLC0415
+
+        check_picture(arguments.output)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
     if is_rule_list(arguments.rules):
@@ -79,7 +81,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             hint="rules are hard; leave it out",
         )
     first, *injected = reasoners_of(arguments, console)
-    graph = graph_of(arguments, console)
+    graph = graph_of(arguments, console, [first])
     triple = (arguments.head, arguments.relation, arguments.tail)
     for reasoner in injected:  # a rule that somebody wrote says more than matrices do
         if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:
@@ -114,13 +116,6 @@ def _derived(
     answers = reasoner.on(graph)
     proofs = [proof for proof in answers.proofs(*triple, most=most + 1) if proof.rule is not None]
     return (answers, proofs[:most]) if proofs else None
-
-
-def _check_output(path: str) -> None:
-    from reshuffle.cli.picture_files import TREE_ENDINGS  # noqa: PLC0415
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-
-    check_writable(path, endings=TREE_ENDINGS)
 
 
 def _show(

@@ -53,7 +53,9 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
+def add_reasoning_options(
+    parser: argparse.ArgumentParser, *, facts_may_be_missing: bool = False, engines: str = "auto|chase"
+) -> None:
     """The arguments of verbs that reason: rules, facts, and how to reason."""
     parser.add_argument(
         "rules",
@@ -61,16 +63,20 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
         metavar="RULES",
         help="a rule file, compiled constraints, or a model directory",
     )
-    add_facts(parser)
+    add_facts(
+        parser,
+        may_be_missing=facts_may_be_missing,
+        more="; may be left out where RULES holds facts, too" if facts_may_be_missing else "",
+    )
     parser.add_argument(
         "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
     )
     parser.add_argument(
         "--engine",
         default="auto",
-        metavar="auto|chase",
+        metavar=engines,
         help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
-        "large",
+        "large" + ("; duckdb, spark: for more facts than fit into the memory" if "duckdb" in engines else ""),
     )
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(
@@ -79,12 +85,14 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
 
 
-def add_facts(parser: argparse.ArgumentParser, *, metavar: str = "FACTS", more: str = "") -> None:
+def add_facts(
+    parser: argparse.ArgumentParser, *, metavar: str = "FACTS", more: str = "", may_be_missing: bool = False
+) -> None:
     """The facts of a verb, and how they are read."""
     parser.add_argument(
         "facts",
         type=InputFacts,
-        nargs="+",
+        nargs="*" if may_be_missing else "+",
         metavar=metavar,
         help=f"files of triples, folders of them, or patterns; - is stdin{more}",
     )
@@ -104,19 +112,6 @@ def add_columns(parser: argparse.ArgumentParser, *, formats: bool = True) -> Non
             metavar="FORMAT",
             help="of the facts, where their ending does not say it: tsv, csv, nt, ttl, jsonl, ...",
         )
-
-
-def graph_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph:
-    """The facts of a verb: all of its files together."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415
-
-    return read_graph(
-        *arguments.facts,
-        columns=arguments.columns,
-        format=arguments.format,
-        progress=console.progress,
-        notes=console.message,
-    )
 
 
 def add_training_options(parser: argparse.ArgumentParser, *, recipes: Sequence[str] = RECIPE_NAMES) -> None:
@@ -191,6 +186,39 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
         )
         for source in sources
     ]
+
+
+def graph_of(
+    arguments: argparse.Namespace, console: Console, reasoners: Sequence[Reasoner] = ()
+) -> KnowledgeGraph:
+    """The facts of all files together, and those that stand among the rules, as in a Datalog program.
+
+    Without a file these alone, or the triples of an ontology, which may hold both.
+    """
+    from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
+
+    inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
+    paths = arguments.facts
+    if not paths and not inside:
+        if Path(arguments.rules).suffix.lower() not in (".ttl", ".nt", ".rdf", ".owl"):
+            arguments.usage_error("the following arguments are required: FACTS")
+        paths = [arguments.rules]
+    if inside:
+        paths = [path for path in paths if not _is_same(path, arguments.rules)]
+    if not paths:
+        return KnowledgeGraph(inside)
+    graph = read_graph(
+        *paths,
+        columns=arguments.columns,
+        format=arguments.format,
+        progress=console.progress,
+        notes=console.message,
+    )
+    return graph | KnowledgeGraph(inside) if inside else graph
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one != "-" and Path(one).exists() and Path(one).samefile(other)
 
 
 def is_rule_list(path: str) -> bool:

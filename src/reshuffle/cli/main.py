@@ -35,6 +35,7 @@ VERBS: tuple[str, ...] = (
     "predict",
     "rules",
     "distil",
+    "serve",
     "search",
     "data",
     "bench",

@@ -4,6 +4,7 @@ reshuffle train facts.tsv -o model                        10 % of the facts are 
 reshuffle train WN18RR-v1 -o model --config paper.toml    the benchmark's training graph and its validation triples
 reshuffle train facts.tsv -o model --set num_slots=30 --set learning_rate=0.005
 reshuffle train facts.tsv -o model --inject my.rules      keep rules that are known to hold, and learn the rest
+reshuffle train facts.tsv -o model --quick                a first look in about a minute: a rule model
 reshuffle train facts.tsv -o model --recipe rules         a weighted rule list: a text that predicts; needs no torch
 reshuffle train facts.tsv -o model --resume               go on after a kill, as if nothing had happened
 
@@ -12,19 +13,19 @@ The directory gets model.safetensors and settings.toml, and on the way log.csv, 
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import RECIPE_NAMES, add_training_options, facts_of, settings_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
+from reshuffle.cli.training_curve import TrainingCurve
 
 if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
     from reshuffle.learning.estimator import Reshuffle
-    from reshuffle.learning.training.history import Epoch
+    from reshuffle.learning.training.history import Epoch, Glance
     from reshuffle.rules import RuleBase
 
 HELP = "learn ordering constraints from facts"
@@ -67,6 +68,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="recipe rules: rules that take part beside the mined ones, of a file or of a model; repeatable",
     )
     parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a first look in about a minute: a rule model, as with --recipe rules",
+    )
+    parser.add_argument(
         "--refit", action="store_true", help="recipe rules: fit the weights of the rules in DIR again"
     )
     add_training_options(parser, recipes=(*RECIPE_NAMES, "rules"))
@@ -74,6 +80,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Train, save, report."""
+    if arguments.quick and arguments.recipe not in (None, "rules"):
+        arguments.usage_error(f"--quick is --recipe rules: leave out --recipe {arguments.recipe}")
+    if arguments.quick:
+        arguments.recipe = "rules"
     _check_options(arguments)
     _check_free(Path(arguments.output))
     if arguments.recipe == "rules":
@@ -92,6 +102,16 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         )
     rules = None if arguments.inject is None else _rules(arguments.inject, console)
     model = Reshuffle(settings, device=arguments.device)
+    curve = TrainingCurve(console.progress, measure=settings.training.select_by)
+
+    def after_epoch(epoch: Epoch) -> None:
+        curve.after_epoch(epoch)
+        _tell(epoch, console)
+
+    def after_glance(glance: Glance) -> None:
+        curve.after_glance(glance)
+        _tell_glance(glance, console)
+
     try:
         model.fit(
             facts,
@@ -101,9 +121,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             inject_slots=arguments.inject_slots,
             directory=arguments.output,
             resume=arguments.resume,
-            progress=console.progress,
+            progress=curve.progress,
             notes=console.message,
-            after_epoch=partial(_tell, console=console) if console.verbosity > 0 else lambda _epoch: None,
+            after_epoch=after_epoch,
+            after_glance=after_glance,
         )
     except KeyboardInterrupt:
         console.message(_way_on(Path(arguments.output)))
@@ -155,6 +176,10 @@ def _tell(epoch: Epoch, console: Console) -> None:
             f"epoch {epoch.number}: loss {epoch.loss:.4f}, validation hits@10 {epoch.hits_at_10:.3f}, "
             f"mrr {epoch.mrr:.3f}"
         )
+
+
+def _tell_glance(seen: Glance, console: Console) -> None:
+    console.detail(f"step {seen.step:,}: validation mrr {seen.mrr:.3f} ± {seen.mrr_error:.3f} on a sample")
 
 
 def _report(model: Reshuffle, directory: str, console: Console) -> None:

@@ -17,7 +17,7 @@ from safetensors.torch import save
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import written_whole
 from reshuffle.learning.settings import Settings
-from reshuffle.learning.training.history import Epoch, History, Patience, Underway
+from reshuffle.learning.training.history import Epoch, Glance, History, Patience, Underway
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,10 @@ def _take_up(trainer: Trainer, tensors: dict[str, Tensor], notes: dict[str, str]
     trainer.patience = Patience(**json.loads(notes["patience"]))
     history = json.loads(notes["history"])
     trainer.history = History(
-        [Epoch(**epoch) for epoch in history["epochs"]], history["best_epoch"], history["seconds"]
+        [Epoch(**epoch) for epoch in history["epochs"]],
+        history["best_epoch"],
+        history["seconds"],
+        [Glance(**one) for one in history.get("glances", ())],  # older checkpoints have none
     )
 
 

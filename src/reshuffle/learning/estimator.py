@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.recipes import Recipe
-    from reshuffle.learning.training.history import Epoch, History
+    from reshuffle.learning.training.history import Epoch, Glance, History
     from reshuffle.model.channels.registry import Kind
-    from reshuffle.progress import Notes, Progress
+    from reshuffle.progress import Notes, Progress, Report
     from reshuffle.rules.parsing import Rules
 
     Features = NDArray[np.float64]
@@ -126,12 +126,14 @@ class Reshuffle:
         progress: Progress = SILENT,
         notes: Notes = UNHEARD,
         after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
+        after_glance: Callable[[Glance], None] = lambda _glance: None,
     ) -> Reshuffle:
         """Train on a graph; without validation triples 10 % of it are held out by seed, for early stopping.
 
         With a `directory`, logs and checkpoints go there, and `resume` continues a training that was cut off. `inject`
         are rules to start from, in at most `inject_slots` slots: "frozen" in a block of their own, or to "refine".
-        `after_epoch` is a callback.
+        `after_epoch` is a callback, and `after_glance` one for the validations of a sample along the way, which
+        `history.glances` keeps.
         """
         split, held_out = _training_data(facts, valid)
         injection, settings = injection_of(
@@ -165,6 +167,7 @@ class Reshuffle:
             resume=resume,
             progress=progress,
             after_epoch=after_epoch,
+            after_glance=after_glance,
         )
         return self._taken(trainer, graph, progress)
 
@@ -179,16 +182,15 @@ class Reshuffle:
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
-        with progress("calibrating"):
-            on_graph = ModelOnGraph(
-                self._model,
-                self.relations,
-                graph,
-                initial=self._model.architecture.initial,
-                seed=self.settings.training.seed,
-                through_inverse=self._heads_through_inverse,
-            )
-            self.calibration = fit_calibration(on_graph, trainer.data.valid)
+        on_graph = ModelOnGraph(
+            self._model,
+            self.relations,
+            graph,
+            initial=self._model.architecture.initial,
+            seed=self.settings.training.seed,
+            through_inverse=self._heads_through_inverse,
+        )
+        self.calibration = fit_calibration(on_graph, trainer.data.valid, progress=progress)
         return self
 
     def on(
@@ -403,7 +405,9 @@ _PULL = 1.0  # towards the shares themselves, as strong as a few examples: littl
 _STEPS = 50
 
 
-def fit_calibration(model: ModelOnGraph, valid: NDArray[np.int64], *, seed: int = 0) -> Calibration | None:
+def fit_calibration(
+    model: ModelOnGraph, valid: NDArray[np.int64], *, seed: int = 0, progress: Progress = SILENT
+) -> Calibration | None:
     """A logistic regression on validation triples, as ids of the model's graph; None where there are none.
 
     Each triple asks two questions, (h, r, ?) and (?, r, t), to the model on the training facts. Every candidate that is
@@ -417,9 +421,10 @@ def fit_calibration(model: ModelOnGraph, valid: NDArray[np.int64], *, seed: int 
     if not len(chosen):
         return None
     facts = np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
-    examples = [_examples(model, facts, valid, valid[chosen], side) for side in ("tail", "head")]
-    features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
-    return logistic(features, labels)
+    with progress("calibrating", total=2 * len(chosen), unit="queries") as report:
+        examples = [_examples(model, facts, valid, valid[chosen], side, report) for side in ("tail", "head")]
+        features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
+        return logistic(features, labels)
 
 
 def _examples(
@@ -428,6 +433,7 @@ def _examples(
     valid: NDArray[np.int64],
     chosen: NDArray[np.int64],
     side: Side,
+    report: Report,
 ) -> tuple[Features, Labels]:
     """Feature and label of every candidate of each question that is no fact."""
     columns = [0, 1, 2] if side == "tail" else [2, 1, 0]  # who is asked about, the relation, the answer
@@ -444,7 +450,8 @@ def _examples(
         return mask
 
     known, true = answered_by(facts), answered_by(valid)
-    scores = model.totals(anchors, relations, None, side=side)
+    report(len(chosen) - len(asked))  # the same questions again
+    scores = model.totals(anchors, relations, None, side=side, report=report)
     return log_odds(scores, known)[~known], true[~known]
 
 

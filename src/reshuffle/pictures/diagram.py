@@ -44,8 +44,8 @@ class Diagram:
         lines = ["flowchart BT"]
         for number, node in enumerate(self.nodes):
             opened, closed = _BRACKETS.get(node.kind, ("[", "]"))
-            note = f"<br/><small>{_entities(node.note)}</small>" if node.note else ""
-            lines.append(f'  n{number}{opened}"{_entities(node.text)}{note}"{closed}')
+            note = f"<br/><small>{mermaid_text(node.note)}</small>" if node.note else ""
+            lines.append(f'  n{number}{opened}"{mermaid_text(node.text)}{note}"{closed}')
             lines.extend(f"  n{other} --> n{number}" for other in node.below)
         return "\n".join(lines)
 
@@ -88,7 +88,7 @@ def quoted_label(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _entities(text: str) -> str:
+def mermaid_text(text: str) -> str:
     """As Mermaid takes it, which knows no escapes but numbered entities, and reads labels as HTML."""
     signs = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
     return "".join(signs.get(sign, sign) for sign in visible(text))

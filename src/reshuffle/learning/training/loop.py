@@ -23,11 +23,13 @@ from reshuffle.text import counted, duration
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reshuffle.learning.training.history import Epoch
+    from reshuffle.learning.training.history import Epoch, Glance
     from reshuffle.learning.training.trainer import Trainer
     from reshuffle.progress import Progress
 
 _STEPS_TO_ESTIMATE = 10
+_LONG = 10.0  # seconds: what takes longer is announced
+_MANY = 1 << 30  # numbers to compare: more take seconds on any device
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h numbers them
 
 
@@ -38,6 +40,7 @@ def run_training(
     resume: bool = False,
     progress: Progress = SILENT,
     after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
+    after_glance: Callable[[Glance], None] = lambda _glance: None,
 ) -> None:
     """Train to the end. With a directory, the training is logged there and can be resumed."""
     if resume and directory is None:
@@ -52,8 +55,10 @@ def run_training(
         if directory is not None:
             held.enter_context(alone_in(made_directory(directory), "training"))
             recorder = held.enter_context(recorded(trainer, directory, resume=resume))
+        pace.begin()
         report = held.enter_context(progress("training", total=trainer.settings.max_epochs, unit="epoch"))
         report(len(trainer.history.epochs))
+        trainer.after_glance = after_glance
         trainer.after_step = lambda step: report(0, pace.after_step(step))
         for epoch in trainer.epochs():
             pace.told = note = progress_note(trainer, epoch)
@@ -69,21 +74,32 @@ class Pace:
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer, self._started, self._introduced = trainer, time.monotonic(), False
-        self._steps, self._first = 0, 0.0
+        self._steps, self._first, self._estimated = 0, 0.0, False
         self.told = ""
         """What was told of the last epoch."""
+
+    def begin(self) -> None:
+        """Introduce a training that will surely take its time."""
+        trainer = self._trainer
+        steps = trainer.settings.max_epochs * trainer.steps_per_epoch
+        if steps * trainer.numbers_per_step >= _MANY:
+            self._introduce()
+
+    def _introduce(self) -> None:
+        self._introduced = True
+        self._trainer.notes(introduction(self._trainer))
 
     def after_step(self, step: int) -> str:
         """The text beside the bar, after a step of an epoch."""
         now = time.monotonic()
         if not self._introduced and now - self._started >= reshuffle.progress.SHORT:
-            self._introduced = True
-            self._trainer.notes(introduction(self._trainer))
+            self._introduce()
         self._steps += 1
         if self._steps == 1:  # it may have waited for kernels to be compiled
             self._first = now
         parts = [
             self.told,
+            glance_note(self._trainer),
             self._left(step, now - self._first),
             f"step {step} of {self._trainer.steps_per_epoch}",
         ]
@@ -94,8 +110,19 @@ class Pace:
             return ""
         trainer = self._trainer
         epochs = trainer.settings.max_epochs - len(trainer.history.epochs)
-        left = (epochs * trainer.steps_per_epoch - step) * seconds / (self._steps - 1)
+        steps = epochs * trainer.steps_per_epoch - step
+        left = steps * seconds / (self._steps - 1)
+        if not self._estimated:
+            self._estimated = True
+            self._announce(steps, left)
         return f"about {duration(left)} left"
+
+    def _announce(self, steps: int, left: float) -> None:
+        settings = self._trainer.settings
+        most = "at most " if settings.look_every < settings.max_epochs else ""  # early stopping
+        if left >= _LONG:
+            told = f"{most}{counted(steps, 'step')} to come"
+            self._trainer.notes(f"{told}: about {duration(left)}, then validation and calibration")
 
 
 def introduction(trainer: Trainer) -> str:
@@ -106,6 +133,15 @@ def introduction(trainer: Trainer) -> str:
         f"{data.num_entities:,} entities, on {trainer.device}: at most {counted(settings.max_epochs, 'epoch')} "
         f"of {counted(trainer.steps_per_epoch, 'step')}"
     )
+
+
+def glance_note(trainer: Trainer) -> str:
+    """The last validation along the way, with its standard error; a validation that came since is told instead."""
+    history = trainer.history
+    if not history.glances or (history.epochs and history.epochs[-1].mrr is not None):
+        return ""
+    seen = history.glances[-1]
+    return f"validation mrr {seen.mrr:.3f} ± {seen.mrr_error:.3f}"
 
 
 def progress_note(trainer: Trainer, epoch: Epoch) -> str:

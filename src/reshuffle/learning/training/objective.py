@@ -46,14 +46,18 @@ class Objective(Protocol):
     """One way to score."""
 
     at_once: int  # queries of a look
+    scores_per_step: int  # of triples and corruptions
     replayable: bool  # all batches of one size take the same kernels with the same shapes
 
     def loss(self, batch: Tensor) -> Tensor:
         """Of examples, by position."""
         ...
 
-    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """The function from heads and relations to the scores [query, entity] of all tails."""
+    def look(self, chance: torch.Generator | None = None) -> Callable[[Tensor, Tensor], Tensor]:
+        """The function from heads and relations to the scores [query, entity] of all tails.
+
+        It may draw: from the training's own generator, unless another one is given.
+        """
         ...
 
 
@@ -94,6 +98,7 @@ class SampledCorruptions:
         graph = ModelGraph(trainer.model, trainer.data.triples, trainer.data.num_entities)
         self._graph = graph.messages.for_training()
         self.at_once = _MOST_SCORES // max(1, trainer.data.num_entities)
+        self.scores_per_step = trainer.settings.batch_size * trainer.settings.num_negatives
         if trainer.model.evidence is not None:
             self._facts = graph.facts
             self._examples = examples_per_relation(trainer)
@@ -108,7 +113,12 @@ class SampledCorruptions:
         )
 
     def states(
-        self, matrices: Tensor, edge_messages: Tensor | None = None, *, calls: int = 1
+        self,
+        matrices: Tensor,
+        edge_messages: Tensor | None = None,
+        *,
+        calls: int = 1,
+        chance: torch.Generator | None = None,
     ) -> list[Tensor]:
         """The states for each of some scoring calls; with redraw "once" every call sees the same initial values."""
         trainer = self._trainer
@@ -116,7 +126,7 @@ class SampledCorruptions:
             generator = torch.Generator(trainer.device)
             generator.set_state(trainer.draw_state)
         else:
-            generator = trainer.generator
+            generator = chance or trainer.generator
         states = trainer.model.states(
             self._graph, matrices, generator, edge_messages=edge_messages, draws=calls
         )
@@ -177,10 +187,10 @@ class SampledCorruptions:
         parts = evidence.scores(Asked(anchors, asked, self._facts), candidates, without=without)
         return torch.stack(list(parts.values())).sum(0)
 
-    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
+    def look(self, chance: torch.Generator | None = None) -> Callable[[Tensor, Tensor], Tensor]:
         """All queries of a look see one draw."""
         model, matrices = self._trainer.model, self._trainer.model.matrices()
-        states = self.states(matrices)[0]
+        states = self.states(matrices, chance=chance)[0]
 
         def scores_of(heads: Tensor, relations: Tensor) -> Tensor:
             scores = all_tail_scores(model.bodies(matrices, states, heads, relations), states)
@@ -200,6 +210,7 @@ class AllTails:
         self._known = KnownTails.of(trainer.examples, num_entities=data.num_entities)
         self._examples = examples_per_relation(trainer)
         self.replayable = False  # how many relations and known tails a batch has differs
+        self.scores_per_step = min(trainer.settings.batch_size, len(trainer.examples)) * data.num_entities
         numbers = data.num_entities * trainer.model.architecture.num_slots
         self.at_once = max(1, min(trainer.settings.batch_size, _MOST_NUMBERS // max(1, numbers)))
         graph = ModelGraph(trainer.model, data.triples, data.num_entities)
@@ -230,8 +241,9 @@ class AllTails:
         hidden = gone.nonzero().flatten()
         return hidden if len(hidden) else None
 
-    def look(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """With all facts in sight."""
+    def look(self, chance: torch.Generator | None = None) -> Callable[[Tensor, Tensor], Tensor]:
+        """With all facts in sight, and without chance."""
+        del chance
         matrices = self._trainer.model.matrices()
         return lambda heads, relations: self._channels.scores(matrices, heads, relations).total
 

@@ -17,7 +17,8 @@ from reshuffle.kg.rows import with_inverses
 from reshuffle.kg.splits import GraphSplit
 from reshuffle.learning.settings import refused
 from reshuffle.learning.training.cuda_graph import CapturedStep
-from reshuffle.learning.training.history import DivergedError, Epoch, History, Patience, Underway
+from reshuffle.learning.training.glances import Glances, glance
+from reshuffle.learning.training.history import DivergedError, Epoch, Glance, History, Patience, Underway
 from reshuffle.learning.training.objective import ValidationQueries, objective_of, ranks_within_memory
 from reshuffle.model.channels.registry import CHANNELS
 from reshuffle.model.evidence.registry import LOCAL
@@ -201,6 +202,7 @@ class Trainer:
         self.history = History()
         self.pieces = 1  # how many a batch is cut into
         self.after_step: Callable[[int], None] = lambda _number: None
+        self.after_glance: Callable[[Glance], None] = lambda _seen: None
         self.between_pieces: Callable[[], None] = lambda: None  # where the training can be saved, and stopped
         self.progress: Progress = SILENT  # of looks
         self.underway: Underway | None = None
@@ -208,6 +210,7 @@ class Trainer:
         """The generator's state before a look that is under way: a checkpoint has it done again from its beginning."""
         self.steps_per_epoch = settings.epoch_steps or -(-len(self.examples) // settings.batch_size)
         self.objective = objective_of(self)
+        self.glances = Glances.planned(self)
         # Whether a step can be recorded: a recording holds the learning rate as a number.
         self.steps_are_alike = self.objective.replayable and settings.schedule == "constant"
         self._captured: CapturedStep | None = None
@@ -226,8 +229,7 @@ class Trainer:
         while not self.finished:
             number = len(self.history.epochs) + 1
             epoch = Epoch(number, self._epoch(number))
-            last = number == self.settings.max_epochs
-            if len(self.data.valid) and (last or number % self.settings.look_every == 0):
+            if self._is_validated(number):
                 self._look(epoch)
             self.history.epochs.append(epoch)
             self.underway = None
@@ -242,11 +244,13 @@ class Trainer:
     def _epoch(self, number: int) -> float:
         """Train one epoch, or what is left of it; its mean loss."""
         batches, underway = self._begun()
+        self._glance((number - 1) * self.steps_per_epoch + underway.steps)  # one that was cut off
         for batch in batches[underway.steps :]:
             self._set_learning_rate((number - 1) * self.steps_per_epoch + underway.steps)
-            with threads_worth(self._numbers_per_step):
+            with threads_worth(self.numbers_per_step):
                 underway.total += self._step(batch)
             underway.steps += 1
+            self._glance((number - 1) * self.steps_per_epoch + underway.steps)
             self.after_step(underway.steps)
             self.between_pieces()
         loss = float(underway.total / len(batches))
@@ -284,7 +288,7 @@ class Trainer:
             group["lr"] = self.settings.learning_rate * factor
 
     @property
-    def _numbers_per_step(self) -> int:
+    def numbers_per_step(self) -> int:
         """How many numbers a step compares, which decides how many threads are worth their start."""
         examples = min(self.settings.batch_size, len(self.examples))
         architecture = self.model.architecture
@@ -339,6 +343,20 @@ class Trainer:
     def loss(self, batch: Tensor) -> Tensor:
         """The loss of a batch of examples, given by position."""
         return self.objective.loss(batch)
+
+    def _is_validated(self, number: int) -> bool:
+        """Does an epoch end with a validation?"""
+        last = number == self.settings.max_epochs
+        return bool(len(self.data.valid)) and (last or number % self.settings.look_every == 0)
+
+    def _glance(self, step: int) -> None:
+        """Validate along the way where it is time to, and no validation comes at once."""
+        epochs, within = divmod(step, self.steps_per_epoch)
+        due = self.glances.is_due(step) and (within or not self._is_validated(epochs))
+        due = due and step > max((seen.step for seen in self.history.glances[-1:]), default=0)
+        if due and (seen := glance(self, step)) is not None:
+            self.history.glances.append(seen)
+            self.after_glance(seen)
 
     @torch.no_grad()
     def _look(self, epoch: Epoch) -> None:

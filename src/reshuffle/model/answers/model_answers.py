@@ -38,7 +38,7 @@ from reshuffle.reasoning.sharing import Shared, built_once
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -172,10 +172,14 @@ class ModelOnGraph:
         candidates: NDArray[np.integer] | None,
         *,
         side: Side,
+        report: Callable[[int], None] = lambda _done: None,
     ) -> NDArray[np.float32]:  # query candidate
         """The sums by which candidates are ranked: the given ones of each query, or all entities."""
-        pieces = self._pieces(anchors, relations, candidates, side)
-        return np.concatenate([piece.total.cpu().numpy() for piece in pieces])
+        found = []
+        for piece in self._pieces(anchors, relations, candidates, side):
+            found.append(piece.total.cpu().numpy())
+            report(len(found[-1]))
+        return np.concatenate(found)
 
     def scores(
         self,
