@@ -110,7 +110,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "facts.tsv").write_text("ada \tr\tb\nb\tr\t\u00e9\nb\ts\te\u0301\nb\ts\tx\0y\n")
     for folder in ("plain", "two", "two/inference"):
         (tmp_path / folder).mkdir()
-        for name, fact in (("train", "a\tr\tb\nb\tr\tc\n"), ("valid", "a\ts\tc\n"), ("test", "b\ts\ta\n")):
+        for name, fact in (("train", "a\ts\tb\nb\tr\tc\n"), ("valid", "a\ts\tc\n"), ("test", "b\ts\ta\n")):
             (tmp_path / folder / f"{name}.tsv").write_text(fact)
     return tmp_path
 

@@ -229,4 +229,4 @@ def _is_parquet(path: str) -> bool:
 
 
 def _is_large(path: Path) -> bool:
-    return path.is_dir() or (path.is_file() and path.stat().st_size >= _LARGE)
+    return _is_parquet(str(path)) if path.is_dir() else path.is_file() and path.stat().st_size >= _LARGE
