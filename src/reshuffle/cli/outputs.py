@@ -44,12 +44,16 @@ class InputFacts(InputFile):
     def files(self) -> Iterator[os.stat_result]:
         """All of these files."""
         yield from super().files()
-        if not Path(self).is_dir():
-            inside = glob.glob(self, recursive=True)  # noqa: PTH207 - takes absolute patterns
-        else:
-            inside = [] if _is_benchmark(self) else [str(file) for file in Path(self).iterdir()]
-        for file in inside:
+        for file in self.paths():
             yield from InputFile(file).files()
+
+    def paths(self) -> list[str]:
+        """The paths of these files, as far as they are there."""
+        if Path(self).is_file():
+            return [str(self)]
+        if not Path(self).is_dir():
+            return glob.glob(self, recursive=True)  # noqa: PTH207 - takes absolute patterns
+        return [] if _is_benchmark(self) else [str(file) for file in Path(self).iterdir()]
 
 
 def _is_benchmark(name: str) -> bool:

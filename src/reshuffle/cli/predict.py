@@ -16,8 +16,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import RULE_MODEL, add_facts, graph_of, is_compiled, rule_model_of
+from reshuffle.cli.inputs import RULE_MODEL, add_facts, fact_files, graph_of, is_compiled, rule_model_of
 from reshuffle.cli.outputs import InputModel, OutputFile
+from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 
@@ -65,6 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write the table: .parquet, .csv or .tsv; or a report to mail to somebody: .html",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -87,7 +89,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     elif console.json:
         console.result("", found.to_dict(reasons=reasons))
     else:
-        console.result(found.text(reasons=reasons), {})
+        console.result(found.text(reasons=reasons, shown=console.names.text), {}, fold=False)
     return 0 if any(not row.known for row in found) else 1
 
 
@@ -129,6 +131,8 @@ def _found(
     model = _model_of(arguments, console)
     graph = graph_of(arguments, console)
     answers = model.on(graph, notes=console.message)
+    console.names.learn(arguments, *fact_files(arguments.facts), arguments.model, labels=True)
+    _take_full_names(arguments, console, graph)
     if arguments.all:
         found = answers.missing(relation=arguments.relation, top=arguments.top, progress=console.progress)
         return found, model, graph
@@ -140,6 +144,14 @@ def _found(
         known=arguments.known,
     )
     return found, model, graph
+
+
+def _take_full_names(arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph) -> None:
+    """Let the arguments be full names, where short ones were typed."""
+    for name in ("head", "relation", "tail"):
+        if (typed := getattr(arguments, name)) is not None:
+            known = graph.relations if name == "relation" else graph.entities
+            setattr(arguments, name, console.names.full(typed, known))
 
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:
