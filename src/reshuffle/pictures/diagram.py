@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reshuffle.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from reshuffle.pictures.scene import Kind
 
@@ -38,6 +38,11 @@ class Diagram:
     def num_edges(self) -> int:
         """How many arrows there are."""
         return sum(len(node.below) for node in self.nodes)
+
+    def worded(self, shown: Callable[[str], str]) -> Diagram:
+        """The same with other words, such as short names."""
+        nodes = [replace(node, text=shown(node.text), note=shown(node.note)) for node in self.nodes]
+        return Diagram(shown(self.title), tuple(nodes), self.roots)
 
     def to_mermaid(self) -> str:
         """A flow chart from what nodes rest on up to them; facts are round."""
