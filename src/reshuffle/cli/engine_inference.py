@@ -73,7 +73,8 @@ class OnEngine:
         """How many triples of each relation follow, and how many there are in all."""
         from reshuffle.reasoning.answers import Count  # noqa: PLC0415
 
-        counts = {name: Count(*both) for name, both in self.answers.counts().items()}
+        hidden = self._hidden
+        counts = {name: Count(*both) for name, both in self.answers.counts().items() if name not in hidden}
         self.derived = sum(count.derived for count in counts.values())
         return counts
 
@@ -112,7 +113,14 @@ class OnEngine:
     def _proof(self, triple: Triple) -> Proof:
         behind = self.answers.behind(*triple)
         assert behind is not None, f"{triple} holds but nothing is behind it"
-        return self.reasoner.on(behind).proofs(*triple)[0]
+        facts = [fact for fact in behind if fact[1] not in self._hidden]
+        return self.reasoner.on(facts).proofs(*triple)[0]
+
+    @property
+    def _hidden(self) -> frozenset[str]:
+        """The helper relations of class axioms."""
+        rules = self.reasoner.rules
+        return frozenset() if rules is None or rules.classes is None else rules.classes.relations
 
 
 @contextmanager
@@ -158,12 +166,6 @@ def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
             place=Place(arguments.rules),
             hint=f"leave out --engine {arguments.engine}",
         )
-    if reasoners[0].rules is not None and reasoners[0].rules.classes is not None:
-        raise InputError(
-            "the class axioms of an ontology are answered in memory only",
-            place=Place(arguments.rules),
-            hint=f"leave out --engine {arguments.engine}",
-        )
     return reasoners[0]
 
 
@@ -174,12 +176,25 @@ def _with_engine(arguments: argparse.Namespace, engine: str) -> argparse.Namespa
 def _facts(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner
 ) -> KnowledgeGraph | ParquetFacts:
-    """Parquet stays where it is; anything else is read."""
+    """Parquet stays where it is; anything else is read, and gets the helper facts of class axioms."""
+    from reshuffle.reasoning.class_answers import with_helpers  # noqa: PLC0415
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
 
-    path, inside = arguments.facts, reasoner.rules is not None and reasoner.rules.facts
-    if path is not None and not inside and (Path(path).is_dir() or path.endswith(".parquet")):
-        return ParquetFacts.at(path)
+    classes = None if reasoner.rules is None else reasoner.rules.classes
+    stored = arguments.facts[0] if len(arguments.facts) == 1 and _is_parquet(arguments.facts[0]) else None
+    if classes is not None:
+        if stored is not None and Path(stored).is_dir():
+            raise InputError(
+                "class axioms need helper facts, which a data set of Parquet files does not get",
+                place=Place(stored),
+                hint="give one file of facts, which is read",
+            )
+        if classes.disjoint:
+            console.message(f"disjoint classes are checked in memory only, not by {arguments.engine}")
+        return with_helpers(graph_of(arguments, console, [reasoner]), classes)
+    inside = reasoner.rules is not None and reasoner.rules.facts
+    if stored is not None and not inside and arguments.columns is None:
+        return ParquetFacts.at(stored)
     return graph_of(arguments, console, [reasoner])
 
 
@@ -196,14 +211,15 @@ def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:
 
 def refuse_too_large(arguments: argparse.Namespace) -> None:
     """Refuse facts that would not fit into the memory, and say which engine would do."""
-    if arguments.facts is None or not _is_large(Path(arguments.facts)):
+    large = [Path(path) for path in arguments.facts if _is_large(Path(path))]
+    if not large:
         return
     from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_to_load  # noqa: PLC0415
     from reshuffle.reasoning.sharing import spelled_bytes  # noqa: PLC0415
 
-    needed, there = bytes_to_load(Path(arguments.facts)), available_bytes()
+    needed, there = sum(map(bytes_to_load, large)), available_bytes()
     if needed > there:
-        given = (arguments.rules, arguments.facts, "-o", arguments.output or "out/")
+        given = (arguments.rules, *arguments.facts, "-o", arguments.output or "out/")
         memory = f"{max(1, int(0.8 * there / 1e9))}GB"
         command = shlex.join(["reshuffle", "infer", *given, "--engine", "duckdb", "--memory", memory])
         raise BudgetError(
@@ -212,5 +228,15 @@ def refuse_too_large(arguments: argparse.Namespace) -> None:
         )
 
 
+def _is_parquet(path: str) -> bool:
+    """Is it a Parquet file, or a folder of nothing else?"""
+    if not Path(path).is_dir():
+        return path.endswith(".parquet")
+    inside = [
+        file for file in Path(path).rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
+    ]
+    return bool(inside) and all(file.suffix == ".parquet" for file in inside)
+
+
 def _is_large(path: Path) -> bool:
-    return path.is_dir() or (path.is_file() and path.stat().st_size >= _LARGE)
+    return _is_parquet(str(path)) if path.is_dir() else path.is_file() and path.stat().st_size >= _LARGE
