@@ -8,10 +8,14 @@ file is printed: all of them together have 25 minutes on two cores.
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # random rule bases, which both use
 
 REQUIRE_VARIABLE = "RESHUFFLE_REQUIRE_SYSTEMS"
 _SECONDS: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reshuffle.cli.main import build_parser, main
-from reshuffle.cli.outputs import MODEL_FILES, InputFile, InputModel, OutputDirectory, OutputFile
+from reshuffle.cli.outputs import MODEL_FILES, InputFacts, InputFile, InputModel, OutputDirectory, OutputFile
 from reshuffle.learning import model_files
 from reshuffle.rulelist.model_text import FILE
 
@@ -29,6 +29,15 @@ FILES = {
     ],
     "compile": [("compile {it} -o {out}", "it.rules")],
     "draw": [("draw {it} -o {out}", "it.dot")],
+    "explain": [
+        ("explain {it} facts.tsv ada bornIn london -o {out}", "it.json"),
+        ("explain my.rules {it} ada bornIn london -o {out}", "it.json"),
+        ("explain model facts.tsv ada bornIn london -o {out}", "model/settings.toml"),
+    ],
+    "rules": [
+        ("rules {it} -o {out}", "it.html"),
+        ("rules model --on {it} -o {out}", "it.html"),
+    ],
     "predict": [
         ("predict model {it} --all -o {out}", "it.tsv"),
         ("predict model facts.tsv --all -o {out}", "model/injected.rules"),
@@ -46,6 +55,7 @@ FILES = {
         ),
         ("evaluate types --benchmark families --negatives {it} --save-negatives {out}", "it.parquet"),
         ("evaluate model --benchmark families --save-negatives {out}", "model/settings.toml"),
+        ("evaluate types --facts {it} --queries facts.tsv -o {out}", "it.html"),
     ],
     "train": [
         ("train {it} -o {out}", "it.tsv"),
@@ -93,6 +103,8 @@ PATHS = {
     "FILE.toml",
     "DIR",
     "OUT",
+    "RULES.html",
+    "REPORT.html",
     "F",
     "Q",
     "K",
@@ -102,7 +114,7 @@ NAMES = {"tail", "head", "relation", "sketch"}  # whose letters stand for someth
 
 @pytest.mark.parametrize("verb", FILES)
 def test_every_argument_that_is_a_path_says_so(verb: str) -> None:
-    kinds = (InputFile, InputModel, OutputFile, OutputDirectory)
+    kinds = (InputFacts, InputFile, InputModel, OutputFile, OutputDirectory)
     paths = [action for action in writers()[verb] if action.metavar in PATHS and action.dest not in NAMES]
     assert len(paths) >= 2
     assert [action.dest for action in paths if action.type not in kinds] == []

@@ -13,8 +13,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import is_compiled, is_rule_list, rule_model_of
-from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
+from reshuffle.cli.inputs import add_columns, fact_files, is_compiled, is_rule_list, rule_model_of
+from reshuffle.cli.outputs import InputFacts, InputModel, OutputFile
+from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError, Place
 from reshuffle.text import counted
 
@@ -36,7 +37,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", type=InputModel, metavar="MODEL", help="a model directory, or compiled constraints"
     )
-    parser.add_argument("--on", type=InputFile, metavar="FACTS", help="measure the rules on these triples")
+    parser.add_argument(
+        "--on",
+        type=InputFacts,
+        action="append",
+        metavar="FACTS",
+        help="measure the rules on these triples: a file, a folder or a pattern, may be repeated",
+    )
+    add_columns(parser, formats=False)
     parser.add_argument(
         "--min-confidence", type=float, default=0.0, metavar="C", help="leave out less sure rules; needs --on"
     )
@@ -66,6 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=FORMATS,
         help="lines for other programs instead of a table; `check` reads all of them but json, which is --json",
     )
+    add_naming_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -78,12 +87,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
     if arguments.output:
         _check_output(arguments)
+    console.names.learn(arguments, *fact_files(arguments.on), labels=True)
     if is_rule_list(arguments.model):
         return _print_list(arguments, console)
     model = _model_of(arguments, console)
     facts = None
     if arguments.on is not None:
-        facts = read_graph(arguments.on, progress=console.progress, notes=console.message)
+        facts = read_graph(
+            *arguments.on, columns=arguments.columns, progress=console.progress, notes=console.message
+        )
     elif Path(arguments.model).is_dir():  # those of compiled constraints were written by someone
         console.message("not measured on facts: many of these may never apply; give --on FACTS")
     found = extract_rules(
@@ -99,7 +111,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         found = found.without_redundant()
     found = found.sorted_by(arguments.sort)
     if arguments.output:
-        measured = "on no facts" if facts is None else f"on {arguments.on}: {repr(facts)[1:-1]}"
+        measured = "on no facts" if facts is None else f"on {', '.join(arguments.on)}: {repr(facts)[1:-1]}"
         return _write_page(found, SHOWN_COLUMNS, ("measured", measured), arguments, console)
     _print(found, arguments, console)
     return 0
@@ -133,20 +145,27 @@ def _write_page(
 
 
 def _print_list(arguments: argparse.Namespace, console: Console) -> int:
-    """Print the rules of a rule model, which brings its order and its measures."""
+    """Print the rules of a rule model, which brings its order and its measures; those on given facts with --on."""
     import json  # noqa: PLC0415
 
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.rulelist.learner import measured_on  # noqa: PLC0415
     from reshuffle.rulelist.rule_model import COLUMNS  # noqa: PLC0415
     from reshuffle.rules.writing import format_rules  # noqa: PLC0415
 
-    for name in ("on", "hard", "types", "no_redundant"):
+    for name in ("hard", "types", "no_redundant"):
         if getattr(arguments, name):
             raise InputError(
-                f"--{name.replace('_', '-')} is not for a rule model: its rules are measured already",
+                f"--{name.replace('_', '-')} is not for a rule model: it has its rules, and nothing else",
                 place=Place(arguments.model),
-                hint="leave it out; `reshuffle train FACTS -o DIR --recipe rules --refit` measures them anew",
+                hint="leave it out",
             )
     model = rule_model_of(arguments.model, console)
+    if arguments.on is not None:
+        facts = read_graph(
+            *arguments.on, columns=arguments.columns, progress=console.progress, notes=console.message
+        )
+        model = measured_on(model, facts, progress=console.progress)
     found = model.selected(
         min_confidence=arguments.min_confidence,
         min_support=arguments.min_support,
@@ -156,7 +175,7 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
         return _write_page(found, COLUMNS, ("model", model.heading), arguments, console)
     kept = found if arguments.top is None else found.top(arguments.top)
     if arguments.format is None and not console.json:
-        console.out.write(found.table(arguments.top or 20) + "\n")
+        console.out.write(console.names.text(found.table(arguments.top or 20)) + "\n")
     elif console.json or arguments.format == "json":
         console.out.write(json.dumps(kept.to_dict(), ensure_ascii=False) + "\n")
     else:
@@ -195,7 +214,7 @@ def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
 def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Console) -> None:
     """Print the rules as a table or in a format. The table says how many are not shown; else a message does."""
     if arguments.format is None and not console.json:
-        console.out.write(found.table(arguments.top) + "\n")
+        console.out.write(console.names.text(found.table(arguments.top)) + "\n")
         return
     kept = found if arguments.top is None else found.top(arguments.top)
     if len(kept) < len(found):
