@@ -38,7 +38,7 @@ def test_a_soft_model_still_captures_its_rules_best() -> None:
 
 
 def test_slot_weights_make_evidence() -> None:
-    model = Reshuffle(num_slots=4, num_layers=2, epoch_steps=2, max_epochs=1, device="cpu")
+    model = Reshuffle(recipe="best-0.1", num_slots=4, num_layers=2, epoch_steps=2, max_epochs=1, device="cpu")
     model.fit(load_benchmark("families").train)
     soft = model.soft_matrices()
     matrices = model.model.matrices().detach().double().numpy()

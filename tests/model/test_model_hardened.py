@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from reshuffle.model.scoring import Scores
 
 SEEDS = st.integers(0, 10**6)
-SMALL = {"num_slots": 3, "num_layers": 2, "epoch_steps": 3, "max_epochs": 1, "device": "cpu"}
+SMALL = {
+    "recipe": "best-0.1",
+    "num_slots": 3,
+    "num_layers": 2,
+    "epoch_steps": 3,
+    "max_epochs": 1,
+    "device": "cpu",
+}
 FACTS = KnowledgeGraph(
     [(f"p{n}", "parent", f"p{n + 1}") for n in range(9)]
     + [(f"p{n}", "grandparent", f"p{n + 2}") for n in range(8)]
