@@ -95,7 +95,7 @@ def _put(answers: Together | OnEngine, arguments: argparse.Namespace, console: C
         )
     if console.verbosity >= 0:
         for each in answers.each:
-            _report_violations(each, console)
+            _report_violations(each, arguments, console)
     return 0
 
 
@@ -231,12 +231,13 @@ def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console
         console.message(told)
 
 
-def _report_violations(answers: Answers | OnEngine, console: Console) -> None:
+def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
     """Warn of pairs that a disjointness constraint forbids, with both proofs: of a few, or with -v of all."""
     found = list(islice(answers.violations(), None if console.verbosity > 0 else _MOST_VIOLATIONS + 1))
     if not found:
         return
     shown = found if console.verbosity > 0 else found[:_MOST_VIOLATIONS]
+    console.names.learn(arguments, arguments.facts, arguments.rules, labels=True)
     more = "" if len(shown) == len(found) else f"; the first {len(shown)}, -v shows all"
     console.message(f"warning: what follows breaks a constraint{more}:")
     for violation in shown:
@@ -295,7 +296,7 @@ def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console:
 def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | None:
     """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
     from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
-    from reshuffle.kg.io.prefixes import COMMON, prefixes_of  # noqa: PLC0415
+    from reshuffle.kg.io.prefixes import COMMON, prefixes_of, read_prefixes  # noqa: PLC0415
 
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
@@ -303,4 +304,6 @@ def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | No
     for path in (arguments.facts, arguments.rules):
         if path is not None and Path(path).is_file():
             known |= prefixes_of(path)
+    if arguments.prefixes is not None:
+        known |= read_prefixes(arguments.prefixes)
     return known.used_in(chain(answers.names, answers.facts.relations, answers.facts.entities))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.outputs import InputFile, InputModel
+from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.text import counted
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import Console
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.reasoning import Reasoner
@@ -81,6 +83,7 @@ def add_reasoning_options(
         help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
         "large" + ("; duckdb, spark: for more facts than fit into the memory" if "duckdb" in engines else ""),
     )
+    add_naming_options(parser)
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(
         "--skip-unsupported", action="store_true", help="read on past rules outside the class"
@@ -124,11 +127,24 @@ def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
     """The rules of the file; duplicates and tautologies are told."""
     from reshuffle.rules import read_rules  # noqa: PLC0415
 
-    base = read_rules(arguments.rules, skip_unsupported=arguments.skip_unsupported, notes=console.message)
+    base = read_rules(
+        arguments.rules,
+        skip_unsupported=arguments.skip_unsupported,
+        prefixes=_declared(arguments),
+        notes=console.message,
+    )
     for name, rules in (("given more than once", base.duplicates), ("says nothing", base.tautologies)):
         for rule in rules:
             console.message(f"{arguments.rules}: {name}: {rule}")
     return base
+
+
+def _declared(arguments: argparse.Namespace) -> Prefixes | None:
+    """What --prefixes declares, which holds for rule files, too."""
+    from reshuffle.kg.io.prefixes import read_prefixes  # noqa: PLC0415
+
+    path = getattr(arguments, "prefixes", None)
+    return None if path is None else read_prefixes(path)
 
 
 def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reasoner]:

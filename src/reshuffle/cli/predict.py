@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import RULE_MODEL, is_compiled, rule_model_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
+from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 
@@ -70,6 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write the table: .parquet, .csv or .tsv; or a report to mail to somebody: .html",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -92,7 +94,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     elif console.json:
         console.result("", found.to_dict(reasons=reasons))
     else:
-        console.result(found.text(reasons=reasons), {})
+        console.result(found.text(reasons=reasons, shown=console.names.text), {}, fold=False)
     return 0 if any(not row.known for row in found) else 1
 
 
@@ -135,6 +137,8 @@ def _found(
     model = _model_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = model.on(graph, notes=console.message)
+    console.names.learn(arguments, arguments.facts, arguments.model, labels=True)
+    _take_full_names(arguments, console, graph)
     if arguments.all:
         found = answers.missing(relation=arguments.relation, top=arguments.top, progress=console.progress)
         return found, model, graph
@@ -146,6 +150,14 @@ def _found(
         known=arguments.known,
     )
     return found, model, graph
+
+
+def _take_full_names(arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph) -> None:
+    """Let the arguments be full names, where short ones were typed."""
+    for name in ("head", "relation", "tail"):
+        if (typed := getattr(arguments, name)) is not None:
+            known = graph.relations if name == "relation" else graph.entities
+            setattr(arguments, name, console.names.full(typed, known))
 
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:

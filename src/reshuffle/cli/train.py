@@ -13,12 +13,12 @@ The directory gets model.safetensors and settings.toml, and on the way log.csv, 
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import RECIPE_NAMES, add_training_options, facts_of, settings_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
+from reshuffle.cli.training_curve import TrainingCurve
 
 if TYPE_CHECKING:
     import argparse
@@ -102,6 +102,16 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         )
     rules = None if arguments.inject is None else _rules(arguments.inject, console)
     model = Reshuffle(settings, device=arguments.device)
+    curve = TrainingCurve(console.progress, measure=settings.training.select_by)
+
+    def after_epoch(epoch: Epoch) -> None:
+        curve.after_epoch(epoch)
+        _tell(epoch, console)
+
+    def after_glance(glance: Glance) -> None:
+        curve.after_glance(glance)
+        _tell_glance(glance, console)
+
     try:
         model.fit(
             facts,
@@ -111,10 +121,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             inject_slots=arguments.inject_slots,
             directory=arguments.output,
             resume=arguments.resume,
-            progress=console.progress,
+            progress=curve.progress,
             notes=console.message,
-            after_epoch=partial(_tell, console=console),
-            after_glance=partial(_tell_glance, console=console),
+            after_epoch=after_epoch,
+            after_glance=after_glance,
         )
     except KeyboardInterrupt:
         console.message(_way_on(Path(arguments.output)))

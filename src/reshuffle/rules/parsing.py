@@ -35,6 +35,7 @@ LOG_LINES = "log lines"
 _ARROW = re.compile(rf"{QUOTED}|(<=|->|=>|:-)|{BRACKETED}")
 _EXAMPLE = "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"
 _LARGEST = 1 << 29  # bytes of a rule file, unpacked
+_PREFIX_LINE = re.compile(r"\s*(@prefix|PREFIX|prefix)\s[^()]*<[^<>]*>[\s.]*\Z")
 _OPENING = 5  # lines that tell triples from rules
 
 Confidence = Literal["file", "recomputed"]
@@ -163,7 +164,7 @@ def parse_program(
             read.append(meaning(_expanded(statement, known)))
     for line in program.facts:
         with _counted(skipped, line, skip_unsupported):
-            facts.append(datalog_programs.fact_of(line, known))
+            facts.append(datalog_programs.fact_of(line, known or Prefixes()))
     unread = [Unread(kind, len(lines), str(lines[0])) for kind, lines in skipped.items()]
     refuse_inverse_names((relation for _, relation, _ in facts), place=Place(file))
     return replace(_base(read, unread, file, "file"), facts=tuple(facts))
@@ -182,14 +183,16 @@ def _counted(
         skipped[error.kind].append(line)
 
 
-def _known_prefixes(source: str, prefixes: Prefixes | None) -> Prefixes:
+def _known_prefixes(source: str, prefixes: Prefixes | None) -> Prefixes | None:
     """The prefixes that a caller knows, and those that the text declares, which win."""
+    if "prefix" not in source.lower():
+        return prefixes
     return (prefixes or Prefixes()) | declared_in(source)
 
 
-def _expanded(statement: Statement, known: Prefixes) -> Statement:
+def _expanded(statement: Statement, known: Prefixes | None) -> Statement:
     """The statement with full names of relations, where a plain word has a prefix that is declared."""
-    if not known.namespaces:
+    if known is None:
         return statement
 
     def full(atom: Atom) -> Atom:
@@ -207,7 +210,7 @@ def _written_lines(source: str, file: str) -> list[_WrittenLine]:
     return [
         _WrittenLine(SourceLine(file, number, line), *_format_and_arrow(line))
         for number, line in enumerate(source.split("\n"), start=1)
-        if line.strip() and not line.lstrip().startswith("#") and not declared_in(line).namespaces
+        if line.strip() and not line.lstrip().startswith("#") and not _PREFIX_LINE.match(line)
     ]
 
 
