@@ -73,7 +73,8 @@ class OnEngine:
         """How many triples of each relation follow, and how many there are in all."""
         from reshuffle.reasoning.answers import Count  # noqa: PLC0415
 
-        counts = {name: Count(*both) for name, both in self.answers.counts().items()}
+        hidden = self._hidden
+        counts = {name: Count(*both) for name, both in self.answers.counts().items() if name not in hidden}
         self.derived = sum(count.derived for count in counts.values())
         return counts
 
@@ -112,7 +113,14 @@ class OnEngine:
     def _proof(self, triple: Triple) -> Proof:
         behind = self.answers.behind(*triple)
         assert behind is not None, f"{triple} holds but nothing is behind it"
-        return self.reasoner.on(behind).proofs(*triple)[0]
+        facts = [fact for fact in behind if fact[1] not in self._hidden]
+        return self.reasoner.on(facts).proofs(*triple)[0]
+
+    @property
+    def _hidden(self) -> frozenset[str]:
+        """The helper relations of class axioms."""
+        rules = self.reasoner.rules
+        return frozenset() if rules is None or rules.classes is None else rules.classes.relations
 
 
 @contextmanager
@@ -173,12 +181,6 @@ def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
             place=Place(arguments.rules),
             hint=f"leave out --engine {arguments.engine}",
         )
-    if reasoners[0].rules is not None and reasoners[0].rules.classes is not None:
-        raise InputError(
-            "the class axioms of an ontology are answered in memory only",
-            place=Place(arguments.rules),
-            hint=f"leave out --engine {arguments.engine}",
-        )
     return reasoners[0]
 
 
@@ -189,9 +191,21 @@ def _with_engine(arguments: argparse.Namespace, engine: str) -> argparse.Namespa
 def _facts(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner
 ) -> KnowledgeGraph | ParquetFacts:
-    """Parquet stays where it is; anything else is read."""
+    """Parquet stays where it is; anything else is read, and gets the helper facts of class axioms."""
+    from reshuffle.reasoning.class_answers import with_helpers  # noqa: PLC0415
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
 
+    classes = None if reasoner.rules is None else reasoner.rules.classes
+    if classes is not None:
+        if arguments.facts is not None and Path(arguments.facts).is_dir():
+            raise InputError(
+                "class axioms need helper facts, which a data set of Parquet files does not get",
+                place=Place(arguments.facts),
+                hint="give one file of facts, which is read",
+            )
+        if classes.disjoint:
+            console.message(f"disjoint classes are checked in memory only, not by {arguments.engine}")
+        return with_helpers(graph_of(arguments, console, [reasoner]), classes)
     path, inside = arguments.facts, reasoner.rules is not None and reasoner.rules.facts
     if path is not None and not inside and (Path(path).is_dir() or path.endswith(".parquet")):
         return ParquetFacts.at(path)

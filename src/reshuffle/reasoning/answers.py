@@ -198,7 +198,7 @@ class Answers(DerivedTriples):
         if engine == IN_MEMORY:
             return write_blocks(path, self._blocks, ())
         options = Options(engine, memory, master, partitions, plan, session)
-        with opened(self.deduction, self.facts, options, beside=path) as answers:
+        with opened(self.deduction, self.facts_to_derive_from, options, beside=path) as answers:
             return answers.write(path)
 
     def _blocks(self, in_order: bool) -> Iterator[pa.RecordBatch]:
@@ -213,6 +213,11 @@ class Answers(DerivedTriples):
     @abstractmethod
     def deduction(self) -> Deduction:
         """What the answers are derived by, for an engine outside of this process."""
+
+    @property
+    def facts_to_derive_from(self) -> KnowledgeGraph:
+        """The facts that such an engine needs."""
+        return self.facts
 
     @abstractmethod
     def counts(self) -> dict[str, Count]:

@@ -68,10 +68,13 @@ class ClassAnswers(Answers):
 
     @property
     def deduction(self) -> Deduction:
-        """None: other engines know no classes."""
-        raise InputError(
-            "the class axioms of an ontology are answered in memory only", hint="leave the engine out"
-        )
+        """What the engine derives by, over facts and helper facts."""
+        return self._inner.deduction
+
+    @property
+    def facts_to_derive_from(self) -> KnowledgeGraph:
+        """The facts and helper facts."""
+        return self._inner.facts
 
     @property
     def exactness(self) -> str:
