@@ -21,7 +21,14 @@ from reshuffle.cli.engine_inference import (
     refuse_too_large,
     write_folder,
 )
-from reshuffle.cli.inputs import add_reasoning_options, graph_of, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.inputs import (
+    add_reasoning_options,
+    fact_files,
+    graph_of,
+    is_model,
+    is_rule_list,
+    reasoners_of,
+)
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
@@ -237,7 +244,7 @@ def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespac
     if not found:
         return
     shown = found if console.verbosity > 0 else found[:_MOST_VIOLATIONS]
-    console.names.learn(arguments, arguments.facts, arguments.rules, labels=True)
+    console.names.learn(arguments, *fact_files(arguments.facts), arguments.rules, labels=True)
     more = "" if len(shown) == len(found) else f"; the first {len(shown)}, -v shows all"
     console.message(f"warning: what follows breaks a constraint{more}:")
     for violation in shown:
@@ -301,8 +308,8 @@ def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | No
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
     known = COMMON
-    for path in (arguments.facts, arguments.rules):
-        if path is not None and Path(path).is_file():
+    for path in (*fact_files(arguments.facts), arguments.rules):
+        if Path(path).is_file():
             known |= prefixes_of(path)
     if arguments.prefixes is not None:
         known |= read_prefixes(arguments.prefixes)

@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     settings = settings_of(arguments)
-    facts = facts_of(arguments.facts, console)
+    facts = facts_of(arguments, console)
     valid = None
     if arguments.valid is not None:
         valid = read_graph(
