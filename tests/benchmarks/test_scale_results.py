@@ -18,4 +18,7 @@ def test_stored_runs_are_within_what_is_required() -> None:
     assert tree["derived"] == in_memory["derived"] == 26_140_636
     assert tree["peak_megabytes"] < 600
     assert tree["cpu_seconds"] <= 1.5 * in_memory["cpu_seconds"]  # others used the cores
+    by_duckdb = "tree: --engine duckdb, 500 MB, to Parquet / reshuffle in memory, 500 MB, to Parquet"
+    assert stored["ratios"][by_duckdb] <= 1.5
+    assert stored["workloads"]["tree"]["--engine duckdb, 500 MB, to Parquet"]["peak_megabytes"] < 600
     assert stored["workloads"]["51 million facts"].popitem()[1]["peak_megabytes"] <= 8000
