@@ -175,7 +175,7 @@ class ModelOnGraph:
         report: Callable[[int], None] = lambda _done: None,
     ) -> NDArray[np.float32]:  # query candidate
         """The sums by which candidates are ranked: the given ones of each query, or all entities."""
-        found = []
+        found = [np.zeros((0, self.graph.num_entities), np.float32)] if not len(anchors) else []
         for piece in self._pieces(anchors, relations, candidates, side):
             found.append(piece.total.cpu().numpy())
             report(len(found[-1]))
