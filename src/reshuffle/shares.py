@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -16,34 +14,32 @@ if TYPE_CHECKING:
 class Shares(Protocol):
     """One of several equal processes."""
 
-    def rows(self, count: int) -> slice:
-        """The rows of this process."""
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
         ...
 
-    def summed(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """The sum over all processes; each must call it, with numbers of the same shape and type."""
+    def rows(self, count: int) -> slice:
+        """The rows of this process; none is left out where there are as many rows as processes."""
+        ...
+
+    def joined(self, own: NDArray[Any]) -> NDArray[Any]:
+        """The rows of all processes, in their order; each must call it."""
         ...
 
 
 class _Whole:
     """A process that works alone."""
 
+    size = 1
+
     def rows(self, count: int) -> slice:
         """All rows."""
         return slice(0, count)
 
-    def summed(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """The numbers as they are."""
-        return numbers
-
-
-WHOLE = _Whole()
-
-
-def gathered(shares: Shares, own: NDArray[Any], count: int) -> NDArray[Any]:
-    """All `count` rows on every process, of which each has found its own."""
-    if isinstance(shares, _Whole):
+    def joined(self, own: NDArray[Any]) -> NDArray[Any]:
+        """The rows as they are."""
         return own
-    everything = np.zeros((count, *own.shape[1:]), dtype=own.dtype)
-    everything[shares.rows(count)] = own
-    return shares.summed(everything)
+
+
+WHOLE: Shares = _Whole()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from reshuffle import __version__
 from reshuffle.cli.console import Console, common_options
 from reshuffle.cli.outputs import refuse_inputs_as_outputs
-from reshuffle.cli.processes import is_first, refuse_several, silence_others
+from reshuffle.cli.processes import as_one_of_several, silence_others
 from reshuffle.cli.verb_parser import VerbParser
 from reshuffle.errors import ReshuffleError, Terminated, with_hint
 
@@ -131,12 +131,11 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _answered(options: argparse.Namespace) -> int:
     console = Console(
         json=getattr(options, "json", False),
-        verbosity=-1
-        if getattr(options, "quiet", False) or not is_first()
-        else int(getattr(options, "verbose", False)),
+        verbosity=-1 if getattr(options, "quiet", False) else int(getattr(options, "verbose", False)),
     )
     try:
-        refuse_several(options)
+        if "WORLD_SIZE" in os.environ:  # of torchrun
+            console = as_one_of_several(options, console)
         refuse_inputs_as_outputs(options)
         return int(options.run(options, console))
     except ReshuffleError as error:

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from reshuffle.cli.console import Console
     from reshuffle.shares import Shares
 
 VERBS = ("train", "evaluate", "predict")
@@ -44,8 +46,8 @@ def silence_others() -> None:
         sys.stderr = nowhere
 
 
-def refuse_several(options: argparse.Namespace) -> None:
-    """Refuse verbs that every process would do alone, and write over the others' output."""
+def as_one_of_several(options: argparse.Namespace, console: Console) -> Console:
+    """The console of this process; refuses what every process would do alone, and write over the others' output."""
     verb = options.run.__module__.rpartition(".")[2]
     alone = (
         verb not in VERBS or getattr(options, "recipe", None) == "rules" or getattr(options, "quick", False)
@@ -56,6 +58,7 @@ def refuse_several(options: argparse.Namespace) -> None:
             f"several processes cannot share the work of `{what}`",
             hint=f"run it without torchrun, which is for {', '.join(VERBS)} of soft models",
         )
+    return console if is_first() else replace(console, verbosity=-1)
 
 
 @contextmanager

@@ -22,8 +22,9 @@ from reshuffle.learning.injection import injection_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
 from reshuffle.learning.team import ALONE
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
-from reshuffle.learning.training.trainer import Trainer, examples_of
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
@@ -31,7 +32,7 @@ from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import Calibration, log_odds
 from reshuffle.pictures.notebook import drawn
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.shares import WHOLE, gathered
+from reshuffle.shares import WHOLE
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -472,7 +473,7 @@ def _examples(
     report(len(chosen) - len(asked))  # the same questions again
     rows = shares.rows(len(asked))
     own = model.totals(anchors[rows], relations[rows], None, side=side, report=report)
-    scores = gathered(shares, own, len(asked))
+    scores = shares.joined(own)
     return log_odds(scores, known)[~known], true[~known]
 
 

@@ -47,11 +47,19 @@ class Team:
         if self.size > 1:
             dist.all_reduce(tensor)
 
-    def summed(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """The sums over all processes."""
-        tensor = torch.from_numpy(numbers).to(self.device)
-        self.add_up(tensor)
-        return tensor.cpu().numpy()
+    def joined(self, own: NDArray[Any]) -> NDArray[Any]:
+        """The rows of all processes, in their order: a sum of what each has at its place, with 0 elsewhere."""
+        if self.size == 1:
+            return own
+        sizes = torch.zeros(self.size, dtype=torch.int64, device=self.device)
+        sizes[self.rank] = len(own)
+        self.add_up(sizes)
+        ends = sizes.cumsum(0).tolist()
+        rows = torch.from_numpy(own).to(self.device)
+        everything = torch.zeros((ends[-1], *own.shape[1:]), dtype=rows.dtype, device=self.device)
+        everything[ends[self.rank] - len(own) : ends[self.rank]] = rows
+        self.add_up(everything)
+        return everything.cpu().numpy()
 
     def told(self, content: bytes | None) -> bytes | None:
         """What the first process has to tell, on all of them."""

@@ -35,6 +35,7 @@ from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Shared, built_once
+from reshuffle.shares import WHOLE
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning import Answers
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.shares import Shares
 
 
 class ModelOnGraph:
@@ -473,14 +475,23 @@ class ModelAnswers(DerivedByOthers):
         tail: str | None = None,
         top: int = 100,
         progress: Progress = SILENT,
+        shares: Shares = WHOLE,
     ) -> Predictions:
         """The most plausible links that are no facts: of one relation or all, from a head, to a tail, or anywhere.
 
-        They come in the order of their `plausibility`, which compares links of several questions.
+        They come in the order of their `plausibility`, which compares links of several questions. `shares`: of several
+        processes each asks its own, and all get the links.
         """
         with self.shared.reading():
             return missing_links(
-                self, self._on_graph, relation=relation, head=head, tail=tail, top=top, progress=progress
+                self,
+                self._on_graph,
+                relation=relation,
+                head=head,
+                tail=tail,
+                top=top,
+                progress=progress,
+                shares=shares,
             )
 
     def reasons(
