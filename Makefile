@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 PIP_ARGS ?=
 comma := ,
 
-.PHONY: demo test test-slow test-integrations docs check format speed learn clean
+.PHONY: demo explore test test-slow test-integrations docs check format speed learn clean
 
 # Every extra, a browser's driver and other systems: an environment of its own, so that .venv stays small.
 INTEGRATIONS := .venv-integrations
 
-demo: $(VENV)/.learn
+demo: $(VENV)/.demo
 	$(BIN)/reshuffle demo
+
+explore: $(VENV)/.demo
+	$(BIN)/reshuffle serve families
 
 test: $(VENV)/.dev
 	$(BIN)/lint-imports
@@ -21,7 +24,7 @@ test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
 test-integrations: $(INTEGRATIONS)/.all
-	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 $(ARGS)
+	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 --durations=15 --durations-min=1 $(ARGS)
 
 # The documentation as a site: build/site/index.html. It needs no network; a warning is an error.
 docs: $(INTEGRATIONS)/.all
@@ -72,6 +75,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(announce-torch)
 	$(call install,[dev$(comma)learn$(comma)bench])
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(announce-torch)
+	$(call install,[learn$(comma)explore])
 
 $(VENV)/.learn: pyproject.toml constraints.txt | $(BIN)/python
 	$(announce-torch)

@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from benchmarks.charts import BLUES, GREY, Series, grouped_bars
 from benchmarks.machine import describe
 from benchmarks.pages import rewrite, spread, text_table
 from benchmarks.paper import DATASETS
@@ -185,40 +186,17 @@ def picture() -> str:
     others = {
         row["dataset"]: row["forms"]["soft"]["mrr"] for row in read_results(RESULTS / "fidelity.jsonl").rows
     }
-    shown = [dataset for dataset in DATASETS if _values(dataset, "mined-100", "mrr")]
-    bars = [
-        ("100 rules", "#9ecae1"),
-        ("1,000 rules", "#4292c6"),
-        ("all rules", "#08519c"),
-        ("soft model", "#bdbdbd"),
-    ]
-    left, high, step = 40, 220, 72
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + step * len(shown)}" height="{high + 70}" '
-        'font-family="sans-serif" font-size="11" role="img" aria-label="MRR of rule lists by size">'
-    ]
-    for tick in range(0, 9, 2):
-        y = high - tick * 25
-        parts.append(f'<line x1="{left}" y1="{y}" x2="{left + step * len(shown)}" y2="{y}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{tick / 10:.1f}</text>')
-    for place, dataset in enumerate(shown):
-        values = [mean(_values(dataset, form, "mrr")) for form in ("mined-100", "mined-1000", "mined")]
-        for number, value in enumerate([*values, others[dataset]]):
-            x, size = left + place * step + 6 + 15 * number, 250 * value
-            told = f"{dataset}, {bars[number][0]}: {value:.3f}"
-            parts.append(
-                f'<rect x="{x}" y="{high - size:.1f}" width="13" height="{size:.1f}" fill="{bars[number][1]}">'
-                f"<title>{told}</title></rect>"
-            )
-        name = dataset.replace("FB15k-237", "FB").replace("WN18RR", "WN").replace("NELL-995", "NELL")
-        parts.append(
-            f'<text x="{left + place * step + 36}" y="{high + 16}" text-anchor="middle">{name}</text>'
-        )
-    for number, (name, colour) in enumerate(bars):
-        x = left + 110 * number
-        parts.append(f'<rect x="{x}" y="{high + 36}" width="12" height="12" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 17}" y="{high + 46}">{name}</text>')
-    return "\n".join([*parts, "</svg>", ""])
+    forms = {"100 rules": "mined-100", "1,000 rules": "mined-1000", "all rules": "mined"}
+    groups = {
+        _short(dataset): [*(mean(_values(dataset, form, "mrr")) for form in forms.values()), others[dataset]]
+        for dataset in DATASETS
+    }
+    series = [*map(Series, forms, BLUES), Series("soft model", GREY)]
+    return grouped_bars(groups, series, "MRR of rule lists by size")
+
+
+def _short(dataset: str) -> str:
+    return dataset.replace("FB15k-237", "FB").replace("WN18RR", "WN").replace("NELL-995", "NELL")
 
 
 def _noisy_or(metric: str) -> dict[str, float]:

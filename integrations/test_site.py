@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from playwright.sync_api import sync_playwright
 from sphinx.util.inventory import InventoryFile
 
 import reshuffle
@@ -31,14 +34,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = subprocess.run(
         command(target), cwd=ROOT, env=without_network(), capture_output=True, text=True, check=False
     )
-    assert (built.returncode, built.stderr) == (0, "")
+    assert built.stderr == ""
+    assert built.returncode == 0
     return target
 
 
 def without_network() -> dict[str, str]:
     """Every request would go to a port where nobody answers."""
-    import os
-
     return {**os.environ, "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
 
 
@@ -85,3 +87,30 @@ def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
     )
     for page in pages(site):
         assert not loading.search(page.read_text(encoding="utf-8")), page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_it_without_errors(site: Path, scheme: str) -> None:
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(color_scheme=scheme)
+        errors: list[str] = []
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on(
+            "request",
+            lambda request: (
+                errors.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+            ),
+        )
+        for place in ("index.html", "reference/api/graphs.html", "notebooks/ontology.html"):
+            page.goto((site / place).as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+        page.goto((site / "search.html").as_uri() + "?q=KnowledgeGraph")
+        page.wait_for_selector("#search-results li a")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        browser.close()
+    assert errors == []
+    assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) == (scheme == "light")

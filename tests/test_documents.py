@@ -112,3 +112,9 @@ def test_the_picture_of_a_rule_graph_shows_its_edges() -> None:
     drawn = re.findall(r"<title>(\w+) to (\w+): (\w+)</title>", picture)
     assert sorted(drawn) == sorted((names[start], names[end], label) for start, label, end in edges)
     assert {label for *_, label in drawn} <= set(re.findall(r">(\w+)</text>", picture))
+
+
+def test_the_reference_lists_every_public_name() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/reference/api").glob("*.md"))
+    listed = re.findall(r"^\.\. auto\w+:: reshuffle\.(\w+)$", pages, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(set(reshuffle.__all__) - {"__version__"})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reshuffle.rulelist import RuleModel, learn_rules
     from reshuffle.rules import RuleBase, parse_rules, read_rules
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "InductiveBenchmark": "reshuffle.kg.splits",

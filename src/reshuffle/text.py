@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,3 +91,23 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else visible(str(value))
+
+
+def json_text(data: Any, *, only_ascii: bool = False) -> str:
+    """The data as one JSON document, with null for infinities and NaN, which JSON does not have.
+
+    >>> json_text({"best": float("inf"), "name": "Zoë"})
+    '{"best": null, "name": "Zoë"}'
+    """
+    try:
+        return json.dumps(data, ensure_ascii=only_ascii, allow_nan=False)
+    except ValueError:
+        return json.dumps(_with_null(data), ensure_ascii=only_ascii)
+
+
+def _with_null(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _with_null(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_with_null(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

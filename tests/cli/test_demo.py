@@ -5,12 +5,28 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
+from reshuffle.cli import demo
+from reshuffle.cli.console import Console
 from reshuffle.cli.demo import SETTINGS
 from reshuffle.cli.main import main
+from reshuffle.data import finding
 from reshuffle.data.families import RULES
+from reshuffle.data.families import families as demo_families
+from reshuffle.explorer.opening import Wanted, opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def kept_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the tour leaves what it learned; the machine code of kernels stays in the cache that is there."""
+    monkeypatch.setattr(finding, "cache_directory", lambda: tmp_path / "datasets")
+    return tmp_path / "demo"
 
 
 def demo_data(capsys: pytest.CaptureFixture[str], *options: str) -> dict:
@@ -45,7 +61,7 @@ def test_the_tour_as_data(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_tour_reads_as_seven_chapters(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept_in: Path
 ) -> None:
     monkeypatch.setitem(SETTINGS, "epoch_steps", 5)  # the test above sees what is learned
     assert main(["demo", "--epochs", "1"]) == 0
@@ -64,11 +80,28 @@ def test_the_tour_reads_as_seven_chapters(
     for scorer in ("reshuffle", "type baseline"):
         assert f"sampled-50  {scorer}" in text
         assert f"full        {scorer}" in text
+    assert "`reshuffle serve families` opens all of this in a browser" in text
+    shown = [(exhibit.key, exhibit.kind) for exhibit in opened(Wanted("families"))]
+    assert shown == [("rules", "rules"), ("model", "soft model"), ("list", "rule model")]
+    assert (kept_in / "model" / "log.csv").read_text().startswith("epoch,loss,hits@10,mrr,seconds\n1,")
 
 
-def test_without_torch_the_rest_is_shown_and_one_message_says_what_to_install() -> None:
+def test_a_tour_without_a_place_to_keep_things_goes_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept_in: Path
+) -> None:
+    monkeypatch.setattr(demo, "_chapters", lambda *_: [demo._rule_list(demo_families(0), Console())])
+    kept_in.write_text("in the way")
+    assert main(["demo"]) == 0
+    assert "what was learned is not kept for `reshuffle serve families`" in capsys.readouterr().err
+    assert kept_in.read_text() == "in the way"
+
+
+def test_without_torch_the_rest_is_shown_and_one_message_says_what_to_install(tmp_path: Path) -> None:
     script = (
         "import sys\n"
+        "from pathlib import Path\n"
+        "from reshuffle.data import finding\n"
+        f"finding.cache_directory = lambda: Path({str(tmp_path)!r}) / 'datasets'\n"
         "sys.modules['torch'] = None\n"
         "import reshuffle.progress\n"
         "reshuffle.progress.SHORT = float('inf')\n"  # a slow machine would have progress to tell

@@ -328,3 +328,41 @@ def test_endings_without_a_format_are_refused_before_any_work(files, tmp_path, o
     assert main(["infer", files[0], str(tmp_path / "missing.tsv"), *options, "-o", str(tmp_path / name)]) == 2
     assert "found the ending" in capsys.readouterr().err
     assert not (tmp_path / name).exists()
+
+
+PROGRAM = """% a Datalog program
+parent(ann, bob).  parent(bob, cleo).
+ancestor(X, Y) :- parent(X, Y).
+ancestor(X, Z) :- parent(X, Y),
+                  ancestor(Y, Z).
+"""
+
+
+def test_a_program_brings_its_own_facts(tmp_path, capsys):
+    program, more = tmp_path / "family.dl", tmp_path / "more.tsv"
+    program.write_text(PROGRAM)
+    more.write_text("cleo\tparent\tdan\n")
+    lines = "ann\tancestor\tbob\nann\tancestor\tcleo\nbob\tancestor\tcleo\n"
+    for facts in ([], [str(program)]):
+        assert main(["infer", str(program), *facts]) == 0
+        assert capsys.readouterr().out == lines
+    assert main(["infer", str(program), str(more)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    assert main(["explain", str(program), str(program), "ann", "ancestor", "cleo"]) == 0
+    assert capsys.readouterr().out.startswith("ancestor(ann, cleo)    [parent(X, Y) & ancestor(Y, Z) ->")
+    assert main(["compile", str(program), "-o", str(tmp_path / "compiled.json")]) == 0
+    assert "2 facts among the rules left out" in capsys.readouterr().err
+
+
+def test_an_ontology_may_hold_the_facts(university, tmp_path, capsys):
+    both = tmp_path / "both.ttl"
+    both.write_text(ONTOLOGY + "ex:ada ex:teaches ex:logic .\n")
+    for facts in ([], [str(both)]):
+        assert main(["infer", str(both), *facts]) == 0
+        assert [line.split("/")[-1] for line in capsys.readouterr().out.splitlines()] == ["Person", "Teacher"]
+
+
+def test_rules_without_facts_need_a_file(files, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["infer", files[0]])
+    assert "the following arguments are required: FACTS" in capsys.readouterr().err

@@ -29,6 +29,15 @@ FILES = {
     ],
     "compile": [("compile {it} -o {out}", "it.rules")],
     "draw": [("draw {it} -o {out}", "it.dot")],
+    "explain": [
+        ("explain {it} facts.tsv ada bornIn london -o {out}", "it.json"),
+        ("explain my.rules {it} ada bornIn london -o {out}", "it.json"),
+        ("explain model facts.tsv ada bornIn london -o {out}", "model/settings.toml"),
+    ],
+    "rules": [
+        ("rules {it} -o {out}", "it.html"),
+        ("rules model --on {it} -o {out}", "it.html"),
+    ],
     "predict": [
         ("predict model {it} --all -o {out}", "it.tsv"),
         ("predict model facts.tsv --all -o {out}", "model/injected.rules"),
@@ -46,6 +55,7 @@ FILES = {
         ),
         ("evaluate types --benchmark families --negatives {it} --save-negatives {out}", "it.parquet"),
         ("evaluate model --benchmark families --save-negatives {out}", "model/settings.toml"),
+        ("evaluate types --facts {it} --queries facts.tsv -o {out}", "it.html"),
     ],
     "train": [
         ("train {it} -o {out}", "it.tsv"),
@@ -93,6 +103,8 @@ PATHS = {
     "FILE.toml",
     "DIR",
     "OUT",
+    "RULES.html",
+    "REPORT.html",
     "F",
     "Q",
     "K",

@@ -122,6 +122,28 @@ def test_rules_prints_the_list(world: Path, capsys: pytest.CaptureFixture[str]) 
     assert "--hard is not for a rule model" in capsys.readouterr().err
 
 
+def test_rules_are_measured_on_other_facts(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of three pairs that two parents join, one is a fact; weights stay."""
+    lines = [f"{x}{n}\tparent\t{y}{n}" for n in range(3) for x, y in ("xy", "yz")]
+    (world / "others.tsv").write_text("\n".join([*lines, "x0\tgrandparent\tz0"]) + "\n")
+    model, facts = str(world / "model"), str(world / "others.tsv")
+
+    def told(*words: str) -> dict[str, dict[str, object]]:
+        rows = json.loads(asked(capsys, "rules", model, "--json", *words))["rules"]
+        return {row["rule"]: row for row in rows}
+
+    before, after = told(), told("--on", facts)
+    assert before.keys() == after.keys()
+    row = after[RULE]
+    assert (row["support"], row["predictions"], row["confidence"]) == (1, 3, 0.125)
+    assert all(after[rule]["weight"] == before[rule]["weight"] for rule in before)
+    assert list(told("--on", facts, "--min-support", "1")) == [
+        rule for rule, row in after.items() if row["support"]
+    ]
+    assert main(["rules", model, "--on", str(world / "none.tsv")]) == 2
+    assert "none.tsv" in capsys.readouterr().err
+
+
 def test_infer_reasons_with_sure_rules(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, facts = str(world / "model"), str(world / "other.tsv")
     assert main(["infer", model, facts, "--engine", "chase"]) == 0

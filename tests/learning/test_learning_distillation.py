@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from reshuffle.cli.demo import SETTINGS
 from reshuffle.cli.main import main
+from reshuffle.data.families import families
 from reshuffle.data.load import load_benchmark
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.distillation import SoftTeacher, distilled, parted, rules_of
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.rulelist import load_rule_model
 from reshuffle.rulelist.features import FeatureGraph, Questions
-from reshuffle.rulelist.learner import RuleSettings, learn_rules
+from reshuffle.rulelist.learner import RuleSettings, learn_rules, measured_on
 from reshuffle.rulelist.programs import Program
 from reshuffle.rulelist.training_rows import Room, training_rows
+from reshuffle.rules import IntersectionRule, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,6 +128,30 @@ def test_what_is_held_out_is_told_and_not_fitted_to(soft: Reshuffle, facts: Know
     assert set(found.compared.reports) == {"soft", "rules"}
     tiny = distilled(soft, KnowledgeGraph(list(facts)[:12]), settings=RuleSettings().changed(steps=2))
     assert tiny.compared is None and tiny.held_out == 0
+
+
+def test_rules_are_measured_and_read_on_all_facts(soft: Reshuffle, facts: KnowledgeGraph) -> None:
+    """One of twenty facts is held out to compare; counts and order are those of all facts, mined rules among them."""
+    settings = RuleSettings().changed(steps=20)
+    found = distilled(soft, facts, max_length=1, settings=settings).model
+    assert found == measured_on(found, facts)
+    alone = distilled(soft, facts, max_length=1, mine=False, settings=settings).model
+    assert any(isinstance(one.rule, IntersectionRule) for one in found.rules)  # the soft model gives none
+    assert not any(isinstance(one.rule, IntersectionRule) for one in alone.rules)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rules_that_made_the_families_are_the_first_of_a_distilled_list(seed: int) -> None:
+    """All 28, of the demo's model and of two others, in a list that knows a twentieth of the facts less than all."""
+    demo = families()
+    model = Reshuffle(device="cpu", seed=seed, **SETTINGS).fit(demo.benchmark.train)
+    found = distilled(model, demo.benchmark.train.triples, max_length=2).model
+
+    def claim(rule: Rule) -> tuple[str, frozenset[str] | tuple[str, ...]]:
+        return rule.head, frozenset(rule.body) if isinstance(rule, IntersectionRule) else rule.body
+
+    assert {claim(rule) for rule in demo.rules} <= {claim(one.rule) for one in found.rules[:30]}
 
 
 def test_the_verb(soft: Reshuffle, facts: KnowledgeGraph, tmp_path: Path, capsys) -> None:

@@ -17,6 +17,7 @@ from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.model.answers.explanations import reasons_to_mermaid
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.hardening import harden, hardened
 from reshuffle.reasoning import Reasoner
@@ -165,6 +166,7 @@ def test_several_walks_are_several_reasons_in_text_json_and_mermaid() -> None:
     assert chart[:2] == ["flowchart BT", '  goal["t(a, c)"]']
     assert sum("--> goal" in line for line in chart) == 2
     assert '  fact1(["s(b, c)"])' in chart
+    assert "#lt;img#gt;" in reasons_to_mermaid(("<img>", "t", "c"), explanation.reasons)
 
 
 def test_what_nothing_leads_to_has_no_reason() -> None:

@@ -12,7 +12,7 @@ import reshuffle as rs
 from reading_pictures import HOSTILE, SHOWN_HOSTILE, page_texts, svg_texts
 from reshuffle.evaluation import RuleBaseline
 from reshuffle.extraction import extract_rules
-from reshuffle.learning.training.history import Epoch, History
+from reshuffle.learning.training.history import Epoch, Glance, History
 from reshuffle.pictures.charts import bars, curves
 from reshuffle.pictures.markup import page, sortable, table_html
 from reshuffle.pictures.svg import svg_of
@@ -39,6 +39,7 @@ def results() -> dict[str, Any]:
         "bounded": rs.Reasoner(RULES, bound=2).on(FACTS),
         "chase": rs.Reasoner(RULES, engine="chase").on(FACTS),
         "proof": reasoned.explain("a", "s", HOSTILE),
+        "no proof": reasoned.explain(HOSTILE, "s", "a"),
         "rule model": model,
         "rule answers": model.on(FACTS),
         "rule predictions": model.on(FACTS).predict(head="a", relation="s"),
@@ -51,7 +52,8 @@ def results() -> dict[str, Any]:
 
 
 NAMED = [
-    "graph", "rules", "geometry", "bounded", "chase", "proof", "rule model", "rule answers", "rule predictions",
+    "graph", "rules", "geometry", "bounded", "chase",
+    "proof", "no proof", "rule model", "rule answers", "rule predictions",
     "sum", "soft answers", "predictions", "explanation", "extracted",
 ]  # fmt: skip
 
@@ -119,6 +121,8 @@ def test_a_training_shows_its_curves(results: dict[str, Any]) -> None:
     texts = page_texts(history._repr_html_())
     assert {"training: 8 epochs, epoch 8 kept", "loss", "validation", "hits@10", "mrr", "epoch"} <= set(texts)
     assert history.curves()["validation"]["hits@10"][0] == (2, 0.2)
+    history.glances.append(Glance(step=40, mrr=0.1, hits_at_10=0.3, mrr_error=0.1, hits_error=0.1))
+    assert {"validation along the way", "step"} <= set(page_texts(history._repr_html_()))
     assert page_texts(History()._repr_html_()).count("nothing yet") == 2
 
 

@@ -16,7 +16,7 @@ from reshuffle.reasoning.geometry.answers import GeometryAnswers
 from reshuffle.reasoning.sketch.answers import SketchedAnswers
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
-from reshuffle.rules.entailment import Fact, closure, entails_within
+from reshuffle.rules.entailment import Fact, closure, fewest_steps
 
 if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
@@ -73,7 +73,7 @@ def derived_from(base: RuleBase, known: frozenset[Fact], bound: int | None) -> f
     """All that holds, by definition."""
     if bound is None:
         return frozenset(closure(base, known))
-    return frozenset(fact for fact in closure(base, known) if entails_within(base, known, fact, bound))
+    return frozenset(fact for fact, steps in fewest_steps(base, known).items() if steps <= bound)
 
 
 class AnyOrder(RuleBasedStateMachine):

@@ -49,6 +49,7 @@ def test_odd_names_are_escaped() -> None:
     assert '"n_back\\\\slash #1"' in to_dot(ODD) or '"back\\\\slash #1"' in to_dot(ODD)
     assert "say #34;hi#34;" in to_mermaid(ODD)
     assert "back\\slash #35;1" in to_mermaid(ODD)
+    assert "#60;img#62;" in to_mermaid(build(RuleBase((PathRule(("<img>",), "c"),))))
 
 
 def test_a_relation_with_several_clauses_names_no_node() -> None:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from rulelist_worlds import random_graph, random_rules, steps, walks
 
 from reshuffle.kg import KnowledgeGraph, inverse_name
-from reshuffle.rulelist.features import FeatureGraph, Questions
+from reshuffle.reasoning.sharing import usable_cores
+from reshuffle.rulelist.features import FeatureGraph, Questions, WalkRows, in_order
 from reshuffle.rulelist.programs import Program
 from reshuffle.rules import PathRule
 
@@ -79,11 +82,32 @@ def test_pieces_give_what_one_call_gives() -> None:
     questions = asked(graph)
     many = Questions(*(np.tile(column, 20) for column in questions))
     whole = features.walks(program, many)
-    parts = [walks for _, walks in features.walks_in_pieces(program, many)]
-    assert len(parts) > 1
-    for name in ("rules", "ends", "counts"):
-        joined = np.concatenate([getattr(part, name) for part in parts])
-        assert np.array_equal(joined, getattr(whole, name))
+    everything = list(features.counts_in_pieces(program, many, len(rules)))
+    assert len(everything) > 1
+    assert [piece.start for piece, _ in everything] == sorted(piece.start for piece, _ in everything)
+    assert sum(found for _, found in everything).tolist() == np.bincount(whole.rules).tolist()
+    owners = np.repeat(np.arange(len(many.anchors)), np.diff(whole.starts))
+
+    def back(rows: slice, walks: WalkRows) -> np.ndarray:
+        return walks.rules[walks.ends == np.repeat(many.anchors[rows], np.diff(walks.starts))]
+
+    found = sum(counts for _, counts in features.counts_in_pieces(program, many, len(rules), back))
+    expected = whole.rules[whole.ends == many.anchors[owners]]
+    assert found.tolist() == np.bincount(expected, minlength=len(rules)).tolist() and found.any()
+
+
+def test_results_come_in_order_and_who_stops_computes_no_more() -> None:
+    started: list[int] = []
+
+    def task(piece: int) -> int:
+        started.append(piece)
+        time.sleep(0.002 * (piece % 3))
+        return piece
+
+    assert list(in_order(task, range(20))) == list(range(20))
+    started.clear()
+    assert next(in_order(task, range(1000))) == 0
+    assert len(started) <= 2 * usable_cores() + 1
 
 
 def test_a_body_that_reaches_too_many_is_left_out_for_that_anchor() -> None:

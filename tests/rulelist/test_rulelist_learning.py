@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +16,15 @@ from rulelist_worlds import random_graph, random_model, score, types
 from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
-from reshuffle.rulelist import RuleAnswers, RuleModel, RuleSettings, WeightedRule, learn_rules, refit
+from reshuffle.rulelist import (
+    RuleAnswers,
+    RuleModel,
+    RuleSettings,
+    WeightedRule,
+    learn_rules,
+    load_rule_model,
+    refit,
+)
 from reshuffle.rulelist.features import FeatureGraph
 from reshuffle.rulelist.fit_checkpoints import FILE
 from reshuffle.rulelist.fitting import Fit, FitSettings, Shape
@@ -254,6 +263,15 @@ def test_given_rules_take_part_and_stay() -> None:
     assert {one.rule for one in alone} == set(given.rules)
 
 
+def test_a_given_intersection_is_not_mined_again_in_another_order() -> None:
+    facts = [(f"x{n}", r, f"y{n}") for n in range(9) for r in ("a", "b", "both") if n < 5 or r == "ab"[n % 2]]
+    mined = learn_rules(facts, settings=SHORT)
+    (found,) = [one.rule for one in mined.rules if isinstance(one.rule, IntersectionRule)]
+    given = IntersectionRule(found.body[::-1], found.head)
+    model = learn_rules(facts, rules=[given], settings=SHORT)
+    assert [one.rule for one in model.rules if isinstance(one.rule, IntersectionRule)] == [given]
+
+
 def test_refitting_keeps_the_choice_of_rules() -> None:
     model = learn_rules(families(), settings=SHORT)
     chosen = model.without(0).with_rules(parse_rules("knows(X, Y) -> grandparent(X, Y)"))
@@ -322,6 +340,21 @@ def test_settings_go_by_their_names() -> None:
 def test_without_facts_there_is_nothing_to_learn() -> None:
     with pytest.raises(InputError, match="found no facts"):
         learn_rules([])
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be taken away here")
+def test_the_number_of_cores_changes_nothing(tmp_path: Path) -> None:
+    """One core, in a process of its own, gives the model of all of them, to the bit."""
+    facts = [tuple(triple) for triple in random_graph(5, facts=60)]
+    model = learn_rules(facts, settings=SHORT)
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "from reshuffle.rulelist import RuleSettings, learn_rules, save_rule_model\n"
+        f"model = learn_rules({facts!r}, settings=RuleSettings().changed(steps=40, batch=64))\n"
+        f"save_rule_model(model, {str(tmp_path)!r})"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert load_rule_model(tmp_path) == model
 
 
 def test_all_of_it_runs_where_torch_cannot_be_imported(tmp_path: Path) -> None:

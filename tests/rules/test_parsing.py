@@ -470,9 +470,9 @@ NO_RULE_FILES = [
     ),
     ("a.json", b"{}", ": not a rule file, but JSON", "give the rules themselves, not what they compile to"),
     (
-        "a.dl",
+        "a.pl",
         b"",
-        ": Soufflé programs are written, not read",
+        ": Prolog programs are written, not read",
         "write the rules as body -> head, one per line",
     ),
     ("a.rules", b"", ": no rules found", EXAMPLE),
@@ -532,7 +532,8 @@ def test_an_unknown_format(tmp_path: Path):
         read_rules(tmp_path / "x", format="anybrul")
     assert str(caught.value) == (
         "'anybrul' is not a format rules are read from; did you mean 'anyburl'?\n"
-        "  hint: the formats are text, anyburl, amie, nemo, owl; without one, the file's ending and content decide"
+        "  hint: the formats are text, anyburl, amie, nemo, datalog, owl; without one, the file's ending and content "
+        "decide"
     )
 
 

@@ -35,6 +35,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     check_writable(arguments.output)
     base = rules_of(arguments, console)
     constraints = constraints_for(base, bound=arguments.bound, node_budget=arguments.node_budget)
+    if base.facts:
+        console.message(f"{arguments.rules}: {counted(len(base.facts), 'fact')} among the rules left out")
     constraints.save(arguments.output)
     size = {"relations": len(constraints.relations), "slots": constraints.num_slots}
     console.result(

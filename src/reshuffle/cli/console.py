@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
+import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
 
-from reshuffle.text import visible
+from reshuffle.cli.shown_names import ShownNames, folded
+from reshuffle.text import json_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,15 +34,6 @@ def common_options() -> argparse.ArgumentParser:
     return common
 
 
-def _with_null(data: Any) -> Any:
-    """The data with null for infinities and NaN, which JSON does not have."""
-    if isinstance(data, dict):
-        return {name: _with_null(value) for name, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_with_null(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
-
-
 @dataclass(frozen=True)
 class Console:
     """What a verb prints with. `verbosity`: -1 for `-q`, 0, or 1 for `-v`."""
@@ -51,37 +42,49 @@ class Console:
     verbosity: int = 0
     out: TextIO = field(default_factory=lambda: sys.stdout, repr=False)
     """Where results go."""
+    names: ShownNames = field(default_factory=ShownNames, repr=False)
+    """How names are shown, which verbs learn from their inputs."""
 
-    def result(self, text: str, data: Any) -> None:
-        """The answer: `text` for people, or `data` as one JSON document under `--json`."""
+    def result(self, text: str, data: Any, *, fold: bool = False) -> None:
+        """The answer: `text` for people, or `data` as one JSON document under `--json`.
+
+        With `fold`, lines end at the width of the terminal, where there is one.
+        """
         if self.json:
             text = self.as_json(data)
-        elif not text.replace("\n", "").isprintable():  # most texts are
-            text = visible(text, but=_LAYOUT)
+        else:
+            text = self.names.text(text)
+            if not text.replace("\n", "").isprintable():  # most texts are
+                text = visible(text, but=_LAYOUT)
+            if fold and (width := self._width) is not None:
+                text = folded(text, width)
         self.out.write(f"{text}\n")
+
+    @property
+    def _width(self) -> int | None:
+        """The width of the terminal; None where results go elsewhere."""
+        if not self.out.isatty():
+            return None
+        return shutil.get_terminal_size().columns
 
     def as_json(self, data: Any) -> str:
         """The data as one JSON document; where the output cannot hold every character, with escapes."""
         encoding = (getattr(self.out, "encoding", None) or "utf-8").lower()
-        only_ascii = not encoding.startswith("utf")
-        try:
-            return json.dumps(data, ensure_ascii=only_ascii, allow_nan=False)
-        except ValueError:
-            return json.dumps(_with_null(data), ensure_ascii=only_ascii)
+        return json_text(data, only_ascii=not encoding.startswith("utf"))
 
     def message(self, text: str) -> None:
         """Something the user should know; silenced by `-q`."""
         if self.verbosity >= 0:
-            _print(text)
+            _print(self.names.text(text))
 
     def detail(self, text: str) -> None:
         """A detail; shown with `-v`."""
         if self.verbosity > 0:
-            _print(text)
+            _print(self.names.text(text))
 
     def error(self, text: str) -> None:
         """What went wrong; always shown."""
-        _print(text)
+        _print(self.names.text(text))
 
     @contextmanager
     def progress(self, description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:

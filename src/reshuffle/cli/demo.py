@@ -1,7 +1,8 @@
 """A tour on embedded data: rules of families, what follows, why, an update; then learning, and rules read back.
 
 The model is not told the rules. It trains on one population and is asked about another, of which it has not seen a
-single person. That needs the extra `learn`; without it the tour ends before. Nothing is read and nothing is written.
+single person. That needs the extra `learn`; without it the tour ends before. Nothing is read. What is learned is kept
+in the cache directory (~/.cache/reshuffle/demo), where `reshuffle serve families` finds it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from reshuffle.text import table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from reshuffle.cli.console import Console
     from reshuffle.data.families import Families
@@ -61,12 +63,14 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         arguments.usage_error("--epochs: at least one")
     started = time.perf_counter()
     data: dict[str, Any] = {"seconds": 0.0}
-    for text, chapter in _chapters(families(arguments.seed), arguments.epochs, console):
+    demo = families(arguments.seed)
+    for text, chapter in _chapters(demo, arguments.epochs, console):
         data.update(chapter)
         if not console.json:
             console.result(f"{text}\n", None)
     data["seconds"] = round(time.perf_counter() - started, 2)
-    console.result(f"{data['seconds']} seconds. `reshuffle --help` lists the verbs.", data)
+    ending = "`reshuffle serve families` opens all of this in a browser; `reshuffle --help` lists the verbs."
+    console.result(f"{data['seconds']} seconds. {ending}", data)
     return 0
 
 
@@ -85,6 +89,7 @@ def _chapters(demo: Families, epochs: int, console: Console) -> Iterator[Chapter
         console.message(f"the chapter on learning is left out: {error}")
         yield "5. LEARNING is left out.", _nothing_learned(demo)
     else:
+        _kept(demo, "model", lambda directory: _save_model(model, directory), console)
         yield _learning(demo, model)
         yield _read_back(demo, model, console)
     yield _rule_list(demo, console)
@@ -217,7 +222,7 @@ def _read_back(demo: Families, model: Reshuffle, console: Console) -> Chapter:
 def _rule_list(demo: Families, console: Console) -> Chapter:
     """A weighted rule list, and the shortest sum behind one of its predictions."""
     from reshuffle.evaluation import evaluate  # noqa: PLC0415
-    from reshuffle.rulelist import RuleSettings, learn_rules, refit  # noqa: PLC0415
+    from reshuffle.rulelist import RuleSettings, learn_rules, refit, save_rule_model  # noqa: PLC0415
 
     started, test = time.perf_counter(), demo.benchmark.test
     settings = RuleSettings().changed(longest=2)
@@ -225,6 +230,7 @@ def _rule_list(demo: Families, console: Console) -> Chapter:
     every = learn_rules(known, settings=settings, progress=console.progress)
     model = refit(every.top(LISTED), known, settings=settings, progress=console.progress)
     seconds = time.perf_counter() - started
+    _kept(demo, "rules", lambda directory: save_rule_model(model, directory), console)
     answers = model.on(test.facts)
     report = evaluate(answers, test.queries, protocol="full", known=test, baseline=False)
     cousins = [query for query in test.queries if query.relation == "cousin"]
@@ -238,6 +244,27 @@ def _rule_list(demo: Families, console: Console) -> Chapter:
     ]
     data = {"list_rules": len(model), "list_mrr": report["mrr"], "list_sum": told.to_dict()}
     return "\n".join(lines), data
+
+
+def _kept(demo: Families, name: str, save: Callable[[Path], object], console: Console) -> None:
+    """Keep what was learned where the explorer looks for it; a tour of other families leaves it alone."""
+    from reshuffle.data.finding import demo_directory  # noqa: PLC0415
+    from reshuffle.errors import ReshuffleError  # noqa: PLC0415
+
+    if demo.seed:
+        return
+    try:
+        save(demo_directory() / name)
+    except (OSError, ReshuffleError) as error:  # no place to write: the tour goes on
+        console.message(f"what was learned is not kept for `reshuffle serve families`: {error}")
+
+
+def _save_model(model: Reshuffle, directory: Path) -> None:
+    from reshuffle.learning.training.saving import write_log  # noqa: PLC0415
+
+    model.save(directory)
+    assert model.history is not None  # it was trained just now
+    write_log(directory / "log.csv", model.history)
 
 
 def _nothing_learned(demo: Families) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Turn a soft model into a rule model: its rules, with weights fitted to facts and to the soft model's ranking.
 
 reshuffle distil model --on facts.tsv -o rules
-reshuffle distil model --on facts.tsv -o rules --mine      rules that the facts show take part as well
+reshuffle distil model --on facts.tsv -o rules --no-mine      without rules that only the facts show
 
 MODEL is a directory that `reshuffle train` wrote. One of twenty facts is held out, and the answer says how much of the
 soft model's MRR and Hits@10 the rules keep there, and how often both give the same first answer. The soft model may
@@ -10,6 +10,7 @@ have been trained on these facts, which flatters it.
 
 from __future__ import annotations
 
+import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    import argparse
-
     from reshuffle.cli.console import Console
     from reshuffle.learning.distillation import Distilled
 
@@ -40,7 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=OutputDirectory, metavar="DIR", required=True, help="where the rule model goes"
     )
     parser.add_argument("--max-length", type=int, default=3, metavar="N", help="atoms in a body (default 3)")
-    parser.add_argument("--mine", action="store_true", help="let mined rules take part as well")
+    parser.add_argument(
+        "--mine",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="let rules take part that the facts show and the soft model does not give (default)",
+    )
     parser.add_argument("--resume", action="store_true", help="go on where a run was cut off")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="draws what is held out (default 0)")
     parser.add_argument("--device", default="auto", help="of the soft model: cpu, cuda, or auto (default)")

@@ -10,11 +10,13 @@ Graphviz.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import add_rule_options, rules_of
 from reshuffle.cli.outputs import OutputFile
+from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.rules import RuleBase
 
 HELP = "a picture of rules, or of their rule graph"
 
@@ -29,6 +32,7 @@ HELP = "a picture of rules, or of their rule graph"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_rule_options(parser)
+    add_naming_options(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -57,10 +61,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _draw_rules(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:
-    from reshuffle.cli.picture_files import write_drawing  # noqa: PLC0415
+    from reshuffle.cli.picture_files import check_picture, write_drawing  # noqa: PLC0415
+    from reshuffle.rulegraphs.draw import ENDINGS  # noqa: PLC0415
     from reshuffle.rules.rule_pictures import MOST_RULES, rules_diagram, rules_scene  # noqa: PLC0415
 
-    rules = rules_of(arguments, console)
+    check_picture(arguments.output, endings=ENDINGS)
+    rules = _shown(rules_of(arguments, console), arguments, console)
     diagram, path = rules_diagram(rules), Path(arguments.output)
     if len(rules) > MOST_RULES and path.suffix in (".svg", ".png"):
         console.message(
@@ -69,6 +75,21 @@ def _draw_rules(arguments: argparse.Namespace, console: Console) -> tuple[str, d
     write_drawing(path, rules_scene(rules), diagram)
     size = {"nodes": len(diagram.nodes), "edges": diagram.num_edges, "rules": len(rules)}
     return diagram.title, {**size, "relations": len(diagram.nodes) - len(rules)}
+
+
+def _shown(rules: RuleBase, arguments: argparse.Namespace, console: Console) -> RuleBase:
+    """The rules with short names; class axioms are no chains of relations."""
+    console.names.learn(arguments, arguments.rules)
+    if rules.classes is not None:
+        axioms = len(rules.classes.axioms) + len(rules.classes.disjoint)
+        told = counted(axioms, "class axiom")
+        console.message(f"{arguments.rules}: {told} not in the picture, which has rules")
+    short = console.names.short
+    own = (
+        replace(rule, body=tuple(map(short, rule.body)), head=short(rule.head)) for rule in rules.own_rules
+    )
+    pairs = (replace(pair, first=short(pair.first), second=short(pair.second)) for pair in rules.disjointness)
+    return replace(rules, given=tuple(own), disjointness=tuple(pairs), classes=None)
 
 
 def _draw_slots(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:

@@ -14,13 +14,20 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of, rule_model_of
+from reshuffle.cli.inputs import (
+    add_reasoning_options,
+    graph_of,
+    is_model,
+    is_rule_list,
+    reasoners_of,
+    rule_model_of,
+)
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place, ReshuffleError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
@@ -57,12 +64,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print or draw proofs, or say that it does not follow."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-
     if arguments.output is not None:
-        _check_output(arguments.output)
+        from reshuffle.cli.picture_files import check_picture  # noqa: PLC0415
+
+        check_picture(arguments.output)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
+    console.names.learn(arguments, arguments.facts, arguments.rules, labels=True)
     if is_rule_list(arguments.rules):
         return _explain_by_list(arguments, console)
     if is_model(arguments.rules) and not arguments.hard:
@@ -74,8 +82,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             hint="rules are hard; leave it out",
         )
     first, *injected = reasoners_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
-    triple = (arguments.head, arguments.relation, arguments.tail)
+    graph = graph_of(arguments, console, [first])
+    triple = _triple(arguments, console, graph, first.names)
     for reasoner in injected:  # a rule that somebody wrote says more than matrices do
         if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:
             return _tell(*proved, "by injected rules:\n\n", arguments, console)
@@ -89,6 +97,17 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     together = arguments.hard and arguments.most is None and len(proofs) > 1
     said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
     return _tell(answers, proofs, said if together else "", arguments, console)
+
+
+def _triple(
+    arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph, names: Sequence[str]
+) -> tuple[str, str, str]:
+    """What is asked about, in full names; `names` are those that rules or a model know besides."""
+    relation = console.names.full(arguments.relation, graph.relations, names)
+    head, tail = (
+        console.names.full(name, graph.entities, names) for name in (arguments.head, arguments.tail)
+    )
+    return head, relation, tail
 
 
 def _derived(
@@ -111,13 +130,6 @@ def _derived(
     return (answers, proofs[:most]) if proofs else None
 
 
-def _check_output(path: str) -> None:
-    from reshuffle.cli.picture_files import TREE_ENDINGS  # noqa: PLC0415
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-
-    check_writable(path, endings=TREE_ENDINGS)
-
-
 def _show(
     text: str,
     data: dict[str, Any],
@@ -127,12 +139,12 @@ def _show(
 ) -> None:
     """Print an explanation, or draw it and print where."""
     if arguments.output is None:
-        console.result(text, data)
+        console.result(text, data, fold=True)
         return
     from reshuffle.cli.picture_files import write_tree  # noqa: PLC0415
 
-    drawn = diagram()
-    write_tree(drawn, arguments, text=text, as_json=console.as_json(data))
+    drawn = diagram().worded(console.names.text)
+    write_tree(drawn, arguments, text=console.names.text(text), as_json=console.as_json(data))
     said = {name: data[name] for name in ("follows", "supported") if name in data}
     console.result(f"{arguments.output}: {drawn.title}", {"file": arguments.output, **said})
 
@@ -166,7 +178,8 @@ def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
     model = rule_model_of(arguments.rules, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers, most = model.on(graph, notes=console.message), arguments.most or 1
-    found = answers.explain(arguments.head, arguments.relation, arguments.tail, most=most)
+    triple = _triple(arguments, console, graph, list(answers.relations))
+    found = answers.explain(*triple, most=most)
     _show(str(found), found.to_dict(), found.diagram, arguments, console)
     return 0 if found else 1
 
@@ -184,9 +197,8 @@ def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
         )
     model = Reshuffle.load(arguments.rules, device="cpu")
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
-    explanation = model.on(graph).explain(
-        arguments.head, arguments.relation, arguments.tail, most=arguments.most or _REASONS
-    )
+    triple = _triple(arguments, console, graph, model.relations)
+    explanation = model.on(graph).explain(*triple, most=arguments.most or _REASONS)
     _show(str(explanation), explanation.to_dict(), explanation.diagram, arguments, console)
     if explanation.supported:
         return 0

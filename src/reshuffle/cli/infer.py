@@ -14,7 +14,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_reasoning_options, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.engine_inference import (
+    add_engine_options,
+    engine_answers,
+    is_engine,
+    refuse_too_large,
+    write_folder,
+)
+from reshuffle.cli.inputs import add_reasoning_options, graph_of, is_model, is_rule_list, reasoners_of
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reshuffle.cli.console import Console
+    from reshuffle.cli.engine_inference import OnEngine
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.reasoning import Answers, Reasoner
@@ -36,7 +44,8 @@ _PRINTED = 1000  # lines at once: whoever looks at the first ones does not wait 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_reasoning_options(parser)
+    add_reasoning_options(parser, facts_may_be_missing=True, engines="auto|chase|duckdb|spark")
+    add_engine_options(parser)
     sketch = parser.add_argument_group("sketches", "fast and never missing, but sometimes wrongly yes")
     sketch.add_argument("--sketch", type=int, metavar="K", help="use K random channels")
     sketch.add_argument("--epsilon", type=float, metavar="E", help="choose K for a mean false-positive rate")
@@ -57,15 +66,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=OutputFile,
         metavar="OUT",
-        help=".tsv, .csv, .parquet, .nt, .ttl, .rdf, .nq, .trig or .jsonld, also .gz",
+        help=".tsv, .csv, .parquet, .nt, .ttl, .rdf, .nq, .trig or .jsonld, also .gz; DIR/ is a Parquet data set",
     )
     parser.set_defaults(usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
+    if is_engine(arguments):
+        with engine_answers(arguments, console) as on_engine:
+            return _put(on_engine, arguments, console)
     _check_output(arguments)
-    answers = _answers(arguments, console)
+    refuse_too_large(arguments)
+    return _put(_answers(arguments, console), arguments, console)
+
+
+def _put(answers: Together | OnEngine, arguments: argparse.Namespace, console: Console) -> int:
+    """Print or write what was asked for, and what breaks a constraint."""
     if arguments.count:
         _put_counts(answers, arguments.output, console)
     elif arguments.output:
@@ -78,7 +95,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         )
     if console.verbosity >= 0:
         for each in answers.each:
-            _report_violations(each, console)
+            _report_violations(each, arguments, console)
     return 0
 
 
@@ -96,6 +113,22 @@ class Together:
     def exactness(self) -> str:
         """How exact the answers are, as each reasoner says it."""
         return "; ".join(dict.fromkeys(answers.exactness for answers in self.each))
+
+    def write(self, arguments: argparse.Namespace) -> None:
+        """Write the triples that follow, in order, with the facts where these are wanted."""
+        from reshuffle.kg import write_triples  # noqa: PLC0415
+        from reshuffle.kg.io.writing import write_named_graphs  # noqa: PLC0415
+
+        path = arguments.output
+        if path.endswith("/"):
+            write_folder(self.all_triples(with_facts=arguments.with_facts), path)
+            return
+        prefixes = _prefixes(self, arguments)
+        if arguments.named_graphs:
+            parts = {"facts": sorted(self.facts), "derived": self.sorted_triples()}
+            write_named_graphs(parts, path, prefixes=prefixes)
+        else:
+            write_triples(self.all_triples(with_facts=arguments.with_facts), path, prefixes=prefixes)
 
     def sorted_triples(self) -> Iterator[Triple]:
         """The triples that follow, in order and without duplicates."""
@@ -147,16 +180,18 @@ def _check_output(arguments: argparse.Namespace) -> None:
         arguments.usage_error("--named-graphs needs --with-facts and -o OUT")
     if arguments.output and arguments.count:
         check_writable(arguments.output, endings=("", ".tsv", ".txt", ".json"))
+    elif arguments.output and arguments.output.endswith("/"):
+        from reshuffle.reasoning.scaling.data_sets import check_folder_writable  # noqa: PLC0415
+
+        check_folder_writable(arguments.output)
     elif arguments.output:
         check_triples_writable(arguments.output, named_graphs=arguments.named_graphs)
 
 
 def _answers(arguments: argparse.Namespace, console: Console) -> Together:
     """Read rules and facts, and put each reasoner on the facts."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-
     reasoners = reasoners_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console, reasoners)
     if is_model(arguments.rules) and not is_rule_list(arguments.rules):
         _report_unseen(reasoners, graph, console)
     names = frozenset(name for reasoner in reasoners for name in reasoner.names)
@@ -196,19 +231,20 @@ def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console
         console.message(told)
 
 
-def _report_violations(answers: Answers, console: Console) -> None:
+def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
     """Warn of pairs that a disjointness constraint forbids, with both proofs: of a few, or with -v of all."""
     found = list(islice(answers.violations(), None if console.verbosity > 0 else _MOST_VIOLATIONS + 1))
     if not found:
         return
     shown = found if console.verbosity > 0 else found[:_MOST_VIOLATIONS]
+    console.names.learn(arguments, arguments.facts, arguments.rules, labels=True)
     more = "" if len(shown) == len(found) else f"; the first {len(shown)}, -v shows all"
     console.message(f"warning: what follows breaks a constraint{more}:")
     for violation in shown:
         console.message(str(violation))
 
 
-def _put_counts(answers: Together, path: str | None, console: Console) -> None:
+def _put_counts(answers: Together | OnEngine, path: str | None, console: Console) -> None:
     """Print the counts, or write them to the file: as lines, or as one JSON object."""
     from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
     from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
@@ -245,17 +281,9 @@ def _print_triples(triples: Iterator[Triple], console: Console) -> None:
     console.out.write("[]\n" if opening == "[" else "]\n")
 
 
-def _write(answers: Together, arguments: argparse.Namespace, console: Console) -> None:
-    from reshuffle.kg import write_triples  # noqa: PLC0415
-    from reshuffle.kg.io.writing import write_named_graphs  # noqa: PLC0415
-
+def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
     path = arguments.output
-    prefixes = _prefixes(answers, arguments)
-    if arguments.named_graphs:
-        parts = {"facts": sorted(answers.facts), "derived": answers.sorted_triples()}
-        write_named_graphs(parts, path, prefixes=prefixes)
-    else:
-        write_triples(answers.all_triples(with_facts=arguments.with_facts), path, prefixes=prefixes)
+    answers.write(arguments)
     derived = answers.derived or 0
     facts = {"facts": len(answers.facts)} if arguments.with_facts else {}
     told = f" and {counted(facts['facts'], 'fact')}" if facts else ""
@@ -268,12 +296,14 @@ def _write(answers: Together, arguments: argparse.Namespace, console: Console) -
 def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | None:
     """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
     from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
-    from reshuffle.kg.io.prefixes import COMMON, prefixes_of  # noqa: PLC0415
+    from reshuffle.kg.io.prefixes import COMMON, prefixes_of, read_prefixes  # noqa: PLC0415
 
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
     known = COMMON
     for path in (arguments.facts, arguments.rules):
-        if Path(path).is_file():
+        if path is not None and Path(path).is_file():
             known |= prefixes_of(path)
+    if arguments.prefixes is not None:
+        known |= read_prefixes(arguments.prefixes)
     return known.used_in(chain(answers.names, answers.facts.relations, answers.facts.entities))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.outputs import InputFile, InputModel
+from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.text import counted
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import Console
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.reasoning import Reasoner
@@ -53,7 +55,9 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
+def add_reasoning_options(
+    parser: argparse.ArgumentParser, *, facts_may_be_missing: bool = False, engines: str = "auto|chase"
+) -> None:
     """The arguments of verbs that reason: rules, facts, and how to reason."""
     parser.add_argument(
         "rules",
@@ -65,7 +69,9 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
         "facts",
         type=InputFile,
         metavar="FACTS",
-        help="a file of triples; - reads tab-separated ones from stdin",
+        nargs="?" if facts_may_be_missing else None,
+        help="a file of triples; - reads tab-separated ones from stdin"
+        + ("; may be left out where RULES holds facts, too" if facts_may_be_missing else ""),
     )
     parser.add_argument(
         "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
@@ -73,10 +79,11 @@ def add_reasoning_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine",
         default="auto",
-        metavar="auto|chase",
+        metavar=engines,
         help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
-        "large",
+        "large" + ("; duckdb, spark: for more facts than fit into the memory" if "duckdb" in engines else ""),
     )
+    add_naming_options(parser)
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(
         "--skip-unsupported", action="store_true", help="read on past rules outside the class"
@@ -120,11 +127,24 @@ def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
     """The rules of the file; duplicates and tautologies are told."""
     from reshuffle.rules import read_rules  # noqa: PLC0415
 
-    base = read_rules(arguments.rules, skip_unsupported=arguments.skip_unsupported, notes=console.message)
+    base = read_rules(
+        arguments.rules,
+        skip_unsupported=arguments.skip_unsupported,
+        prefixes=_declared(arguments),
+        notes=console.message,
+    )
     for name, rules in (("given more than once", base.duplicates), ("says nothing", base.tautologies)):
         for rule in rules:
             console.message(f"{arguments.rules}: {name}: {rule}")
     return base
+
+
+def _declared(arguments: argparse.Namespace) -> Prefixes | None:
+    """What --prefixes declares, which holds for rule files, too."""
+    from reshuffle.kg.io.prefixes import read_prefixes  # noqa: PLC0415
+
+    path = getattr(arguments, "prefixes", None)
+    return None if path is None else read_prefixes(path)
 
 
 def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reasoner]:
@@ -154,6 +174,31 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
         )
         for source in sources
     ]
+
+
+def graph_of(
+    arguments: argparse.Namespace, console: Console, reasoners: Sequence[Reasoner] = ()
+) -> KnowledgeGraph:
+    """The facts of the file, and those that stand among the rules, as in a Datalog program.
+
+    Without a file these alone, or the triples of an ontology, which may hold both.
+    """
+    from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
+
+    inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
+    path = arguments.facts
+    if path is None and not inside:
+        if Path(arguments.rules).suffix.lower() not in (".ttl", ".nt", ".rdf", ".owl"):
+            arguments.usage_error("the following arguments are required: FACTS")
+        path = arguments.rules
+    if path is None or (inside and _is_same(path, arguments.rules)):
+        return KnowledgeGraph(inside)
+    graph = read_graph(path, progress=console.progress, notes=console.message)
+    return graph | KnowledgeGraph(inside) if inside else graph
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one != "-" and Path(one).exists() and Path(one).samefile(other)
 
 
 def is_rule_list(path: str) -> bool:

@@ -36,6 +36,7 @@ VERBS: tuple[str, ...] = (
     "predict",
     "rules",
     "distil",
+    "serve",
     "search",
     "data",
     "bench",

@@ -7,20 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle import __version__
-from reshuffle.kg.io.files import written_whole
+from reshuffle.kg.io.files import check_writable, written_whole
 from reshuffle.pictures.markup import definitions, page, picture, preformatted, section
-from reshuffle.pictures.png import png_of
+from reshuffle.pictures.png import check_png, png_of
 from reshuffle.pictures.svg import svg_of
 from reshuffle.pictures.tree_layout import tree_scene
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from reshuffle.pictures.diagram import Diagram
     from reshuffle.pictures.scene import Scene
 
 TREE_ENDINGS = (".svg", ".png", ".html", ".mmd", ".dot", ".json")
+
+
+def check_picture(path: str, *, endings: Collection[str] = TREE_ENDINGS) -> None:
+    """Can such a picture be written there? To be asked before the work."""
+    check_writable(path, endings=endings)
+    if Path(path).suffix == ".png":
+        check_png()
 
 
 def write_tree(diagram: Diagram, arguments: argparse.Namespace, *, text: str, as_json: str) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from reshuffle.cli.inputs import RULE_MODEL, is_compiled, rule_model_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
 from reshuffle.cli.processes import is_first, shared_work
+from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 
@@ -72,6 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write the table: .parquet, .csv or .tsv; or a report to mail to somebody: .html",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -97,7 +99,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     elif console.json:
         console.result("", found.to_dict(reasons=reasons))
     else:
-        console.result(found.text(reasons=reasons), {})
+        console.result(found.text(reasons=reasons, shown=console.names.text), {}, fold=False)
     return 0 if any(not row.known for row in found) else 1
 
 
@@ -140,6 +142,8 @@ def _found(
     model = _model_of(arguments, console)
     graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
     answers = model.on(graph, notes=console.message)
+    console.names.learn(arguments, arguments.facts, arguments.model, labels=True)
+    _take_full_names(arguments, console, graph)
     if arguments.all:
         # A rule list asks all questions at once: every process does.
         more: dict[str, Any] = {} if _is_rule_list(arguments) else {"shares": shares}
@@ -160,6 +164,14 @@ def _found(
 def _is_rule_list(arguments: argparse.Namespace) -> bool:
     path = Path(arguments.model)
     return (path / RULE_MODEL).is_file() or (path.is_file() and not is_compiled(arguments.model))
+
+
+def _take_full_names(arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph) -> None:
+    """Let the arguments be full names, where short ones were typed."""
+    for name in ("head", "relation", "tail"):
+        if (typed := getattr(arguments, name)) is not None:
+            known = graph.relations if name == "relation" else graph.entities
+            setattr(arguments, name, console.names.full(typed, known))
 
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import is_compiled, is_rule_list, rule_model_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
+from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError, Place
 from reshuffle.text import counted
 
@@ -66,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=FORMATS,
         help="lines for other programs instead of a table; `check` reads all of them but json, which is --json",
     )
+    add_naming_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -78,6 +80,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
     if arguments.output:
         _check_output(arguments)
+    console.names.learn(arguments, arguments.on, labels=True)
     if is_rule_list(arguments.model):
         return _print_list(arguments, console)
     model = _model_of(arguments, console)
@@ -133,20 +136,25 @@ def _write_page(
 
 
 def _print_list(arguments: argparse.Namespace, console: Console) -> int:
-    """Print the rules of a rule model, which brings its order and its measures."""
+    """Print the rules of a rule model, which brings its order and its measures; those on given facts with --on."""
     import json  # noqa: PLC0415
 
+    from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.rulelist.learner import measured_on  # noqa: PLC0415
     from reshuffle.rulelist.rule_model import COLUMNS  # noqa: PLC0415
     from reshuffle.rules.writing import format_rules  # noqa: PLC0415
 
-    for name in ("on", "hard", "types", "no_redundant"):
+    for name in ("hard", "types", "no_redundant"):
         if getattr(arguments, name):
             raise InputError(
-                f"--{name.replace('_', '-')} is not for a rule model: its rules are measured already",
+                f"--{name.replace('_', '-')} is not for a rule model: it has its rules, and nothing else",
                 place=Place(arguments.model),
-                hint="leave it out; `reshuffle train FACTS -o DIR --recipe rules --refit` measures them anew",
+                hint="leave it out",
             )
     model = rule_model_of(arguments.model, console)
+    if arguments.on is not None:
+        facts = read_graph(arguments.on, progress=console.progress, notes=console.message)
+        model = measured_on(model, facts, progress=console.progress)
     found = model.selected(
         min_confidence=arguments.min_confidence,
         min_support=arguments.min_support,
@@ -156,7 +164,7 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
         return _write_page(found, COLUMNS, ("model", model.heading), arguments, console)
     kept = found if arguments.top is None else found.top(arguments.top)
     if arguments.format is None and not console.json:
-        console.out.write(found.table(arguments.top or 20) + "\n")
+        console.out.write(console.names.text(found.table(arguments.top or 20)) + "\n")
     elif console.json or arguments.format == "json":
         console.out.write(json.dumps(kept.to_dict(), ensure_ascii=False) + "\n")
     else:
@@ -195,7 +203,7 @@ def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
 def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Console) -> None:
     """Print the rules as a table or in a format. The table says how many are not shown; else a message does."""
     if arguments.format is None and not console.json:
-        console.out.write(found.table(arguments.top) + "\n")
+        console.out.write(console.names.text(found.table(arguments.top)) + "\n")
         return
     kept = found if arguments.top is None else found.top(arguments.top)
     if len(kept) < len(found):

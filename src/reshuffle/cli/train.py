@@ -14,13 +14,13 @@ The directory gets model.safetensors and settings.toml, and on the way log.csv, 
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import RECIPE_NAMES, add_training_options, facts_of, settings_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
 from reshuffle.cli.processes import is_first
+from reshuffle.cli.training_curve import TrainingCurve
 
 if TYPE_CHECKING:
     import argparse
@@ -125,6 +125,16 @@ def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, cons
             arguments.valid, may_be_empty=True, progress=console.progress, notes=console.message
         )
     rules = None if arguments.inject is None else _rules(arguments.inject, console)
+    curve = TrainingCurve(console.progress, measure=settings.training.select_by)
+
+    def after_epoch(epoch: Epoch) -> None:
+        curve.after_epoch(epoch)
+        _tell(epoch, console)
+
+    def after_glance(glance: Glance) -> None:
+        curve.after_glance(glance)
+        _tell_glance(glance, console)
+
     try:
         return Reshuffle(settings, device=arguments.device).fit(
             facts,
@@ -134,10 +144,10 @@ def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, cons
             inject_slots=arguments.inject_slots,
             directory=arguments.output,
             resume=arguments.resume,
-            progress=console.progress,
+            progress=curve.progress,
             notes=console.message,
-            after_epoch=partial(_tell, console=console),
-            after_glance=partial(_tell_glance, console=console),
+            after_epoch=after_epoch,
+            after_glance=after_glance,
             pieces=arguments.pieces,
             team=team,
         )

@@ -51,6 +51,11 @@ def cache_directory() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "reshuffle" / "datasets"
 
 
+def demo_directory() -> Path:
+    """Where the demo leaves what it learned, for the explorer: a model in `model`, a rule list in `rules`."""
+    return cache_directory().parent / "demo"
+
+
 def _checkout() -> Path | None:
     """The repository this file lies in, if it does not lie among installed packages."""
     root = Path(__file__).resolve().parents[3]

@@ -10,6 +10,16 @@ gains nothing. Among equal gains the simpler rule comes first (`simplicity`). He
 share of the facts of its head, so that small relations are not read last; five facts are added to those of each head,
 as confidences add five predictions, so that one lucky fact of a tiny relation is not read first. Gains of a head never
 rise, so the rules of each head stay in the order they were taken in. A fact never explains itself, as in `measure`.
+
+Where all rules that the facts show are listed, and not only those that a model has captured, two things more are in the
+way, and `weeded` clears them away:
+
+- What is taken first may turn out not to be needed. `ancestor & child^-1 -> parent` finds more parents than
+  `father -> parent` or `mother -> parent`, and none that these two do not find. Rules that explain nothing beside the
+  others taken are given up, the least simple first, and the gains of the rest are counted again.
+- Who has read that `son ; wife -> daughter-in-law` holds always learns little from `daughter-in-law ; wife^-1 -> son`,
+  which finds sons by facts that are there because of them. A rule that goes round the same cycle of relations as a
+  surer one (`cycle`) is read behind all that do not.
 """
 
 from __future__ import annotations
@@ -23,6 +33,7 @@ from reshuffle.extraction.measure import FoundFacts
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT
+from reshuffle.rules import IntersectionRule
 from reshuffle.rules.mining import CAUTION
 
 if TYPE_CHECKING:
@@ -47,7 +58,11 @@ class Told(NamedTuple):
 
 
 def reading_order(
-    measures: Mapping[Rule, Measures], graph: KnowledgeGraph, *, progress: Progress = SILENT
+    measures: Mapping[Rule, Measures],
+    graph: KnowledgeGraph,
+    *,
+    weeded: bool = False,
+    progress: Progress = SILENT,
 ) -> list[Told]:
     """The rules with a positive gain, by falling gain; equal ones stay in the order they were given in."""
     by_head: dict[str, list[Rule]] = {}
@@ -62,9 +77,13 @@ def reading_order(
             wrong = {rule: measures[rule].predictions - measures[rule].support for rule in rules}
             ordered = sorted(rules, key=lambda rule: simplicity(rule, sizes))
             size = measures[rules[0]].head_size + CAUTION
-            told += [Told(rule, gain / size) for rule, gain in _taken(ordered, found, wrong)]
+            if weeded:
+                ordered = _needed(dict(_taken(ordered, found, wrong)), ordered, found, wrong)
+            if ordered:  # measures may be estimates, so that a rule that seems to gain finds too few facts
+                told += [Told(rule, gain / size) for rule, gain in _taken(ordered, found, wrong)]
             report(1)
-    return sorted(told, key=lambda one: -one.gain)
+    behind = _less_sure([one.rule for one in told], measures) if weeded else set()
+    return sorted(told, key=lambda one: (one.rule in behind, -one.gain))
 
 
 def _net(counts: Measures) -> int:
@@ -87,6 +106,49 @@ def _taken(
         else:
             explained |= found[rule]
             yield rule, -now
+
+
+def _needed(
+    taken: Mapping[Rule, int],
+    ordered: list[Rule],
+    found: Mapping[Rule, NDArray[np.bool_]],
+    wrong: Mapping[Rule, int],
+) -> list[Rule]:
+    """Those of the rules taken that gain something beside all others of them, in order.
+
+    One pass is enough: what is given up only raises what the others explain alone.
+    """
+    finders, given_up = np.sum([found[rule] for rule in taken], axis=0), set()
+    for rule in reversed(ordered):
+        if rule in taken and int((found[rule] & (finders == 1)).sum()) <= WARY * wrong[rule]:
+            finders -= found[rule]
+            given_up.add(rule)
+    return [rule for rule in ordered if rule in taken and rule not in given_up]
+
+
+def _less_sure(rules: list[Rule], measures: Mapping[Rule, Measures]) -> set[Rule]:
+    """The rules that go round the cycle of a surer one."""
+    sure = {rule: measures[rule].support / measures[rule].predictions for rule in rules}
+    surest: dict[object, float] = {}
+    for rule in rules:
+        surest[cycle(rule)] = max(sure[rule], surest.get(cycle(rule), 0.0))
+    return {rule for rule in rules if sure[rule] < surest[cycle(rule)]}
+
+
+def cycle(rule: Rule) -> object:
+    """What all rules have in common that go round one cycle of relations: along the body, and back by the head.
+
+    An intersection goes round none, and has only itself.
+
+    >>> from reshuffle.rules import PathRule
+    >>> cycle(PathRule(("son", "wife"), "daughter-in-law")) == cycle(PathRule(("daughter-in-law", "wife^-1"), "son"))
+    True
+    """
+    if isinstance(rule, IntersectionRule):
+        return rule
+    forth = (*rule.body, inverse_name(rule.head))
+    back = tuple(inverse_name(name) for name in reversed(forth))
+    return min(way[at:] + way[:at] for way in (forth, back) for at in range(len(way)))
 
 
 def simplicity(rule: Rule, sizes: Mapping[str, int]) -> tuple[int, int, int, bool, int]:

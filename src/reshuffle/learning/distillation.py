@@ -20,7 +20,7 @@ from reshuffle.extraction.fidelity import fidelity
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.model.channels.query import HeadChannels
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.rulelist.learner import learn_rules
+from reshuffle.rulelist.learner import RuleSettings, learn_rules, measured_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.model_answers import ModelOnGraph
     from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.features import Questions
-    from reshuffle.rulelist.learner import RuleSettings
     from reshuffle.rulelist.rule_model import RuleModel
     from reshuffle.rules import RuleBase
 
@@ -54,7 +53,7 @@ class SoftTeacher:
 
     @cached_property
     def _on_graph(self) -> ModelOnGraph:
-        return self.model.on(self.facts)._on_graph
+        return self.model.on_graph(self.facts)
 
     @cached_property
     def _keys(self) -> NDArray[np.int64]:
@@ -122,7 +121,7 @@ def distilled(  # noqa: PLR0913 - each has a default, and all are keywords
     facts: KnowledgeGraph,
     *,
     max_length: int = 3,
-    mine: bool = False,
+    mine: bool = True,
     settings: RuleSettings | None = None,
     directory: str | Path | None = None,
     resume: bool = False,
@@ -132,8 +131,12 @@ def distilled(  # noqa: PLR0913 - each has a default, and all are keywords
 ) -> Distilled:
     """The rule model of a soft model's rules, fitted to most of the facts and compared on the others.
 
-    With `mine`, rules that the facts show and the soft model does not give take part as well.
+    Its rules are then measured on all facts, and listed in the order in which they are read there. With `mine`, rules
+    that the facts show and the soft model does not give take part as well; their bodies have up to `max_length` atoms,
+    too.
     """
+    settings = settings or RuleSettings()
+    settings = settings.changed(longest=min(max_length, settings.finding.longest))
     known, held_out = parted(facts, seed=seed)
     taught = learn_rules(
         known,
@@ -152,7 +155,7 @@ def distilled(  # noqa: PLR0913 - each has a default, and all are keywords
     compared = fidelity(
         scorers, held_out, protocol="full", known=facts, seed=seed, unknown="skip", progress=progress
     )
-    return Distilled(taught, compared, len(held_out))
+    return Distilled(measured_on(taught, facts, progress=progress), compared, len(held_out))
 
 
 def rules_of(

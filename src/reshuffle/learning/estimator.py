@@ -192,18 +192,21 @@ class Reshuffle:
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
-        on_graph = ModelOnGraph(
-            self._model,
+        self.calibration = fit_calibration(
+            self.on_graph(graph), trainer.data.valid, progress=progress, shares=trainer.team
+        )
+        return self
+
+    def on_graph(self, graph: KnowledgeGraph) -> ModelOnGraph:
+        """The model's tensors on a graph, for those who compute with them; `on` answers questions."""
+        return ModelOnGraph(
+            self.model,
             self.relations,
             graph,
-            initial=self._model.architecture.initial,
+            initial=self.model.architecture.initial,
             seed=self.settings.training.seed,
             through_inverse=self._heads_through_inverse,
         )
-        self.calibration = fit_calibration(
-            on_graph, trainer.data.valid, progress=progress, shares=trainer.team
-        )
-        return self
 
     def on(
         self,

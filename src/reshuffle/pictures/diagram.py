@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reshuffle.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from reshuffle.pictures.scene import Kind
 
@@ -39,13 +39,18 @@ class Diagram:
         """How many arrows there are."""
         return sum(len(node.below) for node in self.nodes)
 
+    def worded(self, shown: Callable[[str], str]) -> Diagram:
+        """The same with other words, such as short names."""
+        nodes = [replace(node, text=shown(node.text), note=shown(node.note)) for node in self.nodes]
+        return Diagram(shown(self.title), tuple(nodes), self.roots)
+
     def to_mermaid(self) -> str:
         """A flow chart from what nodes rest on up to them; facts are round."""
         lines = ["flowchart BT"]
         for number, node in enumerate(self.nodes):
             opened, closed = _BRACKETS.get(node.kind, ("[", "]"))
-            note = f"<br/><small>{_entities(node.note)}</small>" if node.note else ""
-            lines.append(f'  n{number}{opened}"{_entities(node.text)}{note}"{closed}')
+            note = f"<br/><small>{mermaid_text(node.note)}</small>" if node.note else ""
+            lines.append(f'  n{number}{opened}"{mermaid_text(node.text)}{note}"{closed}')
             lines.extend(f"  n{other} --> n{number}" for other in node.below)
         return "\n".join(lines)
 
@@ -88,7 +93,7 @@ def quoted_label(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _entities(text: str) -> str:
+def mermaid_text(text: str) -> str:
     """As Mermaid takes it, which knows no escapes but numbered entities, and reads labels as HTML."""
     signs = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
     return "".join(signs.get(sign, sign) for sign in visible(text))

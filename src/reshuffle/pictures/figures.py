@@ -22,10 +22,10 @@ def pyplot() -> Any:
     return plt
 
 
-def curve_figure(plots: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], *, across: str) -> Any:
-    """A figure with a plot for each entry, and in each its curves by name."""
+def curve_figure(plots: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float, float]]]]) -> Any:
+    """A figure with a plot for each title and what it goes over, and in each its curves by name."""
     figure, axes = pyplot().subplots(1, len(plots), figsize=(5 * len(plots), 3.5), constrained_layout=True)
-    for place, (title, series) in zip(axes, plots.items(), strict=True):
+    for place, ((title, across), series) in zip(axes, plots.items(), strict=True):
         for name, points in series.items():
             marker = "." if len(points) < 50 else None
             place.plot([x for x, _ in points], [y for _, y in points], marker=marker, label=name)

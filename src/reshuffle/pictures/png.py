@@ -24,21 +24,26 @@ MOST_ARROWS = 2_000
 """Graphviz places this many in seconds, and ten times as many in hours."""
 
 
+def check_png() -> None:
+    """Can PNG be drawn here? To be asked before work whose picture would be lost otherwise."""
+    if find_spec("matplotlib") is None and shutil.which("dot") is None:
+        raise ReshuffleError(
+            "drawing PNG needs the package matplotlib, or the program `dot` of Graphviz, and neither is installed",
+            hint="pip install matplotlib, or write an .svg file, which needs nothing",
+        )
+
+
 def png_of(scene: Scene, diagram: Diagram) -> bytes:
     """The picture as PNG."""
     if find_spec("matplotlib") is not None:
         return _plotted(scene)
-    if shutil.which("dot") is not None and diagram.num_edges > MOST_ARROWS:
+    check_png()
+    if diagram.num_edges > MOST_ARROWS:
         raise BudgetError(
             f"{diagram.num_edges:,} arrows are too many for Graphviz to place; at most {MOST_ARROWS:,}",
             hint="pip install matplotlib, or write an .svg file, which needs nothing",
         )
-    if shutil.which("dot") is not None:
-        return by_graphviz(diagram.to_dot(), "png")
-    raise ReshuffleError(
-        "drawing PNG needs the package matplotlib, or the program `dot` of Graphviz, and neither is installed",
-        hint="pip install matplotlib, or write an .svg file, which needs nothing",
-    )
+    return by_graphviz(diagram.to_dot(), "png")
 
 
 def by_graphviz(dot: str, file_format: str) -> bytes:

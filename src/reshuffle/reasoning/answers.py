@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,16 +17,20 @@ from reshuffle.kg.io.tables import SCHEMA, name_batches
 from reshuffle.kg.io.writing import batch_of
 from reshuffle.kg.rows import Triple, is_triple
 from reshuffle.pictures.notebook import shown_triples
+from reshuffle.reasoning.scaling.engine_interface import IN_MEMORY, Options, write_blocks
+from reshuffle.reasoning.scaling.engines import opened
 from reshuffle.reasoning.why_not import NoProof
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from os import PathLike
 
     import pandas as pd
     import polars as pl
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.sharing import Shared
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
@@ -173,6 +177,55 @@ class Answers(DerivedTriples):
     def sorted_triples(self) -> Iterator[Triple]:
         """The derived triples sorted by head, relation and tail; streamed where the engine can."""
         return iter(sorted(self.triples()))
+
+    def write(
+        self,
+        path: str | PathLike[str],
+        *,
+        engine: str = IN_MEMORY,
+        memory: int | str | None = None,
+        session: Any = None,
+        master: str | None = None,
+        partitions: int | None = None,
+        plan: str | None = None,
+    ) -> int:
+        """Write the derived triples, whole or not at all; returns how many there are.
+
+        A name that ends in a slash becomes a Parquet data set with a folder per relation, `.parquet` one file; any
+        other ending is text, in order. `engine="duckdb"` and `engine="spark"` derive them outside of this process
+        (docs/how-to/scale.md); a Spark `session` that is given is used, and not stopped.
+        """
+        if engine == IN_MEMORY:
+            return write_blocks(path, self._blocks, ())
+        options = Options(engine, memory, master, partitions, plan, session)
+        with opened(self.deduction, self.facts_to_derive_from, options, beside=path) as answers:
+            return answers.write(path)
+
+    def _blocks(self, in_order: bool) -> Iterator[pa.RecordBatch]:
+        if not in_order:
+            yield from self.batches()
+            return
+        triples = self.sorted_triples()
+        while rows := list(islice(triples, _ROWS)):
+            yield batch_of(rows)
+
+    @property
+    @abstractmethod
+    def deduction(self) -> Deduction:
+        """What the answers are derived by, for an engine outside of this process."""
+
+    @property
+    def facts_to_derive_from(self) -> KnowledgeGraph:
+        """The facts that such an engine needs."""
+        return self.facts
+
+    @abstractmethod
+    def counts(self) -> dict[str, Count]:
+        """Per relation, how many are derived and how many hold, without storing them."""
+
+    def count(self) -> int:
+        """How many triples are derived that are not facts."""
+        return sum(count.derived for count in self.counts().values())
 
     @abstractmethod
     def add(self, triples: Iterable[tuple[str, str, str]]) -> None:

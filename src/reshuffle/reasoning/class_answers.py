@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reshuffle.reasoning.answers import Count
+    from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.rules import RuleBase
     from reshuffle.rules.class_axioms import ClassAxiom, ClassAxioms, DisjointClasses
 
@@ -64,6 +65,16 @@ class ClassAnswers(Answers):
         self._num_given = facts.num_entities
         self._known = dict.fromkeys([*map(base_relation, rules.own_relations), *facts.relations])
         self.shared = inner.shared
+
+    @property
+    def deduction(self) -> Deduction:
+        """What the engine derives by, over facts and helper facts."""
+        return self._inner.deduction
+
+    @property
+    def facts_to_derive_from(self) -> KnowledgeGraph:
+        """The facts and helper facts."""
+        return self._inner.facts
 
     @property
     def exactness(self) -> str:

@@ -282,9 +282,9 @@ def _never_met(rules: RuleBase | None, used: Iterable[str]) -> Iterator[str]:
     """What a user is told of relations that rule bodies ask for and that neither a fact nor a head gives."""
     if rules is None:
         return
-    hidden = () if rules.classes is None else rules.classes.relations
-    given = {*used, *map(base_relation, (*rules.by_head, *rules.fresh, *hidden))}
-    bodies = (name for rule in rules for name in rule.body)
+    given = {*used, *map(base_relation, (*rules.by_head, *rules.fresh))}
+    # An ontology says the domains of many properties that no fact has.
+    bodies = (name for rule in rules.own_rules for name in rule.body)
     missing = list(dict.fromkeys(name for name in map(base_relation, bodies) if name not in given))
     if not missing:
         return

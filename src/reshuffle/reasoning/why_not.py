@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.pictures.diagram import Growing
+from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.reasoning.proofs import atom_triple, check_most, spelled
 from reshuffle.rules.rule import IntersectionRule
 
@@ -94,6 +95,9 @@ class NoProof:
     def diagram(self) -> Diagram:
         """The rules that nearly apply, as they are drawn."""
         return nearest_diagram(self.triple, self.nearest)
+
+    def _repr_html_(self) -> str:
+        return drawn_tree(str(self).partition("\n")[0], self.diagram())
 
 
 def nearest_diagram(triple: tuple[str, str, str], nearest: Sequence[PartialDerivation]) -> Diagram:

@@ -87,5 +87,6 @@ def _bundles(graph: RuleGraph) -> dict[tuple[int, int, bool], list[str]]:
 
 
 def _entities(text: str) -> str:
-    """Quoted for Mermaid, which knows no escapes but numbered entities."""
-    return '"' + visible(text).replace("#", "#35;").replace('"', "#34;") + '"'
+    """Quoted for Mermaid, which knows no escapes but numbered entities, and reads labels as HTML."""
+    numbered = {ord(sign): f"#{ord(sign)};" for sign in '#"<>&'}
+    return f'"{visible(text).translate(numbered)}"'

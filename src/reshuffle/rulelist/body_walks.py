@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reshuffle.kg import Triple, inverse_name
+from reshuffle.kg import Triple
 from reshuffle.rules import IntersectionRule
 
 if TYPE_CHECKING:
@@ -18,9 +18,7 @@ def walks_of(
     features: FeatureGraph, rule: Rule, head: int, tail: int, *, most: int
 ) -> Iterator[tuple[Triple, ...]]:
     """Up to `most` walks, each as its facts in the order of the body; the smallest ids first."""
-    names = list(features.graph.relations)
-    codes = {name: code for code, name in enumerate([*names, *map(inverse_name, names)])}
-    body = [codes[name] for name in rule.body]
+    body = [features.codes[name] for name in rule.body]
     if isinstance(rule, IntersectionRule):
         found = [[(head, code, tail) for code in body]][:most]
     else:

@@ -7,24 +7,30 @@ is hidden, or -1. What is computed here is the same for training, for answers an
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from reshuffle.kg import CompletedGraph
+from reshuffle.kg import CompletedGraph, inverse_name
+from reshuffle.reasoning.sharing import usable_cores
 from reshuffle.rulelist.kernels.walking import steps_from, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.rows import Adjacency
     from reshuffle.rulelist.programs import Program
+
+_Piece = TypeVar("_Piece")
+_Result = TypeVar("_Result")
 
 MOST_STEPS = 6
 """Distances are told apart up to here; everyone beyond is "more"."""
@@ -89,6 +95,12 @@ class FeatureGraph:
         rows = self.adjacency
         return rows.starts, rows.relations, rows.neighbours
 
+    @cached_property
+    def codes(self) -> dict[str, int]:
+        """The code of each relation and of each inverse, by name."""
+        names = list(self.graph.relations)
+        return {name: code for code, name in enumerate([*names, *map(inverse_name, names)])}
+
     @property
     def num_relations(self) -> int:
         """R; codes go to 2 R."""
@@ -125,18 +137,50 @@ class FeatureGraph:
         steps_from(self.edges, self.num_relations, questions, MOST_STEPS, steps)
         return steps
 
-    def walks_in_pieces(
-        self, program: Program, questions: Questions, *, most_reached: int | None = None
-    ) -> Iterator[tuple[slice, WalkRows]]:
-        """The same, some questions at a time, by two threads."""
-        pieces = [
-            slice(start, min(start + _AT_ONCE, len(questions.anchors)))
-            for start in range(0, len(questions.anchors), _AT_ONCE)
-        ]
-        with ThreadPoolExecutor(2) as pool:
-            tasks = [
-                pool.submit(self.walks, program, questions.part(piece), most_reached=most_reached)
-                for piece in pieces
-            ]
-            for piece, task in zip(pieces, tasks, strict=True):
-                yield piece, task.result()
+    def counts_in_pieces(
+        self,
+        program: Program,
+        questions: Questions,
+        number: int,
+        counted: Callable[[slice, WalkRows], NDArray[np.int32]] = lambda _rows, walks: walks.rules,
+    ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+        """For some questions at a time how often each of so many rules is walked, by all cores.
+
+        `counted` gives of the walks of some questions the rules that count; by default all. Walks are not kept, and who
+        has enough may stop.
+        """
+
+        def count(piece: slice) -> tuple[slice, NDArray[np.int64]]:
+            counts, done = np.zeros(number, dtype=np.int64), piece.start
+            for walks in self._walked(program, questions.part(piece), self.graph.num_entities):
+                rows = slice(done, done + len(walks.starts) - 1)
+                counts += np.bincount(counted(rows, walks), minlength=number)
+                done = rows.stop
+            return piece, counts
+
+        yield from in_order(count, pieces_of(len(questions.anchors), _AT_ONCE))
+
+
+def pieces_of(count: int, size: int) -> list[slice]:
+    """So many rows, a piece of that size at a time."""
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def in_order(task: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> Iterator[_Result]:
+    """The results for the pieces in their order, computed by all cores, a few pieces ahead of who takes them.
+
+    How many cores there are changes nothing but the time, and who takes slowly does not fill the memory.
+    """
+    cores = usable_cores()
+    with ThreadPoolExecutor(cores) as pool:
+        waiting: deque[Future[_Result]] = deque()
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(task, piece))
+                if len(waiting) > 2 * cores:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.progress import SILENT
+from reshuffle.reasoning.sharing import usable_cores
 from reshuffle.rulelist.features import NUM_DISTANCES
 from reshuffle.rulelist.kernels.losses import loss_and_gradient
 from reshuffle.rulelist.type_tables import KINDS
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 NUM_SCALES = 3
 """One for bodies of one atom, one for those of two, one for all that are longer."""
 
-_PARTS = 4  # of a batch, each summed on its own
+_PARTS = 16  # of a batch, each summed on its own: as many, however many cores there are
 _MEAN, _SQUARES, _TINY = 0.9, 0.999, 1e-8  # Adam's
 
 
@@ -126,7 +127,7 @@ class Fit:
         """All steps, or those that are left after `state`."""
         state = state or FitState.first(self.shape, self.priors)
         with (
-            ThreadPoolExecutor(2) as pool,
+            ThreadPoolExecutor(usable_cores()) as pool,
             progress("fitting", total=self.settings.steps, unit="steps") as report,
         ):
             report(state.step)

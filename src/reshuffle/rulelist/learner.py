@@ -4,6 +4,7 @@
     model = learn_rules(facts, rules=mine)             rules from elsewhere take part as well
     model = learn_rules(facts, rules=mine, mine=False) only these
     model = refit(model, facts)                        the same rules, their weights fitted again
+    model = measured_on(model, facts)                  the same rules and weights, measured and ordered by other facts
 
 Everything is a function of facts, rules, settings and seed. With a directory, what is found and how far the fit has
 come is kept there, so that a run that was cut off goes on.
@@ -33,6 +34,7 @@ from reshuffle.rulelist.rule_finding import Budget, find_rules, loops_of, measur
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
 from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
+from reshuffle.rules import IntersectionRule
 from reshuffle.rules.mining import Measures
 from reshuffle.rules.parsing import as_rules
 from reshuffle.text import counted
@@ -135,6 +137,18 @@ def refit(
     return replace(fitted, rules=tuple(by_rule[one.rule] for one in model.rules)).knowing(model.relations)
 
 
+def measured_on(model: RuleModel, facts: Triples, *, progress: Progress = SILENT) -> RuleModel:
+    """The model with its rules measured on facts, in the order in which they are read there.
+
+    Weights and tables stay, so that it answers as before.
+    """
+    graph = as_graph(facts)
+    bare = [replace(one.rule, quality=None) for one in model.rules]
+    found = measured(bare, graph, progress=progress)
+    rules = [replace(one, rule=rule) for one, rule in zip(model.rules, found, strict=True)]
+    return replace(model, rules=tuple(_as_read(rules, graph, progress=progress)))
+
+
 class _Learning:
     def __init__(
         self,
@@ -173,8 +187,8 @@ class _Learning:
             self.notes(
                 f"the graph is dense: bodies of more than {counted(longest, 'atom')} were not looked for"
             )
-        there = set(rules)
-        return [*rules, *(rule for rule in found.rules if rule not in there)]
+        there = set(map(_claim, rules))
+        return [*rules, *(rule for rule in found.rules if _claim(rule) not in there)]
 
     def _fitted(
         self, rules: list[Rule], kept: int, state: FitState | None, checkpoint: Checkpoint | None
@@ -211,7 +225,7 @@ class _Learning:
             for rule, weight, count_weight in zip(rules, weights, counts, strict=True)
         ]
         kept_rules = [weighted[place] for place in _by_effect(weighted, rows, self.graph, kept)]
-        listed = _as_read(kept_rules, self.graph, self.progress)
+        listed = _as_read(kept_rules, self.graph, progress=self.progress)
         model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()))
         return model.knowing(
             base_relation(name) for one in weighted for name in (one.rule.head, *one.rule.body)
@@ -230,7 +244,9 @@ class _Learning:
         return digest.hexdigest()
 
 
-def _as_read(rules: Sequence[WeightedRule], graph: KnowledgeGraph, progress: Progress) -> list[WeightedRule]:
+def _as_read(
+    rules: Sequence[WeightedRule], graph: KnowledgeGraph, *, progress: Progress = SILENT
+) -> list[WeightedRule]:
     """First the rules that explain most of what no rule before them explains (`extraction.order`), then the rest."""
     numbers = np.bincount(graph.relation_ids, minlength=len(graph.relations))
     sizes = dict(zip(graph.relations, numbers.tolist(), strict=True))
@@ -243,9 +259,15 @@ def _as_read(rules: Sequence[WeightedRule], graph: KnowledgeGraph, progress: Pro
             found, joined = quality.support, quality.predictions
             counts[one.rule] = Measures(found, joined, joined, sizes[one.rule.head])
     by_rule = {one.rule: one for one in rules}
-    first = [by_rule[told.rule] for told in reading_order(counts, graph, progress=progress)]
+    first = [by_rule[told.rule] for told in reading_order(counts, graph, weeded=True, progress=progress)]
     listed = {one.rule for one in first}
     return [*first, *(one for one in rules if one.rule not in listed)]
+
+
+def _claim(rule: Rule) -> tuple[type[Rule], str, tuple[str, ...]]:
+    """What a rule says, in whichever order the atoms of an intersection are written."""
+    meets = isinstance(rule, IntersectionRule)
+    return type(rule), rule.head, tuple(sorted(rule.body)) if meets else rule.body
 
 
 def _by_effect(

@@ -23,7 +23,7 @@ import numpy as np
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.progress import SILENT
-from reshuffle.rulelist.features import FeatureGraph, Questions
+from reshuffle.rulelist.features import FeatureGraph, Questions, in_order, pieces_of
 from reshuffle.rulelist.kernels.closed_paths import closing_words
 from reshuffle.rulelist.programs import Program
 from reshuffle.rules import IntersectionRule, PathRule, Quality
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
+    from reshuffle.rulelist.features import WalkRows
     from reshuffle.rules import Rule
 
 Codes = tuple[int, ...]
 
 _STARTS_AT_ONCE = 1024
+_FACTS_AT_ONCE = 256  # of one task
 _MOST_BETWEEN = 12  # codes between two entities whose pairs are looked at
 _DIGITS = 4  # of a confidence
 
@@ -159,8 +161,17 @@ class _Finding:
         self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The words of some facts, and for how many facts each."""
+
+        def of(piece: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+            return _added(list(self._words_of(facts[piece], length, hide=hide, simple=simple)))
+
+        return _added(list(in_order(of, pieces_of(len(facts), _FACTS_AT_ONCE))))
+
+    def _words_of(
+        self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The same in one thread, as many facts at a time as fit."""
         graph, room = self.graph, 1 << 20
-        found: list[NDArray[np.int64]] = []
         while len(facts):
             buffer = np.empty(room, dtype=np.int64)
             given = (graph.heads[facts], graph.relation_ids[facts], graph.tails[facts])
@@ -170,9 +181,8 @@ class _Finding:
             if done == 0:
                 room *= 2
                 continue
-            found.append(buffer[: bounds[done]].copy())
+            yield np.unique(buffer[: bounds[done]], return_counts=True)
             facts = facts[done:]
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]), return_counts=True)
 
     def _codes(self, word: int) -> Codes:
         base, codes = len(self.names) + 1, []
@@ -204,16 +214,16 @@ class _Finding:
         program = Program.of_bodies(bodies, self.features.num_relations)
         starts = self.chance.permutation(np.flatnonzero(np.diff(self.features.edges[0]))).astype(np.int32)
         counts, done, work = np.zeros(len(bodies)), 0, 0
+        nothing = np.zeros(len(starts), dtype=np.int32)
         with self.progress("counting pairs", total=len(starts), unit="entities") as report:
-            while done < len(starts) and work < self.budget.work:
-                some = starts[done : done + _STARTS_AT_ONCE]
-                nothing = np.zeros(len(some), dtype=np.int32)
-                questions = Questions(some, nothing, nothing - 1)
-                for _, walks in self.features.walks_in_pieces(program, questions):
-                    counts += np.bincount(walks.rules, minlength=len(bodies))
-                    work += len(walks.rules)
-                done += len(some)
-                report(len(some))
+            asked = Questions(starts, nothing, nothing - 1)
+            for piece, found in self.features.counts_in_pieces(program, asked, len(bodies)):
+                counts += found
+                work += int(found.sum())
+                done = piece.stop
+                report(piece.stop - piece.start)
+                if work >= self.budget.work:
+                    break
         return dict(zip(bodies, (counts * (len(starts) / max(1, done))).tolist(), strict=True))
 
     def _intersections(self, paths: Mapping[int, Iterable[Rule]]) -> list[tuple[int, Rule]]:
@@ -233,6 +243,17 @@ class _Finding:
         return found
 
 
+def _added(
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Words with their counts, of several parts: each word once, ascending, with the sum of its counts."""
+    nothing = np.zeros(0, dtype=np.int64)
+    words = np.concatenate([nothing, *(words for words, _ in parts)])
+    counts = np.concatenate([nothing, *(counts for _, counts in parts)])
+    distinct, places = np.unique(words, return_inverse=True)
+    return distinct, np.bincount(places, counts, minlength=len(distinct)).astype(np.int64)
+
+
 def _pairs_of_codes(graph: KnowledgeGraph) -> tuple[Counter[tuple[int, int]], Counter[tuple[int, int, int]]]:
     """For two codes how many pairs of entities both join; with a relation, how many of these pairs it joins, too.
 
@@ -244,13 +265,15 @@ def _pairs_of_codes(graph: KnowledgeGraph) -> tuple[Counter[tuple[int, int]], Co
     order = np.lexsort((codes, ends, starts))
     starts, ends, codes = starts[order], ends[order], codes[order]
     first = np.flatnonzero(np.concatenate([[True], (np.diff(starts) != 0) | (np.diff(ends) != 0)]))
+    sizes = np.diff(np.append(first, len(codes)))
+    several = (sizes >= 2) & (sizes <= _MOST_BETWEEN)
     joined: Counter[tuple[int, int]] = Counter()
     right: Counter[tuple[int, int, int]] = Counter()
-    for some in np.split(codes, first[1:]):
-        if 2 <= len(some) <= _MOST_BETWEEN:
-            for pair in combinations(some.tolist(), 2):
-                joined[pair] += 1
-                right.update((*pair, other) for other in some.tolist() if other < count and other not in pair)
+    for start, size in zip(first[several].tolist(), sizes[several].tolist(), strict=True):
+        some = codes[start : start + size].tolist()
+        for pair in combinations(some, 2):
+            joined[pair] += 1
+            right.update((*pair, other) for other in some if other < count and other not in pair)
     return joined, right
 
 
@@ -296,10 +319,13 @@ class _Measuring:
     def _right(
         self, features: FeatureGraph, program: Program, questions: Questions, answers: NDArray[np.int32]
     ) -> NDArray[np.float64]:  # rule
+        def right(rows: slice, walks: WalkRows) -> NDArray[np.int32]:
+            found: NDArray[np.bool_] = walks.ends == np.repeat(answers[rows], np.diff(walks.starts))
+            return walks.rules[found]
+
         counts = np.zeros(len(self.rules))
-        for piece, walks in features.walks_in_pieces(program, questions):
-            wanted = np.repeat(answers[piece], np.diff(walks.starts))
-            counts += np.bincount(walks.rules[walks.ends == wanted], minlength=len(self.rules))
+        for _, found in features.counts_in_pieces(program, questions, len(self.rules), right):
+            counts += found
         return counts
 
     def _joined(self, features: FeatureGraph, program: Program) -> NDArray[np.float64]:  # rule
@@ -311,9 +337,9 @@ class _Measuring:
             some = starts[done : done + _STARTS_AT_ONCE]
             anchors, asked = np.repeat(some, len(relations)), np.tile(relations, len(some))
             questions = Questions(anchors, asked, np.full_like(anchors, -1))
-            for _, walks in features.walks_in_pieces(program, questions):
-                counts += np.bincount(walks.rules, minlength=len(self.rules))
-                work += len(walks.rules)
+            for _, found in features.counts_in_pieces(program, questions, len(self.rules)):
+                counts += found
+                work += int(found.sum())
             done += len(some)
         return counts * (len(starts) / max(1, done))
 

@@ -13,7 +13,7 @@ from reshuffle.pictures.notebook import shown_rows
 from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
@@ -99,9 +99,9 @@ class RulePredictions(RowFrames):
             rows = rows.append_column("reasons", pa.array(told, pa.large_string()))
         write_rows(rows, path)
 
-    def text(self, *, reasons: int) -> str:
-        """The table, followed by so many rules for each link."""
-        lines = [str(self)]
+    def text(self, *, reasons: int, shown: Callable[[str], str] = str) -> str:
+        """The table, followed by so many rules for each link; `shown` says how names are shown."""
+        lines = [self._table(shown)]
         for place, link in enumerate(self.links if reasons else (), start=1):
             found = link.reasons(reasons)
             lines += ["", f"{place}. {' '.join(link.triple)}{'' if found else ': no rule leads to it'}"]
@@ -124,15 +124,18 @@ class RulePredictions(RowFrames):
         return shown_rows(counted(len(self), "prediction"), self.shown(SHOWN), total=len(self))
 
     def __str__(self) -> str:
+        return self._table(str)
+
+    def _table(self, shown: Callable[[str], str]) -> str:
         if not self.links:
             return "no predictions"
         cells = [
             [
                 str(place),
                 *(f"{row[name]:.3f}" for name in self._numbers),
-                row["head"],
-                row["relation"],
-                row["tail"] + mark,
+                shown(row["head"]),
+                shown(row["relation"]),
+                shown(row["tail"]) + mark,
             ]
             for place, row in enumerate(self.rows(), start=1)
             for mark in ["  known" if row["known"] else ""]

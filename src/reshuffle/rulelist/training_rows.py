@@ -7,7 +7,6 @@ of a random order of all entities, which stands for the others; known answers ar
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from reshuffle.kg.rows import Rows, starts_of
 from reshuffle.progress import SILENT
-from reshuffle.rulelist.features import Questions
+from reshuffle.rulelist.features import Questions, in_order, pieces_of
 from reshuffle.rulelist.kernels.losses import choose_candidates
 
 if TYPE_CHECKING:
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from reshuffle.rulelist.features import FeatureGraph
     from reshuffle.rulelist.programs import Program
 
-_AT_ONCE = 256  # questions of one task
+_AT_ONCE = 64  # questions of one task: each may have a million entries, and every core has a task
+_TAUGHT_AT_ONCE = 256  # a teacher takes them one task after the other
 _TAUGHT = 0.5  # how much of what is wanted comes from a teacher
 _FIRST = 1024  # questions whose rows tell how much room all would take
 
@@ -168,12 +168,10 @@ class _Rows:
         return int(done * min(self.room.candidates / candidates, self.room.entries / entries))
 
     def of(self, questions: Questions) -> list[TrainingRows]:
-        """The rows of some questions, in pieces, by two threads; the same whichever is faster."""
-        count = len(questions.anchors)
-        begins = self.chance.integers(0, len(self.order), count)
-        pieces = [slice(start, min(start + _AT_ONCE, count)) for start in range(0, count, _AT_ONCE)]
-        with ThreadPoolExecutor(2) as pool:
-            return list(pool.map(lambda piece: self._piece(questions.part(piece), begins[piece]), pieces))
+        """The rows of some questions, in pieces, by all cores."""
+        begins = self.chance.integers(0, len(self.order), len(questions.anchors))
+        pieces = pieces_of(len(begins), _AT_ONCE if self.teacher is None else _TAUGHT_AT_ONCE)
+        return list(in_order(lambda piece: self._piece(questions.part(piece), begins[piece]), pieces))
 
     def _piece(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:
         walks = self.features.walks(self.program, questions, most_reached=self.room.most_reached)

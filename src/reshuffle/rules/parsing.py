@@ -5,31 +5,37 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reshuffle.errors import InputError, Place, did_you_mean
+from reshuffle.kg import inverse_name, refuse_inverse_names
 from reshuffle.kg.io.files import GZIP_ERRORS, broken_gzip, files_inside, find_source
+from reshuffle.kg.io.prefixes import Prefixes, declared_in
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.class_axioms import ClassAxiom, ClassAxioms, DisjointClasses
-from reshuffle.rules.formats import amie, anyburl, nemo, owl
+from reshuffle.rules.formats import amie, anyburl, datalog_programs, nemo, owl
 from reshuffle.rules.formats import native as text
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine, meaning
 from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule, RuleBase, Unread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from reshuffle.rules.formats.statement import Statement
+    from reshuffle.rules.formats.statement import Atom, Statement
 
-READABLE = ("text", "anyburl", "amie", "nemo", "owl")
+READABLE = ("text", "anyburl", "amie", "nemo", "datalog", "owl")
 ONTOLOGY_ENDINGS = (".ttl", ".owl", ".rdf", ".nt")
-WRITTEN_ONLY = {".dl": "Soufflé", ".pl": "Prolog"}
+PROGRAM_ENDINGS = (".dl", ".datalog")
+WRITTEN_ONLY = {".pl": "Prolog"}
 LOG_LINES = "log lines"
 _ARROW = re.compile(rf"{QUOTED}|(<=|->|=>|:-)|{BRACKETED}")
 _EXAMPLE = "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"
 _LARGEST = 1 << 29  # bytes of a rule file, unpacked
+_PREFIX_LINE = re.compile(r"\s*(@prefix|PREFIX|prefix)\s[^()]*<[^<>]*>[\s.]*\Z")
 _OPENING = 5  # lines that tell triples from rules
 
 Confidence = Literal["file", "recomputed"]
@@ -56,11 +62,13 @@ def parse_rules(
     file: str = "<text>",
     skip_unsupported: bool = False,
     confidence: Confidence = "file",
+    prefixes: Prefixes | None = None,
 ) -> RuleBase:
     """The rules of a text, a line each: `body -> head`, AnyBURL's `head <= body`, Datalog's `head :- body.`, or AMIE's.
 
     Rules outside the class are errors, or with `skip_unsupported` counted in the result's `unread`.
-    `confidence` is the file's, or recomputed from the file's counts as PyClause does.
+    `confidence` is the file's, or recomputed from the file's counts as PyClause does. A name such as `ex:knows` is
+    expanded where `prefixes` or a line `@prefix ex: <http://example.org/> .` declare its prefix.
 
     >>> base = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)  # by birth")
     >>> base.rules
@@ -68,6 +76,7 @@ def parse_rules(
     """
     read: list[Rule | Disjointness] = []
     skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
+    known = _known_prefixes(source, prefixes)
     written = _written_lines(source, file)
     _refuse_triples(written, file)
     is_amie = any(line.format == "amie" for line in written)
@@ -77,7 +86,7 @@ def parse_rules(
                 skipped[LOG_LINES].append(line)
             continue
         try:
-            read.append(meaning(_READERS[format_](line, arrow_at)))
+            read.append(meaning(_expanded(_READERS[format_](line, arrow_at), known)))
         except OutsideClassError as error:
             if not skip_unsupported:
                 raise
@@ -92,6 +101,7 @@ def read_rules(
     format: str | None = None,
     skip_unsupported: bool = False,
     confidence: Confidence = "file",
+    prefixes: Prefixes | None = None,
     notes: Callable[[str], None] | None = None,
 ) -> RuleBase:
     """The rules of a file, in a format told by its ending and content unless named.
@@ -104,12 +114,95 @@ def read_rules(
     if kind == "owl":
         base = _base(*owl.read(content, str(path)), str(path), confidence)
     else:
-        source = _decoded(content, str(path))
-        base = parse_rules(source, file=str(path), skip_unsupported=skip_unsupported, confidence=confidence)
+        base = _read_text(
+            _decoded(content, str(path)), str(path), kind, skip_unsupported, confidence, prefixes
+        )
     if notes:
         for unread in base.unread:
             notes(str(unread))
     return base
+
+
+def _read_text(
+    source: str,
+    file: str,
+    kind: str,
+    skip_unsupported: bool,
+    confidence: Confidence,
+    prefixes: Prefixes | None,
+) -> RuleBase:
+    if kind == "datalog" or (file.endswith(".rls") and datalog_programs.has_full_stops(source)):
+        return parse_program(source, file=file, skip_unsupported=skip_unsupported, prefixes=prefixes)
+    return parse_rules(
+        source, file=file, skip_unsupported=skip_unsupported, confidence=confidence, prefixes=prefixes
+    )
+
+
+def parse_program(
+    source: str,
+    *,
+    file: str = "<text>",
+    skip_unsupported: bool = False,
+    prefixes: Prefixes | None = None,
+) -> RuleBase:
+    """The rules and facts of a Datalog program; `reshuffle.rules.formats.datalog_programs` says how one is written.
+
+    >>> base = parse_program("parent(ann, bob).  ancestor(X, Y) :- % over two lines\\n  parent(X, Y).")
+    >>> print(base, base.facts)
+    parent(X, Y) -> ancestor(X, Y) (('ann', 'parent', 'bob'),)
+    """
+    program = datalog_programs.program_of(source, file)
+    known = _known_prefixes(source, prefixes)
+    read: list[Rule | Disjointness] = []
+    facts: list[tuple[str, str, str]] = []
+    skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
+    for kind, line in program.others:
+        skipped[kind].append(line)
+    for line, arrow_at in program.rules:
+        with _counted(skipped, line, skip_unsupported):
+            statement = datalog_programs.rule_of(line, arrow_at, souffle=program.is_souffle)
+            read.append(meaning(_expanded(statement, known)))
+    for line in program.facts:
+        with _counted(skipped, line, skip_unsupported):
+            facts.append(datalog_programs.fact_of(line, known or Prefixes()))
+    unread = [Unread(kind, len(lines), str(lines[0])) for kind, lines in skipped.items()]
+    refuse_inverse_names((relation for _, relation, _ in facts), place=Place(file))
+    return replace(_base(read, unread, file, "file"), facts=tuple(facts))
+
+
+@contextmanager
+def _counted(
+    skipped: dict[str, list[SourceLine]], line: SourceLine, skip_unsupported: bool
+) -> Iterator[None]:
+    """Count a clause outside the class, where that is wanted."""
+    try:
+        yield
+    except OutsideClassError as error:
+        if not skip_unsupported:
+            raise
+        skipped[error.kind].append(line)
+
+
+def _known_prefixes(source: str, prefixes: Prefixes | None) -> Prefixes | None:
+    """The prefixes that a caller knows, and those that the text declares, which win."""
+    if "prefix" not in source.lower():
+        return prefixes
+    return (prefixes or Prefixes()) | declared_in(source)
+
+
+def _expanded(statement: Statement, known: Prefixes | None) -> Statement:
+    """The statement with full names of relations, where a plain word has a prefix that is declared."""
+    if known is None:
+        return statement
+
+    def full(atom: Atom) -> Atom:
+        if statement.line.text[atom.at] in '"<':
+            return atom
+        relation = known.expanded(base_relation(atom.relation)) or base_relation(atom.relation)
+        return atom._replace(relation=inverse_name(relation) if is_inverse(atom.relation) else relation)
+
+    head = None if statement.head is None else full(statement.head)
+    return replace(statement, body=tuple(map(full, statement.body)), head=head)
 
 
 def _written_lines(source: str, file: str) -> list[_WrittenLine]:
@@ -117,7 +210,7 @@ def _written_lines(source: str, file: str) -> list[_WrittenLine]:
     return [
         _WrittenLine(SourceLine(file, number, line), *_format_and_arrow(line))
         for number, line in enumerate(source.split("\n"), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
+        if line.strip() and not line.lstrip().startswith("#") and not _PREFIX_LINE.match(line)
     ]
 
 
@@ -216,6 +309,8 @@ def _format_of(path: Path) -> str:
             place=Place(str(path)),
             hint="write the rules as body -> head, one per line",
         )
+    if ending in PROGRAM_ENDINGS:
+        return "datalog"
     return "owl" if ending in ONTOLOGY_ENDINGS else "text"
 
 

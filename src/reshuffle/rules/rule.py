@@ -233,6 +233,8 @@ class RuleBase:
     fresh: frozenset[str] = frozenset()
     unread: tuple[Unread, ...] = field(default=(), compare=False)
     classes: ClassAxioms | None = None
+    facts: tuple[tuple[str, str, str], ...] = field(default=(), compare=False)
+    """Triples that stood among the rules, as in a Datalog program; whoever reasons adds them to the others."""
 
     @property
     def own_rules(self) -> tuple[Rule, ...]:

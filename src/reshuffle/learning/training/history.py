@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LOG = "log.csv"
 """In the directory of a training: a line per epoch, added when it is done."""
+ALONG_THE_WAY = "validation along the way"
 COLUMNS = ("epoch", "loss", "hits@10", "mrr", "seconds")
 
 
@@ -113,9 +114,14 @@ class History:
         return cls(found, seconds=found[-1].seconds or 0.0 if found else 0.0)
 
     def curves(self) -> dict[str, dict[str, list[tuple[float, float]]]]:
-        """What there is to plot, by plot and curve: the loss, and the validation metrics."""
+        """What there is to plot, by plot and curve: the loss and the validation metrics, over epochs or steps."""
         metrics = {"hits@10": "hits_at_10", "mrr": "mrr"}
+        along: dict[str, list[tuple[float, float]]] = {
+            name: [(seen.step, getattr(seen, attribute)) for seen in self.glances]
+            for name, attribute in metrics.items()
+        }
         return {
+            **({ALONG_THE_WAY: along} if self.glances else {}),
             "loss": {"loss": [(epoch.number, epoch.loss) for epoch in self.epochs]},
             "validation": {
                 name: [
@@ -129,15 +135,19 @@ class History:
 
     def scenes(self) -> list[Scene]:
         """The curves as pictures."""
-        return [curves(name, series, across="epoch") for name, series in self.curves().items()]
+        return [curves(name, series, across=_across(name)) for name, series in self.curves().items()]
 
     def plot(self) -> Any:
         """A matplotlib figure of the curves."""
-        return curve_figure(self.curves(), across="epoch")
+        return curve_figure({(name, _across(name)): series for name, series in self.curves().items()})
 
     def _repr_html_(self) -> str:
         kept = f", epoch {self.best_epoch} kept" if self.best_epoch else ""
         return drawn(f"training: {counted(len(self.epochs), 'epoch')}{kept}", *self.scenes())
+
+
+def _across(plot: str) -> str:
+    return "step" if plot == ALONG_THE_WAY else "epoch"
 
 
 def _epoch_of(row: dict[str, str | None]) -> Epoch | None:

@@ -200,11 +200,7 @@ class TrainingLog:
     def __init__(self, directory: Path, history: History) -> None:
         self._path = directory / LOG
         _tell_seconds(history, self._path)
-        with (
-            written_whole(self._path) as aside,  # a kill here must not cost the epochs that were logged
-            aside.open("w", newline="", encoding="utf-8") as file,
-        ):
-            csv.writer(file).writerows([COLUMNS, *map(_row, history.epochs)])
+        write_log(self._path, history)
         self._events = _Events(directory / "tensorboard", len(history.epochs))
 
     def write(self, epoch: Epoch) -> None:
@@ -216,6 +212,12 @@ class TrainingLog:
     def close(self) -> None:
         """Let TensorBoard write what it still holds."""
         self._events.close()
+
+
+def write_log(path: Path, history: History) -> None:
+    """Write the log of a history, whole: a kill must not cost the epochs that were logged."""
+    with written_whole(path) as aside, aside.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([COLUMNS, *map(_row, history.epochs)])
 
 
 def _values(epoch: Epoch) -> dict[str, float | None]:

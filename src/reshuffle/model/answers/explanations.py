@@ -12,7 +12,7 @@ from reshuffle.evaluation.questions import question_about
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.answers.predictions import Judgement, parts_of
 from reshuffle.model.evidence.registry import SHOWN_NAMES
-from reshuffle.pictures.diagram import Growing
+from reshuffle.pictures.diagram import Growing, mermaid_text
 from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.reasoning.proofs import Proof, proofs_diagram, spelled
 from reshuffle.rules import PathRule
@@ -248,21 +248,17 @@ def _too_little(explanation: Explanation) -> str:
 
 def reasons_to_mermaid(triple: tuple[str, str, str], reasons: Sequence[Reason]) -> str:
     """All reasons in one chart; a fact that several use is drawn once."""
-    lines = ["flowchart BT", f'  goal["{_escaped(spelled(triple))}"]']
+    lines = ["flowchart BT", f'  goal["{mermaid_text(spelled(triple))}"]']
     numbers: dict[Triple, int] = {}
     for number, reason in enumerate(reasons):
-        label = f"{_escaped(str(reason.rule))}<br/>{reason.share:.0%}"
+        label = f"{mermaid_text(str(reason.rule))}<br/>{reason.share:.0%}"
         lines += [f'  rule{number}{{{{"{label}"}}}}', f"  rule{number} --> goal"]
         for fact in reason.facts:
             if fact not in numbers:
                 numbers[fact] = len(numbers)
-                lines.append(f'  fact{numbers[fact]}(["{_escaped(spelled(fact))}"])')
+                lines.append(f'  fact{numbers[fact]}(["{mermaid_text(spelled(fact))}"])')
             lines.append(f"  fact{numbers[fact]} --> rule{number}")
     return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    return text.replace('"', "#quot;")
 
 
 # --- how they are found -----------------------------------------------------------------------------------------

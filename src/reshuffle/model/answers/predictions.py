@@ -21,7 +21,7 @@ from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -239,9 +239,9 @@ class Predictions(ArrowFrames):
             rows = rows.append_column("reasons", column)
         write_rows(rows, path)
 
-    def text(self, *, reasons: int) -> str:
-        """The table, followed by so many reasons for each link."""
-        lines = [str(self)]
+    def text(self, *, reasons: int, shown: Callable[[str], str] = str) -> str:
+        """The table, followed by so many reasons for each link; `shown` says how names are shown."""
+        lines = [self._table(shown)]
         for place, row in enumerate(self.rows if reasons else (), start=1):
             proofs = row.proofs(reasons)  # a rule that somebody wrote comes before what was learned
             learned = row.reasons(reasons - len(proofs)) if len(proofs) < reasons else ()
@@ -252,6 +252,9 @@ class Predictions(ArrowFrames):
         return "\n".join(lines)
 
     def __str__(self) -> str:
+        return self._table(str)
+
+    def _table(self, shown: Callable[[str], str]) -> str:
         if not self.rows:
             return "no predictions"
         sure = any(row.confidence is not None for row in self.rows)
@@ -267,9 +270,9 @@ class Predictions(ArrowFrames):
         cells = [
             [
                 *self._cells(place, sure=sure),
-                row.head,
-                row.relation,
-                row.tail + ("  known" if row.known else ""),
+                shown(row.head),
+                shown(row.relation),
+                shown(row.tail) + ("  known" if row.known else ""),
             ]
             for place, row in enumerate(self.rows)
         ]

@@ -18,6 +18,7 @@ from reshuffle.reasoning.chase.proof_search import ProofSearch
 from reshuffle.reasoning.chase.store import Store
 from reshuffle.reasoning.keysets import KeySet
 from reshuffle.reasoning.proofs import check_most
+from reshuffle.reasoning.scaling.engine_interface import Deduction
 from reshuffle.reasoning.sharing import Shared, stepwise
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
@@ -144,6 +145,11 @@ class ChaseAnswers(Answers):
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
+
+    @property
+    def deduction(self) -> Deduction:
+        """The rules."""
+        return Deduction(None, self.rules)
 
     # --- questions ----------------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ Pairs: TypeAlias = tuple[Column, Column]  # heads and tails
 _Result = TypeVar("_Result")
 _Marks = TypeVar("_Marks")
 
+_ALL = slice(None)
 _SMALL = 4096  # sources below which a second thread costs more than it saves
 _FIRST_CHUNK, _LARGEST_CHUNK = 512, 65_536
 _SHORT, _LONG = 0.05, 0.4  # seconds that one chunk should take: Ctrl-C waits for the running ones
@@ -69,23 +70,23 @@ class AllPairs:
         self._threads, self._most_pairs, self._bytes_left = budget.threads, budget.pairs, budget.bytes_left
         self._walkers: dict[str, Walker[Any]] = {}
 
-    def total(self, relation: str) -> int:
-        """How many pairs of the relation hold; none is stored."""
+    def total(self, relation: str, share: slice = _ALL) -> int:
+        """How many pairs of the relation hold, of all sources or of a share of them; none is stored."""
         walker, total = self._walker(relation), 0
-        with self._progress(f"counting {relation}", total=len(walker.sources), unit="entities") as report:
-            counts = self._run(
-                walker, lambda marks, some: (walker.count(marks, some), len(some)), walker.sources
-            )
+        sources = walker.sources[share]
+        with self._progress(f"counting {relation}", total=len(sources), unit="entities") as report:
+            counts = self._run(walker, lambda marks, some: (walker.count(marks, some), len(some)), sources)
             for count, done in counts:
                 report(done)
                 total += count
         return total
 
-    def blocks(self, relation: str) -> Iterator[Pairs]:
+    def blocks(self, relation: str, share: slice = _ALL) -> Iterator[Pairs]:
         """The pairs of the relation that hold, each exactly once, in blocks and in no order."""
         walker = self._walker(relation)
-        with self._progress(f"deriving {relation}", total=len(walker.sources), unit="entities") as report:
-            for pairs, done in self._pairs(walker, walker.sources):
+        sources = walker.sources[share]
+        with self._progress(f"deriving {relation}", total=len(sources), unit="entities") as report:
+            for pairs, done in self._pairs(walker, sources):
                 report(done)
                 if len(pairs[0]):
                     yield pairs

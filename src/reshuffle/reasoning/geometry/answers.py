@@ -24,6 +24,7 @@ from reshuffle.reasoning.geometry.proof_search import ProofSearch
 from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.geometry.stored_pairs import MaterialisedPairs
 from reshuffle.reasoning.proofs import check_most
+from reshuffle.reasoning.scaling.engine_interface import Deduction
 from reshuffle.reasoning.sharing import Shared, budget, stepwise, usable_cores
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
@@ -74,6 +75,11 @@ class GeometryAnswers(Answers):
         """The graph as it is now, updates included."""
         with self.shared.reading(), self.shared.building:
             return self.live.graph
+
+    @property
+    def deduction(self) -> Deduction:
+        """The constraints."""
+        return Deduction(self.constraints, self.constraints.rules)
 
     @property
     def relations(self) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from reshuffle.kg.vocabulary import GrowingVocabulary, label_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
+
 NONE = -1
 ALREADY = -2  # from `insert`: nothing to do
 
@@ -271,14 +273,15 @@ class LiveGraph:
     2r + 1 for its inverse.
     """
 
-    def __init__(self, graph: KnowledgeGraph) -> None:
+    def __init__(self, graph: KnowledgeGraph, rows: Rows | None = None) -> None:
+        """`rows` are those of `both_directions`, where somebody has made them already."""
         refuse_inverse_names(graph.relations)
         self.entities, self.relations = GrowingVocabulary(graph.entities), GrowingVocabulary(graph.relations)
         self.labels: dict[str, int] = {}
         for number, relation in enumerate(graph.relations):
             self.labels[relation] = label_of(number, backwards=False)
             self.labels[inverse_name(relation)] = label_of(number, backwards=True)
-        self._lay_out(graph, len(self.entities))
+        self._lay_out(graph, len(self.entities), rows)
 
     def _settle(self, graph: KnowledgeGraph) -> None:
         """Start over from `graph`, which has all names by now."""
@@ -288,7 +291,7 @@ class LiveGraph:
             )
         self._lay_out(graph, len(self.entities))
 
-    def _lay_out(self, graph: KnowledgeGraph, num_entities: int) -> None:
+    def _lay_out(self, graph: KnowledgeGraph, num_entities: int, rows: Rows | None = None) -> None:
         """The edges of `graph`: compressed rows only, nothing beside them."""
         self._graph: KnowledgeGraph | None = graph
         self.used = 0  # places of the lists beside the rows
@@ -296,7 +299,8 @@ class LiveGraph:
         self.facts_of[: len(graph.relations)] = np.bincount(
             graph.relation_ids, minlength=len(graph.relations)
         )
-        rows = both_directions(graph.heads, graph.relation_ids, graph.tails, num_entities)
+        if rows is None:
+            rows = both_directions(graph.heads, graph.relation_ids, graph.tails, num_entities)
         lists = [np.full(num_entities, NONE, np.int32)]
         lists += [np.empty(_FEW, dtype=np.int32) for _ in range(3)]
         self.edges = Edges(*rows, *lists)

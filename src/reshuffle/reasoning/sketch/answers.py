@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
 
@@ -125,6 +126,11 @@ class SketchedAnswers(Answers):
         with self.shared.reading():
             passed = [self._captured(head, relation, tail) for head, relation, tail in self._sample.triples]
         return float(np.mean(passed)) if passed else 0.0
+
+    @property
+    def deduction(self) -> Deduction:
+        """A sketch has none: other engines answer exactly."""
+        raise InputError("a sketch is made in memory", hint="write exact answers with this engine")
 
     @property
     def exactness(self) -> str:

@@ -44,27 +44,33 @@ class SourceLine:
     file: str
     number: int
     text: str
+    breaks: tuple[int, ...] = ()
+    """Of a clause over several lines: the offsets at which lines after the first begin."""
 
     def error(self, message: str, *, at: int, hint: str | None = None) -> InputError:
         """The error for a mistake at an offset of the line."""
-        return InputError(message, place=self._place(at), source=self._shown, hint=hint)
+        return InputError(message, place=self._place(at), source=self._shown(at), hint=hint)
 
     def outside_class(self, message: str, *, at: int, kind: str, hint: str) -> OutsideClassError:
         """The error for a rule that can be read but is outside the class."""
-        error = OutsideClassError(message, place=self._place(at), source=self._shown, hint=hint)
+        error = OutsideClassError(message, place=self._place(at), source=self._shown(at), hint=hint)
         error.kind = kind
         return error
 
     def _place(self, at: int) -> Place:
-        return Place(self.file, self.number, at + 1)
+        before = [start for start in self.breaks if start <= at]
+        return Place(self.file, self.number + len(before), at - max(before, default=0) + 1)
 
-    @property
-    def _shown(self) -> str:
+    def _shown(self, at: int) -> str:
+        """The line that an offset is on."""
+        start = max((start for start in self.breaks if start <= at), default=0)
+        end = min((start for start in self.breaks if start > at), default=len(self.text))
         # A tab is one column of the source line, and must be one column on the screen for the caret to fit.
-        return self.text.rstrip().replace("\t", " ")
+        return self.text[start:end].rstrip().replace("\t", " ")
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.number}: {self.text.strip()}"
+        text = " ".join(self.text.split()) if self.breaks else self.text.strip()
+        return f"{self.file}:{self.number}: {text}"
 
 
 class Atom(NamedTuple):

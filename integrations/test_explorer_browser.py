@@ -1,0 +1,293 @@
+"""The explorer as a person uses it, in Chromium: search, look, ask why, change, undo, save, by mouse and by key."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
+
+ROOT = Path(__file__).parents[1]
+AXE = (ROOT / "integrations" / "vendor" / "axe.js").read_text(encoding="utf-8")
+HOSTILE = "<img src=x onerror=alert(1)>"
+BORN = "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"
+SPEAKS = "citizenOf(X, Y) & hasLanguage(Y, Z) -> speaks(X, Z)"
+FACTS = f"""\
+ada\tbornIn\tlondon
+london\tcityIn\tuk
+uk\thasLanguage\tenglish
+bob\tbornIn\tparis
+france\thasLanguage\tfrench
+{HOSTILE}\tbornIn\tlondon
+"""
+VIEWS = {
+    "start": "/",
+    "entity": "/entity?name=ada",
+    "hostile": f"/entity?name={quote(HOSTILE)}",
+    "why": "/why?head=ada&relation=speaks&tail=english",
+    "why not": "/why?head=bob&relation=citizenOf&tail=france",
+    "rules": "/rules",
+    "rule": f"/rule?rule={quote(BORN)}",
+    "what if": "/what-if",
+    "graph of rules": f"/rule-graph?rule={quote(SPEAKS)}",
+    "slots": "/rule-graph?slots=true",
+    "training": "/training",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("explored")
+    (made / "facts.tsv").write_text(FACTS)
+    (made / "my.rules").write_text(f"{BORN}\n{SPEAKS}\n")
+    (made / "held.tsv").write_text("ada\tspeaks\tenglish\n")
+    (made / "labels.tsv").write_text("uk\tUnited Kingdom\n")
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    options = ["my.rules", "facts.tsv", "--labels", "labels.tsv", "--held-out", "held.tsv"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reshuffle", "serve", *options, "--no-browser", "--port", "0"],
+        stdout=subprocess.PIPE,
+        cwd=folder,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        yield process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+class Visit:
+    """A page with all that it complained about and asked others for."""
+
+    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        self.page = self.context.new_page()
+        self.base = address.split("/?", maxsplit=1)[0]
+        self.complaints: list[str] = []
+        self.elsewhere: list[str] = []
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        self.page.on("request", self._request)
+        self.page.goto(address)
+        self.page.set_default_timeout(30_000)
+        expect(self.page.get_by_role("heading", level=1)).to_be_visible(timeout=60_000)
+        expect(self.page.locator(".chips a").first).to_be_visible(timeout=60_000)
+
+    def _console(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith((self.base, "data:")):
+            self.elsewhere.append(request.url)
+
+    def see(self, path: str) -> Page:
+        self.page.goto(self.base + path)
+        expect(self.page.get_by_role("heading", level=1)).to_be_visible()
+        expect(self.page.locator("p.waiting, .progress")).to_have_count(0, timeout=60_000)
+        return self.page
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Visit]:
+    made = Visit(browser, address)
+    yield made
+    made.context.close()
+    assert made.complaints == []
+    assert made.elsewhere == []
+
+
+def test_a_visit(visit: Visit, folder: Path) -> None:
+    page = visit.page
+    assert "token" not in page.url
+    # Search as one types, by the keyboard alone.
+    page.keyboard.press("/")
+    page.keyboard.type("ad")
+    expect(page.get_by_role("option", name="ada")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1, name="ada")).to_be_visible()
+    assert page.url.endswith("/entity?name=ada")
+    expect(page.locator(".groups.derived")).to_contain_text("english")
+    expect(page.locator(".groups.derived")).to_contain_text("United Kingdom")  # its label
+    # A proof.
+    page.get_by_role("link", name="why: ada speaks english").click()
+    expect(page.locator(".verdict")).to_contain_text("It follows.")
+    assert page.locator("svg .node.fact").count() == 3
+    assert page.locator("svg .node.derived").count() == 2
+    reload_at = page.url
+    # Reject a rule: what it does is seen before it is kept, and then the answer is gone.
+    page.get_by_role("link", name="Rules", exact=True).click()
+    page.get_by_role("button", name=f"Reject {BORN}").click()
+    preview = page.locator(".preview")
+    expect(preview.locator(".changed.minus")).to_contain_text("ada")
+    expect(preview.locator(".held")).to_contain_text("Of 1 held-out facts 1 were found, now 0")
+    preview.get_by_role("button", name="Keep it").click()
+    expect(page.locator(".changes-note")).to_contain_text("1 change")
+    expect(page.locator("tr.status-rejected")).to_have_count(1)
+    page.goto(reload_at)
+    expect(page.locator(".verdict")).to_contain_text("It does not follow.")
+    # Undo, and it is back.
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".verdict")).to_contain_text("It follows.")
+    # Why not: the fact that is missing, added, makes an answer appear.
+    page = visit.see(VIEWS["why not"])
+    expect(page.locator(".verdict")).to_contain_text("It does not follow.")
+    page.get_by_role("button", name="What if it were a fact?").first.click()
+    expect(page.locator(".preview .changed.plus")).to_contain_text("french")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator(".verdict")).to_contain_text("It follows.")
+    # Save it under a new name; what was read stays as it was.
+    page.get_by_role("link", name="What if", exact=True).click()
+    expect(page.locator(".changes")).to_contain_text("added the fact")
+    page.get_by_label("what", exact=True).select_option("facts")
+    page.get_by_label("name", exact=True).fill("mine.tsv")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".done")).to_contain_text("Saved as mine.tsv: 7 facts.")
+    assert "paris\tcityIn\tfrance\n" in (folder / "mine.tsv").read_text()
+    assert (folder / "facts.tsv").read_text() == FACTS
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".failure")).to_contain_text("there is a file 'mine.tsv' already")
+    visit.complaints.clear()  # Chromium tells of the answer with status 400
+    page.get_by_role("button", name="Take all back").click()
+    expect(page.locator(".changes-note")).not_to_contain_text("change")
+
+
+def test_rules_are_edited_added_and_accepted(visit: Visit) -> None:
+    page = visit.see("/rules")
+    page.get_by_label("Add a rule").fill("bornIn(X, Y) -> livesIn(X, Y)")
+    page.get_by_role("button", name="See what it does").click()
+    expect(page.locator(".preview .changed.plus h3")).to_contain_text("3")
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("tr.status-added")).to_have_count(1)
+    page.get_by_role("button", name=f"Accept {SPEAKS}").click()
+    expect(page.locator("tr.status-accepted")).to_have_count(1)
+    page.get_by_role("button", name=f"Edit {SPEAKS}").click()
+    page.get_by_label("Edit the rule").fill("citizenOf(X, Y) & hasLanguage(Y, Z) -> understands(X, Z)")
+    page.locator("tr.inner").get_by_role("button", name="See what it does").click()
+    expect(page.locator(".preview .changed.minus")).to_contain_text("speaks")
+    page.get_by_role("button", name="Leave it").click()
+    expect(page.locator(".preview")).to_have_count(0)
+    page.get_by_label("Add a rule").fill("nonsense(")
+    page.get_by_role("button", name="See what it does").click()
+    expect(page.locator(".preview .failure")).to_be_visible()
+    visit.complaints.clear()  # Chromium tells of the answer with status 400
+    page.get_by_role("button", name="Leave it").click()
+    page.get_by_role("button", name=f"Show examples of {BORN}").click()
+    expect(page.locator("tr.inner")).to_contain_text("Counter-examples")
+
+
+def test_a_hostile_name_is_text_everywhere(visit: Visit) -> None:
+    page = visit.see(VIEWS["hostile"])
+    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
+    assert page.locator("img:not(.brand img)").count() == 0
+    page.get_by_role("link", name=f"why: {HOSTILE} speaks english").click()
+    expect(page.locator(".verdict")).to_contain_text(HOSTILE)
+    assert page.locator("main img").count() == 0
+    page.get_by_text("As text").click()
+    expect(page.locator("pre")).to_contain_text(HOSTILE)
+
+
+def test_the_neighbourhood_grows_by_click_and_by_key(visit: Visit) -> None:
+    page = visit.see("/entity?name=ada")
+    before = page.locator(".neighbourhood .node").count()
+    page.get_by_role("button", name="london: show its neighbours").press("Enter")
+    expect(page.get_by_role("button", name=f"{HOSTILE}: show its neighbours")).to_be_visible()
+    assert page.locator(".neighbourhood .node").count() > before
+    page.get_by_role("button", name="london: go there").click()
+    expect(page.get_by_role("heading", level=1, name="london")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", level=1, name="ada")).to_be_visible()
+
+
+def test_what_is_on_the_screen_is_downloaded(visit: Visit) -> None:
+    page = visit.see(VIEWS["why"])
+    with page.expect_download() as svg:
+        page.get_by_role("button", name="SVG").click()
+    assert svg.value.suggested_filename == "why.svg"
+    drawn = Path(svg.value.path()).read_text()
+    assert drawn.startswith("<svg") and "ada" in drawn and "var(" not in drawn
+    with page.expect_download() as table:
+        page.get_by_role("link", name="CSV").click()
+    assert Path(table.value.path()).read_text().startswith("proof,kind,head,relation,tail,rule\n")
+    page = visit.see("/rules")
+    with page.expect_download() as rules:
+        page.get_by_role("link", name="rule file").click()
+    assert Path(rules.value.path()).read_text() == f"{BORN}\n{SPEAKS}\n"
+
+
+def test_every_view_has_its_data_at_the_same_address(visit: Visit) -> None:
+    for path in VIEWS.values():
+        page = visit.see(path)
+        twin = page.get_by_role("link", name="JSON").get_attribute("href")
+        assert twin is not None
+        answer = page.request.get(visit.base + twin)
+        assert answer.ok and isinstance(answer.json(), dict), twin
+
+
+def test_somebody_without_the_token_sees_nothing(browser: Browser, address: str, visit: Visit) -> None:
+    stranger = browser.new_context()
+    page = stranger.new_page()
+    answer = page.goto(visit.base + "/entity?name=ada")
+    assert answer is not None and answer.status == 401
+    assert "ada" not in page.content().replace("address", "")
+    stranger.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Browser, address: str, scheme: Any) -> None:
+    visit = Visit(browser, address, color_scheme=scheme, bypass_csp=True)
+    for name, path in VIEWS.items():
+        page = visit.see(path)
+        if name == "rules":
+            page.get_by_role("button", name=f"Show examples of {BORN}").click()
+            page.get_by_role("button", name=f"Reject {BORN}").click()
+            expect(page.locator(".preview .held")).to_be_visible()
+        page.evaluate(AXE)
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        told = [(one["id"], [node["html"][:150] for node in one["nodes"][:3]]) for one in serious]
+        assert not told, (name, json.dumps(told, indent=1))
+    visit.context.close()
+
+
+def test_the_focus_goes_where_one_expects(visit: Visit) -> None:
+    page = visit.see("/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("combobox", name="Search entities")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Entities")).to_be_focused()

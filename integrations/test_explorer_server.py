@@ -1,0 +1,402 @@
+"""The explorer's server: who is let in, what is answered, what is refused, and that nothing ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import uvicorn
+
+from reshuffle.cli.main import main
+from reshuffle.explorer.exhibits import Exhibit
+from reshuffle.explorer.opening import Wanted, opened
+from reshuffle.explorer.web.app import PAGES, QUESTIONS, Explorer
+from reshuffle.explorer.web.guard import LARGEST_BODY, POLICY, Door
+from reshuffle.explorer.web.serving import bound_socket
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOKEN = "a-token-that-nobody-guesses"
+HOSTILE = "<img src=x onerror=alert(1)>"
+BORN = "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "facts.tsv").write_text(
+        f"ada\tbornIn\tlondon\nlondon\tcityIn\tuk\nuk\thasLanguage\tenglish\n{HOSTILE}\tbornIn\tlondon\n"
+    )
+    (folder / "my.rules").write_text(f"{BORN}\ncitizenOf(X, Y) & hasLanguage(Y, Z) -> speaks(X, Z)\n")
+    (folder / "held.tsv").write_text("ada\tspeaks\tenglish\n")
+    (folder / "labels.tsv").write_text("ada\tAda Lovelace\n")
+    return folder
+
+
+class Running:
+    """A server in a thread, and clients of it."""
+
+    def __init__(self, exhibits: list[Exhibit], folder: Path) -> None:
+        self.explorer = Explorer(exhibits, folder=folder)
+        self._socket = bound_socket("127.0.0.1", 0, usual=0)
+        self.port = self._socket.getsockname()[1]
+        config = uvicorn.Config(
+            self.explorer.app(Door(TOKEN, "127.0.0.1", self.port)), log_level="critical", lifespan="off"
+        )
+        self._server = uvicorn.Server(config)
+        self._socket.listen()
+        self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+        self._thread.start()
+        self._clients: list[httpx.Client] = []
+        self.base = f"http://127.0.0.1:{self.port}"
+
+    def stranger(self, **options: Any) -> httpx.Client:
+        made = httpx.Client(base_url=self.base, timeout=30, **{"follow_redirects": True, **options})
+        self._clients.append(made)
+        return made
+
+    def guest(self) -> httpx.Client:
+        """Somebody who has opened the address."""
+        client = self.stranger()
+        assert client.get(f"/?token={TOKEN}").status_code == 200
+        return client
+
+    def end(self) -> None:
+        for client in self._clients:
+            client.close()
+        self._server.should_exit = True
+        self._thread.join(20)
+        self._socket.close()
+        self.explorer.jobs.end()
+
+
+@pytest.fixture
+def running(data: Path, tmp_path: Path) -> Iterator[Running]:
+    wanted = Wanted(
+        str(data / "my.rules"), str(data / "facts.tsv"), str(data / "labels.tsv"), str(data / "held.tsv")
+    )
+    made = Running(opened(wanted), tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def client(running: Running) -> httpx.Client:
+    return running.guest()
+
+
+def asked(client: httpx.Client, path: str, **options: Any) -> httpx.Response:
+    """The answer; while it takes long, status 202 tells how far it is."""
+    while (answer := client.get(f"/api/v1/{path}", **options)).status_code == 202:
+        time.sleep(0.1)
+    return answer
+
+
+def told(client: httpx.Client, what: str, data: object) -> httpx.Response:
+    return client.post(f"/api/v1/{what}", json=data, headers={"origin": str(client.base_url).rstrip("/")})
+
+
+# --- who is let in ----------------------------------------------------------------------------------------------------
+
+
+def test_nobody_gets_in_without_the_token(running: Running) -> None:
+    stranger = running.stranger()
+    for path in (*PAGES, "/static/app.js", "/api/v1", *(f"/api/v1/{name}" for name in QUESTIONS)):
+        assert stranger.get(path).status_code == 401, path
+    for token in ("x", "wrong", TOKEN[:-1], TOKEN + "x", "é"):
+        assert stranger.get("/", params={"token": token}).status_code == 401
+        assert (
+            stranger.get("/api/v1", headers={"authorization": b"Bearer " + token.encode()}).status_code == 401
+        )
+    assert stranger.get("/api/v1", headers={"cookie": f"reshuffle_{running.port}=guess"}).status_code == 401
+
+
+def test_the_token_becomes_a_cookie_and_leaves_the_address(running: Running) -> None:
+    client = running.stranger(follow_redirects=False)
+    answer = client.get(f"/entity?name=ada&token={TOKEN}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/entity?name=ada")
+    cookie = answer.headers["set-cookie"]
+    assert TOKEN not in cookie
+    assert all(part in cookie for part in ("HttpOnly", "SameSite=strict", "Path=/"))
+    assert client.get("/entity?name=ada").status_code == 200
+
+
+def test_other_hosts_are_refused(client: httpx.Client) -> None:
+    port = client.base_url.port
+    hosts = (
+        "evil.example",
+        "127.0.0.1:1",
+        "127.0.0.1",
+        f"evil.example:{port}",
+        f"127.0.0.1.evil.example:{port}",
+    )
+    for host in hosts:
+        assert client.get("/api/v1", headers={"host": host}).status_code == 421, host
+    for host in (f"localhost:{port}", f"[::1]:{port}"):
+        assert client.get("/api/v1", headers={"host": host}).status_code == 200, host
+
+
+def test_a_server_for_others_is_reached_by_its_addresses() -> None:
+    everywhere, named = Door(TOKEN, "0.0.0.0", 80), Door(TOKEN, "box.local", 8571)
+    assert everywhere.knows_host("192.168.1.7:80") and everywhere.knows_host("192.168.1.7")
+    assert not everywhere.knows_host("evil.example:80")
+    assert named.knows_host("Box.local:8571") and not named.knows_host("192.168.1.7:8571")
+
+
+def test_every_answer_carries_the_policy(client: httpx.Client, running: Running) -> None:
+    answers = [
+        client.get("/"),
+        client.get("/static/app.js"),
+        client.get("/api/v1/nothing"),
+        client.get("/nothing"),
+    ]
+    answers.append(running.stranger().get("/"))
+    for answer in answers:
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store" or "static" in str(answer.url)
+    assert "default-src 'none'" in POLICY and "unsafe" not in POLICY
+
+
+def test_changes_come_from_the_page_alone(client: httpx.Client) -> None:
+    change = {"change": {"kind": "add-fact", "triple": ["bob", "bornIn", "london"]}}
+    body = json.dumps(change)
+    ours = str(client.base_url).rstrip("/")
+    for headers in (
+        {"content-type": "application/json"},
+        {"content-type": "application/json", "origin": "http://evil.example"},
+        {"content-type": "application/json", "origin": "null"},
+        {"content-type": "text/plain", "origin": ours},
+        {"content-type": "application/json", "origin": ours, "sec-fetch-site": "cross-site"},
+    ):
+        assert client.post("/api/v1/changes", content=body, headers=headers).status_code == 403, headers
+    assert told(client, "changes", change).json() == {"changes": 1}
+
+
+def test_programs_send_the_token_and_have_sessions_of_their_own(
+    running: Running, client: httpx.Client
+) -> None:
+    program = running.stranger(headers={"authorization": f"Bearer {TOKEN}"})
+    change = {"change": {"kind": "add-fact", "triple": ["bob", "bornIn", "london"]}}
+    assert program.post("/api/v1/changes", json=change).json() == {"changes": 1}
+    assert asked(program, "what-if").json()["effect"]["appeared"]["count"] == 2
+    other = {"x-session": "other"}
+    assert asked(program, "what-if", headers=other).json()["changes"] == []
+    assert asked(client, "what-if").json()["changes"] == []
+
+
+def test_requests_have_a_largest_size(client: httpx.Client) -> None:
+    assert client.get("/api/v1/search", params={"q": "x" * 20_000}).status_code == 413
+    large = {"change": {"kind": "add-fact", "triple": ["a", "r", "x" * LARGEST_BODY]}}
+    assert told(client, "changes", large).status_code == 413
+
+
+# --- what is answered -------------------------------------------------------------------------------------------------
+
+
+def test_the_json_is_that_of_the_command_line(
+    client: httpx.Client, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    triple = ("ada", "speaks", "english")
+    assert main(["explain", str(data / "my.rules"), str(data / "facts.tsv"), *triple, "--json"]) == 0
+    question = dict(zip(("head", "relation", "tail"), triple, strict=True))
+    page = asked(client, "why", params={**question, "most": 1}).json()
+    assert page["explanation"] == json.loads(capsys.readouterr().out)
+    assert page["labels"] == {"ada": "Ada Lovelace"}
+
+
+def test_every_question_has_an_answer(client: httpx.Client) -> None:
+    words = {
+        "entity": {"name": "ada"},
+        "predictions": {"head": "ada"},
+        "why": {"head": "ada", "relation": "speaks", "tail": "english"},
+        "rule": {"rule": BORN},
+        "effect": {"change": json.dumps({"kind": "reject-rule", "rule": BORN})},
+    }
+    for name in QUESTIONS:
+        answer = asked(client, name, params=words.get(name, {}))
+        assert answer.status_code == 200, (name, answer.text)
+    about = client.get("/api/v1").json()
+    assert about["api"] == 1 and about["exhibits"][0]["facts"] == 4
+    for name in about["tables"]:
+        answer = asked(client, name, params={**words.get(name, {}), "format": "csv"})
+        assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/csv"), name
+        assert answer.headers["content-disposition"] == f'attachment; filename="{name}.csv"'
+    assert asked(client, "rules?format=text").text.startswith(BORN)
+    assert "citizenOf(X,Y) <= " in asked(client, "rules?format=anyburl").text
+
+
+def test_a_change_is_seen_before_it_is_kept_and_taken_back(client: httpx.Client, running: Running) -> None:
+    change = {"kind": "reject-rule", "rule": BORN}
+    seen = asked(client, "effect", params={"change": json.dumps(change)}).json()["effect"]
+    assert seen["vanished"]["count"] == 4 and seen["held_out"]["after"] == 0
+    why = "why?head=ada&relation=speaks&tail=english"
+    assert asked(client, why).json()["explanation"]["follows"]
+    told(client, "changes", {"change": change})
+    assert not asked(client, why).json()["explanation"]["follows"]
+    assert asked(client, why + "&edits=none").json()["explanation"]["follows"]
+    neighbour = running.guest()
+    assert asked(neighbour, why).json()["explanation"]["follows"]
+    assert told(client, "undo", {}).json() == {"undone": change, "changes": 0}
+    assert asked(client, why).json()["explanation"]["follows"]
+    assert told(client, "undo", {}).json()["undone"] is None
+    assert told(client, "reset", {}).json() == {"changes": 0}
+
+
+def test_saving_writes_a_new_file_and_never_over_another(
+    client: httpx.Client, running: Running, data: Path
+) -> None:
+    told(client, "changes", {"change": {"kind": "reject-rule", "rule": BORN}})
+    assert told(client, "save", {"what": "rules", "name": "mine.rules"}).json() == {
+        "file": "mine.rules",
+        "rules": 1,
+    }
+    assert (
+        running.explorer.folder / "mine.rules"
+    ).read_text() == "citizenOf(X, Y) & hasLanguage(Y, Z) -> speaks(X, Z)\n"
+    again = told(client, "save", {"what": "rules", "name": "mine.rules"})
+    assert (again.status_code, again.json()["error"]) == (400, "there is a file 'mine.rules' already")
+    assert told(client, "save", {"what": "rules", "name": "../up.rules"}).status_code == 400
+    assert BORN in (data / "my.rules").read_text()
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "error"),
+    [
+        ("entity", 400, "'name' is missing"),
+        ("entity?name=adda", 404, "unknown entity 'adda'; did you mean 'ada'?"),
+        ("entity?name=ada&most=many", 400, "found most = 'many', expected a whole number"),
+        ("why?head=ada&relation=speeks&tail=uk", 404, "unknown relation 'speeks'; did you mean 'speaks'?"),
+        ("rules?sort=colour", 400, "found 'colour' to sort by"),
+        ("rules?of=nobody", 404, "unknown exhibit 'nobody'"),
+        ("effect?change=nonsense", 400, "the change is no JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("search?format=exe", 400, "found the format 'exe'"),
+        ("nothing", 404, "there is nothing at this address"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(client: httpx.Client, path: str, status: int, error: str) -> None:
+    answer = asked(client, path)
+    assert (answer.status_code, answer.json()["error"]) == (status, error)
+
+
+@pytest.mark.parametrize("body", [b"nonsense", b"[]", b"{}", b'{"change": {"kind": "add-fact"}}', b"\xff"])
+def test_what_is_no_change_is_told(client: httpx.Client, body: bytes) -> None:
+    headers = {"content-type": "application/json", "origin": str(client.base_url).rstrip("/")}
+    assert client.post("/api/v1/changes", content=body, headers=headers).status_code == 400
+
+
+def test_a_change_that_does_not_fit_is_not_kept(client: httpx.Client) -> None:
+    answer = told(client, "changes", {"change": {"kind": "add-fact", "triple": ["a", "r^-1", "b"]}})
+    assert answer.status_code == 400 and "does not end in ^-1" in answer.json()["error"]
+    assert asked(client, "what-if").json()["changes"] == []
+
+
+def test_a_failing_request_ends_nothing(
+    client: httpx.Client, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+    running.explorer.notes = heard.append
+    exhibit = next(iter(running.explorer.exhibits.values()))
+    with monkeypatch.context() as broken:
+        broken.setattr(type(exhibit), "find", lambda *_args, **_more: 1 / 0)
+        answer = asked(client, "search?q=a")
+    assert (answer.status_code, answer.json()["error"]) == (500, "this failed: ZeroDivisionError")
+    assert heard == ["/api/v1/search failed: ZeroDivisionError: division by zero"]
+    assert asked(client, "search?q=a").json()["names"][0] == "ada"
+
+
+def test_long_work_is_told_and_cancelled(tmp_path: Path) -> None:
+    import threading
+
+    stop = threading.Event()
+
+    def endless(progress):
+        with progress("mining", total=10, unit="rules") as report:
+            while not stop.wait(0.02):
+                report(0)
+
+    running = Running([Exhibit("slow", "slow", "rules", endless)], tmp_path)
+    client = running.guest()
+    answer = client.get("/api/v1/entity?name=x")
+    assert answer.status_code == 202
+    assert {"stage": "mining", "done": 0, "total": 10}.items() <= answer.json().items()
+    headers = {"origin": running.base, "content-type": "application/json"}
+    assert client.delete(f"/api/v1/jobs/{answer.json()['job']}", headers=headers).status_code == 200
+    again = client.get("/api/v1/entity?name=x")
+    assert again.status_code in (202, 409)
+    stop.set()
+    running.end()
+
+
+def test_people_who_change_things_at_once_see_their_own(running: Running) -> None:
+    def visit(number: int) -> list[int]:
+        client = running.guest()
+        seen = []
+        for step in range(4):
+            told(
+                client,
+                "changes",
+                {"change": {"kind": "add-fact", "triple": [f"n{number}-{step}", "bornIn", "london"]}},
+            )
+            seen.append(asked(client, "what-if").json()["effect"]["appeared"]["count"])
+        return seen
+
+    with ThreadPoolExecutor(8) as visitors:
+        for seen in visitors.map(visit, range(8)):
+            assert seen == [2, 4, 6, 8]
+
+
+# --- the process ------------------------------------------------------------------------------------------------------
+
+
+def started(*options: str, cwd: Path) -> tuple[subprocess.Popen[str], str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reshuffle", "serve", *options, "--no-browser", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "src")},
+    )
+    assert process.stdout is not None
+    return process, process.stdout.readline().strip()
+
+
+def test_one_line_is_printed_and_ctrl_c_ends_it(data: Path, tmp_path: Path) -> None:
+    process, address = started(str(data / "my.rules"), str(data / "facts.tsv"), cwd=tmp_path)
+    try:
+        assert address.startswith("http://127.0.0.1:") and "/?token=" in address
+        with httpx.Client(base_url=address.split("/?")[0], follow_redirects=True) as client:
+            assert client.get(address).status_code == 200
+            assert asked(client, "search?q=lond").json()["names"] == ["london"]
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err.splitlines()[-1]) == (130, "", "interrupted")
+    assert "Traceback" not in err
+
+
+def test_a_port_that_is_taken_is_told(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["serve", str(data / "my.rules"), "--no-browser", "--port", str(port)]) == 2
+    assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in capsys.readouterr().err

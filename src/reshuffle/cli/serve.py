@@ -1,0 +1,138 @@
+"""Explore facts, rules and models in a browser: search, entities, reasons, rules, what if, training.
+
+reshuffle serve families                          the built-in families with their rules, and the demo's models
+reshuffle serve rules.txt facts.tsv               what rules say over facts
+reshuffle serve model facts.tsv --labels names.tsv
+reshuffle serve model                             the training, the rules and the settings of a model
+
+Prints one line, the full address with its token, and serves until Ctrl-C. Nothing is written but what you save under a
+new name, into the directory where this was started. Other machines are served only with --host and a token of your own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reshuffle.cli.outputs import InputFile, InputModel
+from reshuffle.errors import InputError, MissingPackageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from reshuffle.cli.console import Console
+    from reshuffle.explorer.web.guard import Door
+
+HELP = "explore facts, rules and models in a browser"
+PORT = 8571
+TOKEN_VARIABLE = "RESHUFFLE_TOKEN"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SHORTEST_TOKEN = 16
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "name",
+        type=InputModel,
+        metavar="MODEL_OR_RULES_OR_BENCHMARK",
+        help="a model directory, a rule file, or a benchmark's name",
+    )
+    parser.add_argument(
+        "facts",
+        type=InputFile,
+        nargs="?",
+        metavar="FACTS",
+        help="a file of triples, or a benchmark's name for its test graph",
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="P", help=f"the port (default {PORT}, or a free one where that is taken)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="do not open the address in a browser")
+    parser.add_argument(
+        "--labels", type=InputFile, metavar="FILE", help="names to show: lines with a name, a tab, a label"
+    )
+    parser.add_argument(
+        "--held-out", type=InputFile, metavar="FILE", help="true triples that are no facts, to try rules on"
+    )
+    parser.add_argument(
+        "--host", metavar="H", default="127.0.0.1", help="serve other machines; needs a token"
+    )
+    parser.add_argument(
+        "--token", metavar="T", help=f"the token, for --host (or the environment variable {TOKEN_VARIABLE})"
+    )
+    parser.add_argument("--engine", default="auto", metavar="auto|chase", help="how rules are answered")
+    parser.add_argument("--bound", type=int, metavar="M", help="only what follows in M steps")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> int:
+    """Read, open, serve."""
+    for package in ("starlette", "uvicorn"):
+        if find_spec(package) is None:
+            raise MissingPackageError(package, extra="explore")
+    from reshuffle.explorer.opening import Wanted, opened  # noqa: PLC0415 - verbs import when they run
+
+    token = _token(arguments)
+    exhibits = opened(
+        Wanted(
+            str(arguments.name),
+            arguments.facts,
+            arguments.labels,
+            arguments.held_out,
+            arguments.engine,
+            arguments.bound,
+            console.progress,
+            console.message,
+        )
+    )
+    from reshuffle.explorer.web.app import Explorer  # noqa: PLC0415
+    from reshuffle.explorer.web.guard import Door  # noqa: PLC0415
+    from reshuffle.explorer.web.serving import bound_socket, serve  # noqa: PLC0415
+
+    listening = bound_socket(arguments.host, arguments.port, usual=PORT)
+    door = Door(token, arguments.host, listening.getsockname()[1])
+    explorer = Explorer(exhibits, folder=Path.cwd(), notes=console.message)
+    serve(explorer, door, listening, ready=lambda: _announce(door, arguments, console))
+    return 0
+
+
+def _token(arguments: argparse.Namespace) -> str:
+    """The token: a new one, or where others are served the one that was given."""
+    import secrets  # noqa: PLC0415
+
+    given = arguments.token or os.environ.get(TOKEN_VARIABLE)
+    if arguments.host not in LOOPBACK and not given:
+        raise InputError(
+            f"--host {arguments.host} lets other machines in, and there is no token",
+            hint=f"give --token, or set {TOKEN_VARIABLE}; at least {_SHORTEST_TOKEN} characters that nobody guesses",
+        )
+    if given and len(given) < _SHORTEST_TOKEN:
+        raise InputError(
+            f"the token has {len(given)} characters",
+            hint=f"give at least {_SHORTEST_TOKEN} that nobody guesses",
+        )
+    return given or secrets.token_urlsafe(32)
+
+
+def _announce(door: Door, arguments: argparse.Namespace, console: Console) -> None:
+    """Print the one line, and open it where there is a screen."""
+    import webbrowser  # noqa: PLC0415
+    from urllib.parse import quote  # noqa: PLC0415
+
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}.get(door.host, door.host)
+    address = f"http://{host}:{door.port}/?token={quote(door.token)}"
+    console.result(address, {"address": address})
+    sys.stdout.flush()
+    console.message("Ctrl-C ends it")
+    if not arguments.no_browser and _has_screen():
+        webbrowser.open(address)
+
+
+def _has_screen() -> bool:
+    """Would a browser be seen? On Linux one without a display would take over the terminal."""
+    return not sys.platform.startswith("linux") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )

@@ -1,0 +1,246 @@
+"""What a change does: which answers appear, which vanish, and how held-out facts fare."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.errors import UnknownNameError
+from reshuffle.evaluation import evaluate
+from reshuffle.explorer.rule_bases import RuleBaseWorld
+from reshuffle.kg import KnowledgeGraph, Triple
+from reshuffle.kg.vocabulary import base_relation
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from reshuffle.explorer.changes import Change
+    from reshuffle.explorer.rule_lists import RuleListWorld
+    from reshuffle.explorer.soft_models import SoftModelWorld
+    from reshuffle.explorer.subject import World
+    from reshuffle.progress import Progress
+
+SHOWN = 200
+"""Triples that a list of what appears or vanishes names; the rest is counted."""
+_MOST_COMPARED = 300_000  # derived triples that are compared one by one
+_SECONDS = 1.5  # for a look at larger ones
+_TRIED = 1_000  # held-out facts that rules are asked about
+_RANKED = 100  # held-out facts that a model ranks
+_LITTLE = 1e-6  # of a score
+_TOP = 20  # predictions about an entity that are compared
+_TOP_OF_RELATION = 50
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Whom changes speak of: the entities of facts, the relations that rules conclude."""
+
+    entities: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+
+    @classmethod
+    def by(cls, changes: Iterable[Change]) -> Touched:
+        """The ends of the facts and the heads of the rules."""
+        entities: dict[str, None] = {}
+        relations: dict[str, None] = {}
+        for change in changes:
+            if change.triple is not None:
+                entities |= {change.triple.head: None, change.triple.tail: None}
+            for rule in (change.rule, change.to):
+                if rule is not None:
+                    relations[base_relation(rule.head)] = None
+        return cls(tuple(entities), tuple(relations))
+
+
+@dataclass
+class _Difference:
+    """What is in the one and not in the other, as far as it was looked at."""
+
+    triples: dict[Triple, None] = field(default_factory=dict)
+    count: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        shown = sorted(islice(self.triples, SHOWN))
+        return {"count": max(self.count, len(self.triples)), "triples": [list(triple) for triple in shown]}
+
+
+def effect(
+    before: World,
+    after: World,
+    touched: Touched,
+    held_out: KnowledgeGraph,
+    *,
+    progress: Progress = SILENT,
+) -> dict[str, Any]:
+    """What appears and what vanishes between two worlds; `complete` where every answer was compared."""
+    if isinstance(before, RuleBaseWorld) and isinstance(after, RuleBaseWorld):
+        found = _of_rules(before, after, touched)
+        found["held_out"] = _found_held_out(before, after, held_out)
+        return found
+    found = _of_rankings(before, after, touched, progress)  # type: ignore[arg-type]
+    found["held_out"] = _ranked_held_out(before, after, touched, held_out, progress)  # type: ignore[arg-type]
+    return found
+
+
+# --- rules: what follows ----------------------------------------------------------------------------------------------
+
+
+def _of_rules(before: RuleBaseWorld, after: RuleBaseWorld, touched: Touched) -> dict[str, Any]:
+    counts = before.answers.counts(), after.answers.counts()
+    totals = [sum(count.derived for count in each.values()) for each in counts]
+    complete = max(totals) <= _MOST_COMPARED
+    looked = _compared(before, after) if complete else _looked_at(before, after, touched)
+    relations = {
+        name: [
+            counts[0][name].derived if name in counts[0] else 0,
+            counts[1][name].derived if name in counts[1] else 0,
+        ]
+        for name in dict.fromkeys([*counts[0], *counts[1]])
+    }
+    return {
+        "appeared": looked[0].to_dict(),
+        "vanished": looked[1].to_dict(),
+        "complete": complete,
+        "derived": totals,
+        "relations": {name: pair for name, pair in relations.items() if pair[0] != pair[1]},
+    }
+
+
+def _compared(before: RuleBaseWorld, after: RuleBaseWorld) -> tuple[_Difference, _Difference]:
+    new = after.derived - (before.derived | before.facts)
+    gone = before.derived - (after.derived | after.facts)
+    return _named(new), _named(gone)
+
+
+def _named(triples: KnowledgeGraph) -> _Difference:
+    return _Difference(dict.fromkeys(islice(triples, 10 * SHOWN)), len(triples))
+
+
+def _looked_at(
+    before: RuleBaseWorld, after: RuleBaseWorld, touched: Touched
+) -> tuple[_Difference, _Difference]:
+    """About the entities that are touched, and for a while among all triples."""
+    return _only_in(after, before, touched), _only_in(before, after, touched)
+
+
+def _only_in(one: RuleBaseWorld, other: RuleBaseWorld, touched: Touched) -> _Difference:
+    found = _Difference()
+    ends_at = time.monotonic() + _SECONDS
+    for triple in _near_first(one, touched):
+        if triple not in one.facts and not _holds(other, triple):
+            found.triples[triple] = None
+        if len(found.triples) >= SHOWN or time.monotonic() > ends_at:
+            break
+    return found
+
+
+def _near_first(world: RuleBaseWorld, touched: Touched) -> Iterator[Triple]:
+    answers = world.answers
+    for entity in touched.entities:
+        if entity in world.facts.entities:
+            for relation in world.asked_relations:
+                yield from (Triple(entity, relation, tail) for tail in answers.tails(entity, relation))
+                yield from (Triple(head, relation, entity) for head in answers.heads(relation, entity))
+    if touched.relations:
+        yield from (triple for triple in answers.triples() if triple.relation in touched.relations)
+
+
+def _holds(world: RuleBaseWorld, triple: Iterable[str]) -> bool:
+    try:
+        return world.answers.holds(*triple)
+    except UnknownNameError:
+        return False
+
+
+def _found_held_out(
+    before: RuleBaseWorld, after: RuleBaseWorld, held_out: KnowledgeGraph
+) -> dict[str, Any] | None:
+    if not len(held_out):
+        return None
+    asked = list(islice(held_out, _TRIED))
+    held = [[_holds(world, triple) for triple in asked] for world in (before, after)]
+    pairs = list(zip(asked, *held, strict=True))
+    return {
+        "measure": "found",
+        "asked": len(asked),
+        "before": sum(held[0]),
+        "after": sum(held[1]),
+        "gained": [list(triple) for triple, was, now in pairs if now and not was][:SHOWN],
+        "lost": [list(triple) for triple, was, now in pairs if was and not now][:SHOWN],
+    }
+
+
+# --- models: what is ranked first -------------------------------------------------------------------------------------
+
+
+def _of_rankings(
+    before: RuleListWorld | SoftModelWorld,
+    after: RuleListWorld | SoftModelWorld,
+    touched: Touched,
+    progress: Progress,
+) -> dict[str, Any]:
+    first, second = (_best(world, touched, progress) for world in (before, after))
+    appeared = _Difference({triple: None for triple in second if triple not in first})
+    vanished = _Difference({triple: None for triple in first if triple not in second})
+    differences = {triple: score - first[triple] for triple, score in second.items() if triple in first}
+    moved = sorted(
+        (one for one in differences if abs(differences[one]) > _LITTLE),
+        key=lambda one: -abs(differences[one]),
+    )
+    return {
+        "appeared": appeared.to_dict(),
+        "vanished": vanished.to_dict(),
+        "moved": [
+            {"triple": list(triple), "before": first[triple], "after": second[triple]}
+            for triple in moved[:SHOWN]
+        ],
+        "complete": False,
+    }
+
+
+def _best(world: RuleListWorld | SoftModelWorld, touched: Touched, progress: Progress) -> dict[Triple, float]:
+    """The best new links about the entities and of the relations that are touched, with their scores."""
+    best: dict[Triple, float] = {}
+    for entity in touched.entities:
+        if entity in world.facts.entities:
+            for end in ("head", "tail"):
+                best |= {row.triple: row.score for row in world.predictions(**{end: entity}, top=_TOP)}
+    for relation in touched.relations:
+        if relation in world.asked_relations:
+            found = world.missing(relation, top=_TOP_OF_RELATION, progress=progress)
+            best |= {row.triple: row.score for row in found}
+    return best
+
+
+def _ranked_held_out(
+    before: RuleListWorld | SoftModelWorld,
+    after: RuleListWorld | SoftModelWorld,
+    touched: Touched,
+    held_out: KnowledgeGraph,
+    progress: Progress,
+) -> dict[str, Any] | None:
+    """MRR and Hits@10 of held-out facts, those of touched relations where there are some."""
+    about = [triple for triple in held_out if triple.relation in touched.relations]
+    asked = KnowledgeGraph(islice(about or held_out, _RANKED))
+    if not len(asked):
+        return None
+    ranked = [_ranked(world, asked, held_out, progress) for world in (before, after)]
+    return {"measure": "mrr", "asked": len(asked), "before": ranked[0], "after": ranked[1]}
+
+
+def _ranked(
+    world: RuleListWorld | SoftModelWorld, asked: KnowledgeGraph, known: KnowledgeGraph, progress: Progress
+) -> dict[str, float]:
+    report = evaluate(
+        world.scorer,
+        asked,
+        protocol="full",
+        known=[world.facts, known],
+        baseline=False,
+        unknown="skip",
+        progress=progress,
+    )
+    return {"mrr": report["mrr"], "hits@10": report["hits@10"]}

@@ -1,0 +1,89 @@
+"""What a server holds: subjects that are loaded when first asked for, and the worlds that people look at."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from reshuffle.explorer.name_search import NameSearch
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from reshuffle.explorer.changes import Edits
+    from reshuffle.explorer.subject import Subject, World
+    from reshuffle.progress import Progress
+
+_WORLDS = 8  # beside the one without edits
+
+
+@dataclass
+class Exhibit:
+    """A subject under a short name, loaded when first needed and tried again where that failed.
+
+    Threads share it. Worlds are kept for a while, so that a step that is looked at before it is kept, and the world
+    that one goes back to, are made once.
+    """
+
+    key: str
+    title: str
+    kind: str
+    load: Callable[[Progress], Subject]
+    directory: Path | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[Path, ...] = ()
+    """Files and directories that it was read from, which nothing is written over."""
+    _subject: Subject | None = field(default=None, init=False, repr=False)
+    _search: NameSearch | None = field(default=None, init=False, repr=False)
+    _worlds: OrderedDict[Edits, World] = field(default_factory=OrderedDict, init=False, repr=False)
+    _loading: Lock = field(default_factory=Lock, init=False, repr=False)
+    _listing: Lock = field(default_factory=Lock, init=False, repr=False)
+    _making: dict[Edits, Lock] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Can questions be answered at once?"""
+        return self._subject is not None
+
+    def subject(self, progress: Progress = SILENT) -> Subject:
+        """What is explored."""
+        with self._loading:
+            if self._subject is None:
+                loaded = self.load(progress)
+                loaded.prepare(progress)
+                self._search = NameSearch(loaded.source.facts.entities, self.labels)
+                self._subject = loaded
+            return self._subject
+
+    def world(self, edits: Edits, progress: Progress = SILENT) -> World:
+        """The subject after some edits."""
+        subject = self.subject(progress)
+        if edits.change_nothing:
+            return subject.as_given
+        with self._listing:
+            making = self._making.setdefault(edits, Lock())
+        with making:
+            with self._listing:
+                found = self._worlds.get(edits)
+            if found is None:
+                found = subject.world(edits, progress)
+            with self._listing:
+                self._worlds[edits] = found
+                self._worlds.move_to_end(edits)
+                while len(self._worlds) > _WORLDS:
+                    self._worlds.popitem(last=False)
+                self._making.pop(edits, None)
+        return found
+
+    def find(self, typed: str, edits: Edits, *, most: int = 20) -> list[str]:
+        """Entities by a part of their name or label; those that edits brought are looked through one by one."""
+        self.subject()
+        assert self._search is not None
+        new = dict.fromkeys(name for triple in edits.added for name in (triple.head, triple.tail))
+        wanted = typed.strip().lower()
+        fresh = [name for name in new if wanted in name.lower()]
+        return list(dict.fromkeys([*fresh, *self._search.find(typed, most=most)]))[:most]

@@ -1,0 +1,227 @@
+"""From what somebody names on the command line to what is shown: rules, models, benchmarks, facts and labels.
+
+Files are read at once, so that what is wrong with them is told before anything is served. What takes long (a model's
+first load, mining) is left to the server, which shows how far it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reshuffle.constraints import OPENING, OrderingConstraints
+from reshuffle.data.families import NAME as FAMILIES
+from reshuffle.data.families import families
+from reshuffle.data.finding import demo_directory
+from reshuffle.data.load import benchmark_names, load_benchmark
+from reshuffle.errors import InputError, Place
+from reshuffle.explorer.exhibits import Exhibit
+from reshuffle.explorer.rule_bases import RuleBaseSubject
+from reshuffle.explorer.rule_lists import RuleListSubject
+from reshuffle.explorer.soft_models import SoftModelSubject
+from reshuffle.explorer.subject import Source
+from reshuffle.explorer.views.training_page import LOG, SETTINGS
+from reshuffle.kg import read_graph
+from reshuffle.kg.splits import InductiveBenchmark
+from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
+from reshuffle.rules import read_rules
+from reshuffle.rules.mining import mine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reshuffle.explorer.subject import Subject
+    from reshuffle.kg.splits import GraphSplit
+    from reshuffle.progress import Notes, Progress
+    from reshuffle.rules import RuleBase
+
+_LEAST_SUPPORT = 3  # of mined rules
+_LEAST_CONFIDENCE = 0.1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line names."""
+
+    name: str
+    """A model directory, a rule file or a benchmark."""
+    facts: str | None = None
+    """A file or a benchmark."""
+    labels: str | None = None
+    held_out: str | None = None
+    engine: str = "auto"
+    bound: int | None = None
+    progress: Progress = field(default=SILENT, repr=False)
+    notes: Notes = field(default=UNHEARD, repr=False)
+
+
+def opened(wanted: Wanted) -> list[Exhibit]:
+    """The exhibits, the one to begin with first."""
+    labels = {} if wanted.labels is None else read_labels(wanted.labels)
+    exhibits = list(_exhibits(wanted))
+    read = tuple(Path(name) for name in (wanted.facts, wanted.labels, wanted.held_out) if name is not None)
+    for exhibit in exhibits:
+        exhibit.labels = labels
+        exhibit.inputs = (*exhibit.inputs, *(path for path in read if path.exists()))
+    return exhibits
+
+
+def _exhibits(wanted: Wanted) -> Iterator[Exhibit]:
+    path = Path(wanted.name)
+    if wanted.name in benchmark_names() and wanted.facts is None:
+        yield from _of_benchmark(wanted)
+    elif path.is_dir() or is_rule_model(path):
+        yield _of_directory(path, _source(wanted, path), key="model")
+    elif path.exists():
+        yield _of_rule_file(path, wanted)
+    else:
+        raise InputError(
+            "there is no model directory, no rule file and no benchmark of that name",
+            place=Place(wanted.name),
+            hint="give one of them; `reshuffle data list` shows the benchmarks",
+        )
+
+
+# --- facts ------------------------------------------------------------------------------------------------------------
+
+
+def _source(wanted: Wanted, path: Path) -> Source:
+    directory = path if path.is_dir() else path.parent if is_rule_model(path) else None
+    source = Source(path.name, directory=directory)
+    if wanted.facts is not None and wanted.facts in benchmark_names():
+        split = _tested(wanted.facts, wanted.progress)
+        source = replace(source, facts=split.facts, held_out=split.queries)
+    elif wanted.facts is not None:
+        graph = read_graph(wanted.facts, progress=wanted.progress, notes=wanted.notes)
+        source = replace(source, facts=graph)
+    if wanted.held_out is not None:
+        held_out = read_graph(wanted.held_out, progress=wanted.progress, notes=wanted.notes)
+        source = replace(source, held_out=held_out)
+    return source
+
+
+def _tested(name: str, progress: Progress) -> GraphSplit:
+    """The graph of a benchmark that questions are asked about."""
+    bench = load_benchmark(name, progress=progress)
+    return bench.test if isinstance(bench, InductiveBenchmark) else bench.graph
+
+
+def read_labels(path: str) -> dict[str, str]:
+    """The labels of a file: lines `name<TAB>label`, or triples, whose tails are the labels.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "labels.tsv"
+    >>> _ = file.write_text("Q7259\\tAda Lovelace\\nQ142\\tlabel\\tFrance\\n")
+    >>> read_labels(str(file))
+    {'Q7259': 'Ada Lovelace', 'Q142': 'France'}
+    """
+    labels = {}
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"cannot be read: {error}", place=Place(path), hint="give a file of UTF-8 text"
+        ) from None
+    for number, line in enumerate(lines, start=1):
+        cells = line.rstrip().split("\t")
+        if cells == [""]:
+            continue
+        if len(cells) not in (2, 3):
+            raise InputError(
+                f"found {len(cells)} columns, expected 2 or 3",
+                place=Place(path, number),
+                hint="a line is: name, tab, label",
+            )
+        labels[cells[0]] = cells[-1]
+    return labels
+
+
+# --- what is explored -------------------------------------------------------------------------------------------------
+
+
+def _of_benchmark(wanted: Wanted) -> Iterator[Exhibit]:
+    if wanted.name == FAMILIES:
+        demo = families()
+        split = demo.benchmark.test
+        source = Source(FAMILIES, split.facts, split.queries)
+        subject = RuleBaseSubject(demo.rules, source, engine=wanted.engine, bound=wanted.bound)
+        yield Exhibit("rules", f"{FAMILIES}: rules", subject.kind, lambda _: subject)
+        for key in ("model", "rules"):
+            directory = demo_directory() / key
+            if is_rule_model(directory) or (directory / SETTINGS).is_file():
+                of_model = Source(FAMILIES, split.facts, split.queries, directory)
+                yield _of_directory(
+                    directory, of_model, key="list" if key == "rules" else "model", title=FAMILIES
+                )
+        return
+    bench = load_benchmark(wanted.name, progress=wanted.progress)
+    learned = bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
+    split = bench.test if isinstance(bench, InductiveBenchmark) else bench.graph
+    source = Source(wanted.name, split.facts, split.queries)
+
+    def mined(progress: Progress) -> Subject:
+        found = mine(
+            learned.facts,
+            min_support=_LEAST_SUPPORT,
+            min_confidence=_LEAST_CONFIDENCE,
+            progress=progress,
+        )
+        return RuleListSubject(RuleModel.from_rules(found.rules), source)
+
+    yield Exhibit("mined", f"{wanted.name}: mined rules", RuleListSubject.kind, mined)
+
+
+def _of_directory(path: Path, source: Source, *, key: str, title: str | None = None) -> Exhibit:
+    name = title or source.name
+    if is_rule_model(path):
+        model = load_rule_model(path)
+        listed = RuleListSubject(model, source)
+        return Exhibit(
+            key, f"{name}: rule model", listed.kind, lambda _: listed, source.directory, inputs=(path,)
+        )
+    if not any((path / file).is_file() for file in (SETTINGS, LOG)):
+        raise InputError(
+            "found neither a model nor a training in this directory",
+            place=Place(str(path)),
+            hint="`reshuffle train FACTS -o DIR` writes one",
+        )
+
+    def trained(progress: Progress) -> Subject:
+        from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+
+        with progress("loading the model", total=None):
+            if not (path / SETTINGS).is_file():
+                raise InputError(
+                    "there is no model yet: the training has not ended",
+                    place=Place(path.name),
+                    hint="the page Training shows how far it is",
+                )
+            return SoftModelSubject(Reshuffle.load(path, device="cpu"), source)
+
+    return Exhibit(key, f"{name}: soft model", SoftModelSubject.kind, trained, path, inputs=(path,))
+
+
+def _of_rule_file(path: Path, wanted: Wanted) -> Exhibit:
+    source = _source(wanted, path)
+    rules = _rules_in(path, wanted)
+    subject: Subject
+    if any(rule.quality is not None and (rule.quality.confidence or 0) < 1 for rule in rules.rules):
+        subject = RuleListSubject(RuleModel.from_rules(rules), source)
+    else:
+        subject = RuleBaseSubject(rules, source, engine=wanted.engine, bound=wanted.bound)
+    return Exhibit("rules", path.name, subject.kind, lambda _: subject, inputs=(path,))
+
+
+def _rules_in(path: Path, wanted: Wanted) -> RuleBase:
+    with path.open("rb") as file:
+        compiled = file.read(len(OPENING)) == OPENING
+    if not compiled:
+        return read_rules(path, skip_unsupported=True, notes=wanted.notes)
+    rules = OrderingConstraints.load(path).rules
+    if rules is None:
+        raise InputError(
+            "these constraints come from no rules", place=Place(str(path)), hint="give the model"
+        )
+    return rules

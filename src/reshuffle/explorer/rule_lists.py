@@ -1,0 +1,105 @@
+"""Rule models: weighted rules whose sums rank what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.explorer.subject import Subject, World
+from reshuffle.progress import SILENT
+from reshuffle.reasoning import Reasoner
+from reshuffle.reasoning.why_not import why_not
+from reshuffle.rules import RuleBase
+
+if TYPE_CHECKING:
+    from reshuffle.explorer.changes import Edits
+    from reshuffle.explorer.subject import Source
+    from reshuffle.kg import KnowledgeGraph, Triple
+    from reshuffle.progress import Progress
+    from reshuffle.rulelist import RuleModel
+    from reshuffle.rulelist.rule_predictions import RulePredictions
+    from reshuffle.rules import Rule
+
+_NEAREST = 5
+_TRIED = 50  # rules of a relation, the heaviest first, that are looked at for what is missing
+
+
+class RuleListSubject(Subject):
+    """A rule model on facts."""
+
+    kind = "rule model"
+
+    def __init__(self, model: RuleModel, source: Source) -> None:
+        self.model, self.source = model, source
+
+    def world(self, edits: Edits, progress: Progress = SILENT) -> RuleListWorld:
+        """The model with the rules that are left, on the facts as they would be."""
+        del progress
+        return RuleListWorld(model_after(self.model, edits), self.source.facts_after(edits))
+
+
+def model_after(model: RuleModel, edits: Edits) -> RuleModel:
+    """The model without the rules struck out and with those written, weighted by their confidences."""
+    struck = set(edits.rejected)
+    kept = tuple(one for one in model.rules if one.rule not in struck)
+    left = replace(model, rules=kept)
+    return left.with_rules(RuleBase(edits.written)) if edits.written else left
+
+
+class RuleListWorld(World):
+    """What a rule model says over facts."""
+
+    exactness = "a score is the sum of what rules, a distance and a type add"
+
+    def __init__(self, model: RuleModel, facts: KnowledgeGraph) -> None:
+        self.model, self.facts = model, facts
+        self.scorer = model.on(facts)
+
+    @cached_property
+    def rules(self) -> RuleBase:  # type: ignore[override]
+        """Those of the list."""
+        return self.model.rule_base()
+
+    @property
+    def asked_relations(self) -> tuple[str, ...]:
+        """All that the model knows."""
+        return self.model.relations
+
+    def predictions(self, **question: Any) -> RulePredictions:
+        """As `predict` has them."""
+        return self.scorer.predict(**question)
+
+    def missing(self, relation: str, *, top: int, progress: Progress = SILENT) -> RulePredictions:
+        """The best new links of a relation."""
+        return self.scorer.missing(relation=relation, top=top, progress=progress)
+
+    def why(self, triple: Triple, *, most: int) -> tuple[dict[str, Any], str]:
+        """The sum behind a score; where no rule leads to it, the rules that come nearest."""
+        found = self.scorer.explain(*triple, most=most)
+        data = found.to_dict()
+        if not found:
+            data["nearest"] = [partial.to_dict() for partial in self._nearest(triple)]
+        return data, str(found)
+
+    def _nearest(self, triple: Triple) -> list[Any]:
+        concluding = (one for one in self.model.rules if one.rule.head == triple.relation)
+        heaviest = sorted(concluding, key=lambda one: -one.weight)[:_TRIED]
+        rules: tuple[Rule, ...] = tuple(one.rule for one in heaviest)
+        return why_not(self._bare_facts, RuleBase(rules), *triple, most=_NEAREST) if rules else []
+
+    @cached_property
+    def _bare_facts(self) -> Any:
+        """The facts as answers of no rules, which is what rules of a list walk over."""
+        return Reasoner(RuleBase(()), engine="chase").on(self.scorer.graph)
+
+    def warm_up(self) -> None:
+        """The best links from one entity."""
+        self.predictions(head=self.facts.entities[int(self.facts.heads[0])], top=1)
+        _ = self.facts.by_head, self.facts.by_tail
+
+    def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:
+        """The rules with weights and measures, as the model has them."""
+        del progress
+        rows: list[dict[str, Any]] = self.model.to_dict()["rules"]
+        return rows

@@ -1,0 +1,100 @@
+// The page: which view an address names, what stands above all of them, and the search.
+import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
+import { ask, tell } from "./api.js";
+import { EntityBox, Failure, go, ofCurrent, setContext, to } from "./parts.js";
+import { Start } from "./views/start.js";
+import { Entity } from "./views/entity.js";
+import { Why } from "./views/why.js";
+import { Rules } from "./views/rules.js";
+import { WhatIf } from "./views/whatif.js";
+import { RuleGraph } from "./views/rulegraph.js";
+import { Training } from "./views/training.js";
+
+const VIEWS = {
+  "/": Start, "/entity": Entity, "/why": Why, "/rules": Rules, "/rule": Rules, "/what-if": WhatIf,
+  "/rule-graph": RuleGraph, "/training": Training,
+};
+const TABS = [["/", "Entities", ["/", "/entity"]], ["/why", "Why", ["/why"]], ["/rules", "Rules", ["/rules", "/rule"]],
+  ["/what-if", "What if", ["/what-if"]], ["/rule-graph", "Graph of rules", ["/rule-graph"]], ["/training", "Training", ["/training"]]];
+
+function here() {
+  return { path: location.pathname, params: Object.fromEntries(new URLSearchParams(location.search)) };
+}
+
+function App() {
+  const [at, setAt] = useState(here());
+  const [about, setAbout] = useState(null);
+  const [version, setVersion] = useState(0);
+  const [failed, setFailed] = useState(null);
+
+  useEffect(() => {
+    const moved = () => { setAt(here()); scrollTo(0, 0); };
+    addEventListener("popstate", moved);
+    addEventListener("click", follow);
+    addEventListener("keydown", shortcut);
+    return () => { removeEventListener("popstate", moved); removeEventListener("click", follow); removeEventListener("keydown", shortcut); };
+  }, []);
+  useEffect(() => {
+    let waiting = null;
+    const look = () => ask("", {}).then((data) => {
+      setAbout(data);
+      if (data.exhibits.some((one) => !one.loaded && one.key === (at.params.of || data.exhibits[0].key))) waiting = setTimeout(look, 700);
+    }).catch(setFailed);
+    look();
+    return () => clearTimeout(waiting);
+  }, [version, at.params.of]);
+
+  if (failed) return html`<main class="page"><${Failure} error=${failed} /></main>`;
+  if (!about) return html`<p class="waiting">Starting …</p>`;
+  const exhibit = about.exhibits.find((one) => one.key === at.params.of) || about.exhibits[0];
+  setContext({ of: exhibit.key === about.exhibits[0].key ? undefined : exhibit.key });
+  const View = VIEWS[at.path] || Start;
+  const changed = () => setVersion((before) => before + 1);
+  return html`
+    <a class="skip" href="#content">Skip to the content</a>
+    <${Top} about=${about} exhibit=${exhibit} path=${at.path} changed=${changed} />
+    <main id="content" class="page" tabindex="-1">
+      <${View} key=${at.path + exhibit.key} params=${at.params} path=${at.path} exhibit=${exhibit} about=${about} version=${version} changed=${changed} />
+    </main>
+    <footer class="foot">reshuffle ${about.version} · ${exhibit.exactness || exhibit.kind} · <a href="/api/v1">API</a> · <kbd>/</kbd> searches</footer>`;
+}
+
+function Top({ about, exhibit, path, changed }) {
+  const [typed, setTyped] = useState("");
+  async function undo() { await tell("undo", ofCurrent()); changed(); }
+  return html`<header class="top">
+    <a class="brand" href=${to("/")} aria-label="reshuffle explorer, start"><img src="/favicon.ico" alt="" width="26" height="26" /><span>reshuffle</span></a>
+    <${EntityBox} id="search" text="Search entities" big placeholder="Search entities …" value=${typed}
+      onPick=${(name) => { setTyped(""); go(to("/entity", { name })); }} />
+    ${about.exhibits.length > 1 ? html`<label class="switch"><span class="hidden">What to explore</span>
+      <select value=${exhibit.key} onChange=${(event) => go(path + "?of=" + encodeURIComponent(event.target.value))}>
+        ${about.exhibits.map((one) => html`<option value=${one.key} selected=${one.key === exhibit.key}>${one.title}</option>`)}</select></label>`
+      : html`<span class="exhibit">${exhibit.title}</span>`}
+    <div class="changes-note" aria-live="polite">${exhibit.changes ? html`<a href=${to("/what-if")}>${exhibit.changes} change${exhibit.changes > 1 ? "s" : ""}</a>
+      <button type="button" class="small" onClick=${undo}>Undo</button>` : null}</div>
+    <nav aria-label="Views"><ul class="tabs">${TABS.map(([href, name, paths]) => html`<li><a href=${to(href)}
+      aria-current=${paths.includes(path) ? "page" : undefined}>${name}</a></li>`)}</ul></nav>
+  </header>`;
+}
+
+// Links of the page change the address without loading it anew.
+function follow(event) {
+  const link = event.target.closest && event.target.closest("a[href]");
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || link.hasAttribute("download")) return;
+  const href = link.getAttribute("href");
+  if (!href.startsWith("/") || href.startsWith("/api/") || href.startsWith("/static/")) return;
+  event.preventDefault();
+  go(href);
+}
+
+function shortcut(event) {
+  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    document.getElementById("search").focus();
+  }
+}
+
+const root = document.getElementById("app");
+root.textContent = "";
+render(html`<${App} />`, root);

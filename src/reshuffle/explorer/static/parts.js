@@ -1,0 +1,268 @@
+// Small pieces that several pages share. Every name from the data is put in as text.
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { address, ask, cancel, queryOf, tell } from "./api.js";
+
+// --- addresses ------------------------------------------------------------------------------------------------------
+
+let current = { of: undefined, labels: {} };
+
+export function setContext(context) { current = { ...current, ...context }; }
+
+export function addLabels(labels) { if (labels) current.labels = { ...current.labels, ...labels }; }
+
+export function to(path, params) {
+  return path + queryOf({ of: current.of, ...params });
+}
+
+export function go(href) {
+  history.pushState(null, "", href);
+  dispatchEvent(new PopStateEvent("popstate"));
+}
+
+export function ofCurrent(params) { return { of: current.of, ...params }; }
+
+// --- names ----------------------------------------------------------------------------------------------------------
+
+export function label(name) { return current.labels[name] || name; }
+
+export function plain(relation) {
+  const last = relation.split("/").filter(Boolean).pop() || relation;
+  return relation.startsWith("/") && relation.length > 28 ? "…/" + last : relation;
+}
+
+export function Name({ name, quiet }) {
+  const shown = label(name);
+  return html`<a class=${quiet ? "name quiet" : "name"} href=${to("/entity", { name })}
+    title=${shown === name ? undefined : name}>${shown}</a>`;
+}
+
+export function TripleText({ triple, linked = true }) {
+  const [head, relation, tail] = triple;
+  return html`<span class="triple">
+    ${linked ? html`<${Name} name=${head} />` : html`<b>${label(head)}</b>`}
+    <span class="relation" title=${relation}>${plain(relation)}</span>
+    ${linked ? html`<${Name} name=${tail} />` : html`<b>${label(tail)}</b>`}
+  </span>`;
+}
+
+export function WhyLink({ triple, children, className }) {
+  const [head, relation, tail] = triple;
+  const told = `why: ${label(head)} ${relation} ${label(tail)}`;
+  return html`<a class=${"why-link " + (className || "")} href=${to("/why", { head, relation, tail })}
+    aria-label=${children ? undefined : told}>${children || "why?"}</a>`;
+}
+
+// A rule as it is written, with its head set off.
+export function RuleText({ rule }) {
+  const at = rule.lastIndexOf(" -> ");
+  if (at < 0) return html`<code class="rule">${rule}</code>`;
+  return html`<code class="rule"><span class="body">${rule.slice(0, at)}</span><span class="arrow"> → </span><span
+    class="head">${rule.slice(at + 4)}</span></code>`;
+}
+
+// --- waiting and failing ----------------------------------------------------------------------------------------------
+
+export function Waiting({ job }) {
+  if (!job) return html`<p class="waiting" role="status">…</p>`;
+  const share = job.total ? Math.min(1, job.done / job.total) : null;
+  const told = job.total ? `${job.done.toLocaleString()} of ${job.total.toLocaleString()} ${job.unit}` : "";
+  return html`<div class="card progress" role="status">
+    <div class="line"><b>${job.stage}</b> <span class="muted">${told} ${job.note}</span>
+      <span class="muted">${job.seconds} s</span>
+      <button type="button" class="small" onClick=${() => cancel(job.job)}>Cancel</button></div>
+    <progress aria-label=${job.stage} max="1" value=${share === null ? undefined : share}></progress>
+  </div>`;
+}
+
+export function Failure({ error }) {
+  return html`<div class="card failure" role="alert"><b>${error.message}</b>${error.hint ? html`<p>${error.hint}</p>` : null}</div>`;
+}
+
+export function Answer({ state, children }) {
+  addLabels(state.data && state.data.labels);
+  if (state.error) return html`<${Failure} error=${state.error} />`;
+  if (!state.data) return html`<${Waiting} job=${state.job} />`;
+  return html`<div class=${state.stale && state.job ? "stale" : ""}>
+    ${state.stale && state.job ? html`<${Waiting} job=${state.job} />` : null}${children(state.data)}</div>`;
+}
+
+// --- headings with the same page in other forms -------------------------------------------------------------------------
+
+let shown = false;
+
+export function Heading({ title, children, view, params, csv, svg, more }) {
+  const heading = useRef(null);
+  useEffect(() => {
+    document.title = `${title} · reshuffle`;
+    if (heading.current && heading.current.dataset.focus !== title) {
+      heading.current.dataset.focus = title;
+      // Who goes on to another page is taken to its heading; who loads the page begins at its top.
+      if (shown && document.activeElement === document.body) heading.current.focus({ preventScroll: true });
+      shown = true;
+    }
+  }, [title]);
+  return html`<header class="heading">
+    <div><h1 tabindex="-1" ref=${heading}>${title}</h1>${children}</div>
+    <div class="forms" role="group" aria-label="This page in other forms">
+      ${view ? html`<a href=${address(view, ofCurrent(params))}>JSON</a>` : null}
+      ${csv ? html`<a href=${address(view, ofCurrent({ ...params, format: "csv" }))} download>CSV</a>` : null}
+      ${svg ? html`<button type="button" class="link" onClick=${svg}>SVG</button>` : null}
+      ${more}
+    </div>
+  </header>`;
+}
+
+// --- search as one types ------------------------------------------------------------------------------------------------
+
+export function EntityBox({ id, value, onInput, onPick, placeholder, text, autofocus, big }) {
+  const [names, setNames] = useState([]);
+  const [open, setOpen] = useState(false);
+  const [at, setAt] = useState(-1);
+  const stop = useRef(null);
+  const input = useRef(null);
+  useEffect(() => { if (autofocus && input.current) input.current.focus(); }, []);
+
+  function look(typed) {
+    if (onInput) onInput(typed);
+    if (stop.current) stop.current.abort();
+    stop.current = new AbortController();
+    ask("search", ofCurrent({ q: typed, most: 12 }), { signal: stop.current.signal })
+      .then((data) => { addLabels(data.labels); setNames(data.names); setOpen(true); setAt(-1); })
+      .catch((error) => { if (error.name !== "AbortError") setNames([]); });
+  }
+  // The list may still be that of fewer letters.
+  async function first(typed) {
+    const found = await ask("search", ofCurrent({ q: typed, most: 1 }));
+    addLabels(found.labels);
+    if (typed.trim() && found.names.length) pick(found.names[0]);
+  }
+  function pick(name) {
+    setOpen(false);
+    setAt(-1);
+    onPick(name);
+  }
+  function key(event) {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (!open) return look(input.current.value);
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      setAt((at + step + names.length) % Math.max(1, names.length));
+    } else if (event.key === "Escape") {
+      setOpen(false);
+    } else if (event.key === "Enter" && open && at >= 0) {
+      event.preventDefault();
+      pick(names[at]);
+    } else if (event.key === "Enter" && !onInput) {
+      event.preventDefault();
+      first(input.current.value);
+    }
+    return undefined;
+  }
+  const expanded = open && names.length > 0;
+  return html`<div class=${"entity-box" + (big ? " big" : "")}>
+    <label for=${id} class=${big ? "hidden" : "small-label"}>${text}</label>
+    <input id=${id} ref=${input} type="text" role="combobox" autocomplete="off" spellcheck=${false}
+      aria-expanded=${expanded} aria-controls=${id + "-list"} aria-autocomplete="list"
+      aria-activedescendant=${expanded && at >= 0 ? `${id}-${at}` : undefined}
+      placeholder=${placeholder} value=${value} onInput=${(event) => look(event.target.value)}
+      onKeyDown=${key} onFocus=${(event) => { if (event.target.value === "" && !onInput) look(""); }}
+      onBlur=${() => setTimeout(() => setOpen(false), 150)} />
+    <ul id=${id + "-list"} role="listbox" aria-label=${text} hidden=${!expanded}>
+      ${names.map((name, place) => html`<li key=${name} id=${`${id}-${place}`} role="option" aria-selected=${place === at}
+        class=${place === at ? "at" : ""} onMouseDown=${(event) => { event.preventDefault(); pick(name); }}>
+        ${label(name)}${label(name) === name ? null : html` <span class="muted">${name}</span>`}</li>`)}
+    </ul>
+  </div>`;
+}
+
+// --- changes ------------------------------------------------------------------------------------------------------------
+
+const DONE = {
+  "add-fact": "added the fact", "remove-fact": "took back the fact", "accept-rule": "accepted", "reject-rule": "rejected",
+  "restore-rule": "restored", "add-rule": "added the rule", "edit-rule": "edited",
+};
+const TO_DO = {
+  "add-fact": "add the fact", "remove-fact": "take back the fact", "accept-rule": "accept", "reject-rule": "reject",
+  "restore-rule": "restore", "add-rule": "add the rule", "edit-rule": "edit",
+};
+
+export function changeText(change, ahead) {
+  const said = (ahead ? TO_DO : DONE)[change.kind];
+  return html`<span class="verb">${said}</span> ${change.triple
+    ? html`<${TripleText} triple=${change.triple} />`
+    : html`<${RuleText} rule=${change.rule} />`}${change.to ? html` <span class="verb">into</span> <${RuleText} rule=${change.to} />` : null}`;
+}
+
+export async function keep(change) { await tell("changes", ofCurrent({ change })); }
+
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
+
+function HeldOut({ held }) {
+  if (!held) return null;
+  if (held.measure === "found") {
+    return html`<p class="held">Of ${held.asked} held-out facts <b>${held.before}</b> were found, now <b
+      class=${held.after < held.before ? "worse" : held.after > held.before ? "better" : ""}>${held.after}</b>.
+      ${held.lost.length ? html` Lost: ${held.lost.slice(0, 3).map((triple, place) => html`${place ? ", " : ""}<${TripleText} triple=${triple} />`)}${held.lost.length > 3 ? ", …" : ""}` : null}</p>`;
+  }
+  const [before, after] = [held.before, held.after];
+  return html`<p class="held">On ${held.asked} held-out facts: MRR <b>${before.mrr.toFixed(3)}</b> → <b
+    class=${after.mrr < before.mrr - 1e-9 ? "worse" : after.mrr > before.mrr + 1e-9 ? "better" : ""}>${after.mrr.toFixed(3)}</b>,
+    Hits@10 <b>${percent(before["hits@10"])}</b> → <b>${percent(after["hits@10"])}</b>.</p>`;
+}
+
+function Changed({ title, found, sign, most = 12 }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? found.triples : found.triples.slice(0, most);
+  return html`<section class=${"changed " + sign}>
+    <h3>${title} <span class="count">${found.count.toLocaleString()}</span></h3>
+    ${found.count ? html`<ul class="plain-list">${shown.map((triple) => html`<li key=${triple.join("\u0000")}>
+      <${TripleText} triple=${triple} />${sign === "plus" ? html` <${WhyLink} triple=${triple} />` : null}</li>`)}</ul>`
+      : html`<p class="muted">nothing</p>`}
+    ${shown.length < found.triples.length ? html`<button type="button" class="small" onClick=${() => setAll(true)}>
+      show ${Math.min(found.triples.length, found.count)}</button>` : null}
+    ${all && found.count > found.triples.length ? html`<p class="muted">and ${(found.count - found.triples.length).toLocaleString()} more</p>` : null}
+  </section>`;
+}
+
+export function Effect({ effect, kind }) {
+  const rules = kind === "rules";
+  return html`<div class="effect">
+    <div class="columns">
+      <${Changed} title=${rules ? "Appears" : "New among the best"} found=${effect.appeared} sign="plus" />
+      <${Changed} title=${rules ? "Vanishes" : "No longer among the best"} found=${effect.vanished} sign="minus" />
+    </div>
+    ${effect.moved && effect.moved.length ? html`<p class="muted">${effect.moved.length} other scores change.</p>` : null}
+    ${!effect.complete && rules ? html`<p class="muted">Too much follows to compare all of it: from ${effect.derived[0].toLocaleString()}
+      derived triples to ${effect.derived[1].toLocaleString()}. Shown is what was found near the change.</p>` : null}
+    <${HeldOut} held=${effect.held_out} />
+  </div>`;
+}
+
+// What a change would do, before it is kept.
+export function Preview({ change, kind, onKept, onLeft }) {
+  const [state, setState] = useState({});
+  const [busy, setBusy] = useState(false);
+  const key = JSON.stringify(change);
+  useEffect(() => {
+    const stop = new AbortController();
+    setState({});
+    ask("effect", ofCurrent({ change: key }), { signal: stop.signal, onProgress: (job) => setState({ job }) })
+      .then((data) => { addLabels(data.labels); setState({ data }); })
+      .catch((error) => { if (error.name !== "AbortError") setState({ error }); });
+    return () => stop.abort();
+  }, [key]);
+  async function kept() {
+    setBusy(true);
+    try { await keep(change); onKept(); } catch (error) { setState({ error }); }
+    setBusy(false);
+  }
+  return html`<section class="card preview" aria-label="What this change would do">
+    <p class="preview-title">What it does to ${changeText(change, true)}</p>
+    <div aria-live="polite">${state.error ? html`<${Failure} error=${state.error} />`
+      : state.data ? html`<${Effect} effect=${state.data.effect} kind=${kind} />` : html`<${Waiting} job=${state.job} />`}</div>
+    <div class="buttons">
+      <button type="button" class="primary" disabled=${!state.data || busy} onClick=${kept}>Keep it</button>
+      <button type="button" onClick=${onLeft}>Leave it</button>
+    </div>
+  </section>`;
+}

@@ -1,0 +1,108 @@
+// Why something holds or is predicted, as a picture and as text; or why not, with the fact to add.
+import { html, useMemo, useRef, useState } from "../vendor/htm-preact.js";
+import { useAnswer } from "../api.js";
+import { Layered, download, shortened } from "../drawing.js";
+import { Answer, EntityBox, Heading, Preview, RuleText, TripleText, go, label, ofCurrent, plain, to } from "../parts.js";
+
+export function Why({ params, exhibit, version, changed }) {
+  const asked = params.head && params.relation && params.tail;
+  return html`<${Question} key=${[params.head, params.relation, params.tail].join("\u0000")} params=${params} exhibit=${exhibit} />
+    ${asked ? html`<${Because} params=${params} exhibit=${exhibit} version=${version} changed=${changed} />` : null}`;
+}
+
+function Question({ params, exhibit }) {
+  const [head, setHead] = useState(params.head || "");
+  const [relation, setRelation] = useState(params.relation || "");
+  const [tail, setTail] = useState(params.tail || "");
+  function submit(event) {
+    event.preventDefault();
+    if (head && relation && tail) go(to("/why", { head, relation, tail }));
+  }
+  const asked = params.head && params.relation && params.tail;
+  return html`${asked ? null : html`<${Heading} title="Why?"><p class="muted">Ask about any triple: whether it holds, and how.</p><//>`}
+    <form class=${"question" + (asked ? " card" : " card")} onSubmit=${submit} aria-label="Ask why">
+      <${EntityBox} id="head" text="head" value=${head} onInput=${setHead} onPick=${setHead} />
+      <div class="entity-box"><label class="small-label" for="relation">relation</label>
+        <input id="relation" list="relations" value=${relation} autocomplete="off" onInput=${(event) => setRelation(event.target.value)} />
+        <datalist id="relations">${(exhibit.relations || []).map((one) => html`<option value=${one} />`)}</datalist></div>
+      <${EntityBox} id="tail" text="tail" value=${tail} onInput=${setTail} onPick=${setTail} />
+      <button type="submit" class="primary" disabled=${!(head && relation && tail)}>Why?</button>
+    </form>`;
+}
+
+function Because({ params, exhibit, version, changed }) {
+  const question = { head: params.head, relation: params.relation, tail: params.tail, most: params.most };
+  const state = useAnswer("why", ofCurrent(question), version);
+  const picture = useRef(null);
+  const [shown, setShown] = useState(0);
+  const [change, setChange] = useState(null);
+  const title = `Why ${label(params.head)} ${plain(params.relation)} ${label(params.tail)}?`;
+  return html`<${Heading} title=${title} view="why" params=${question} csv svg=${() => download(picture.current, "why")} />
+    <${Answer} state=${state}>${(data) => html`
+      <${Verdict} data=${data} exhibit=${exhibit} />
+      ${data.pictures.length > 1 ? html`<div class="segments" role="group" aria-label="Which proof">${data.pictures.map((_, place) => html`
+        <button type="button" aria-pressed=${place === shown} onClick=${() => setShown(place)}>${`Proof ${place + 1}`}</button>`)}</div>` : null}
+      ${data.pictures.length ? html`<${Tree} drawn=${data.pictures[Math.min(shown, data.pictures.length - 1)]} picture=${picture} />` : null}
+      ${change ? html`<${Preview} change=${change} kind=${exhibit.kind} onLeft=${() => setChange(null)} onKept=${() => { setChange(null); changed(); }} />` : null}
+      ${data.missing.length ? html`<section class="card"><h2>One fact is missing</h2>
+        <ul class="plain-list roomy">${data.missing.map((one) => html`<li><${TripleText} triple=${one.fact} />
+          <button type="button" class="small" onClick=${() => setChange({ kind: "add-fact", triple: one.fact })}>What if it were a fact?</button>
+          <div class="by">would make it follow by <${RuleText} rule=${one.rule} /></div></li>`)}</ul></section>` : null}
+      ${(data.explanation.nearest || []).length ? html`<details class="card" open=${!data.missing.length}><summary>The rules that come nearest</summary>
+        <ul class="plain-list roomy">${data.explanation.nearest.map((one) => html`<li><${RuleText} rule=${one.rule} />
+          <div>${one.matched.map((triple) => html`<span class="pill fact"><${TripleText} triple=${triple} /></span>`)}
+          ${one.missing.map((triple) => html`<span class="pill missing"><${TripleText} triple=${triple} linked=${false} /></span>`)}</div></li>`)}</ul></details>` : null}
+      ${data.explanation.parts ? html`<${Parts} parts=${data.explanation.parts} score=${data.explanation.score} />` : null}
+      ${(data.explanation.remarks || []).length ? html`<section class="card"><h2>What else was looked at</h2><ul class="plain-list">
+        ${data.explanation.remarks.map((one) => html`<li><b>${one.kind}</b> <span class=${"speaks " + one.speaks}>${one.speaks === "little" ? "says little" : `speaks ${one.speaks} it`}</span> ${one.words}</li>`)}</ul></section>` : null}
+      <details class="card"><summary>As text</summary><pre tabindex="0" aria-label="The explanation as text">${data.text}</pre></details>`}<//>`;
+}
+
+function Verdict({ data, exhibit }) {
+  const told = data.explanation;
+  const holds = told.supported !== undefined ? told.supported : told.follows;
+  const words = data.known ? "It is a fact." : exhibit.kind === "rules"
+    ? (holds ? "It follows." : "It does not follow.") : holds ? "It is supported." : "Little supports it.";
+  const numbers = [
+    told.score !== undefined ? `score ${told.score.toFixed(3)}` : null,
+    told.confidence !== undefined && told.confidence !== null ? `confidence ${told.confidence.toFixed(2)}` : null,
+    told.better_than !== undefined && told.better_than !== null ? `fits better than ${Math.floor(100 * told.better_than)}% of the others` : null,
+    told.proofs && told.proofs.length && told.proofs[0].size ? `${told.proofs[0].size} rule application${told.proofs[0].size > 1 ? "s" : ""}` : null,
+    told.exactness || null,
+  ].filter(Boolean);
+  return html`<div class=${"verdict " + (data.known ? "fact" : holds ? "yes" : "no")} role="status">
+    <strong>${words}</strong> <${TripleText} triple=${data.triple} /> <span class="muted">${numbers.join(" · ")}</span></div>`;
+}
+
+function atom(triple) { return shortened(`${label(triple[0])} ${plain(triple[1])} ${label(triple[2])}`, 52); }
+
+function Tree({ drawn, picture }) {
+  const [nodes, edges] = useMemo(() => [
+    drawn.nodes.map((node) => ({
+      id: node.id,
+      kind: node.kind,
+      round: node.kind === "fact",
+      lines: node.triple ? [atom(node.triple), ...(node.rule ? [shortened("by " + node.rule, 64)] : []), ...(node.value !== undefined ? [`score ${node.value.toFixed(3)}`] : [])]
+        : [node.rule ? shortened(node.rule, 64) : node.text, ...(node.value !== undefined ? [`${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.walks ? ` by ${node.walks} walk${node.walks > 1 ? "s" : ""}` : ""}`] : []),
+          ...(node.share !== undefined ? [`${Math.round(100 * node.share)}% of its support`] : [])],
+      title: node.triple ? node.triple.join(" ") + (node.rule ? ` by ${node.rule}` : ": a fact") : node.rule || node.text,
+      href: node.triple ? (node.kind === "fact" ? to("/entity", { name: node.triple[0] }) : to("/why", { head: node.triple[0], relation: node.triple[1], tail: node.triple[2] }))
+        : node.rule ? to("/rule", { rule: node.rule }) : undefined,
+    })),
+    drawn.edges.map((edge) => ({ from: edge.from, to: edge.to })),
+  ], [drawn]);
+  return html`<section class="card"><h2 class="hidden">The picture</h2>
+    <${Layered} nodes=${nodes} edges=${edges} picture=${picture} label="From facts below to the conclusion above" />
+    <p class="legend-line"><span class="key fact">fact</span><span class="key derived">derived</span><span class="key rule">rule</span>
+      ${drawn.left_out ? html`<span class="muted">${drawn.left_out} more are not drawn.</span>` : null}</p></section>`;
+}
+
+function Parts({ parts, score }) {
+  const most = Math.max(...parts.map((part) => Math.abs(part.value)), 1e-9);
+  return html`<section class="card"><h2>The sum</h2><table class="sum"><thead><tr><th scope="col" class="number">adds</th><th scope="col"><span class="hidden">bar</span></th><th scope="col">what</th></tr></thead>
+    <tbody>${parts.map((part) => html`<tr><td class="number">${part.value >= 0 ? "+" : ""}${part.value.toFixed(3)}</td>
+      <td class="bar-cell"><span class=${"bar " + (part.value < 0 ? "negative" : part.kind)} style=${{ width: `${(100 * Math.abs(part.value)) / most}%` }}></span></td>
+      <td>${part.rule ? html`<a href=${to("/rule", { rule: part.rule })}><${RuleText} rule=${part.rule} /></a> <span class="muted">${part.walks} walk${part.walks > 1 ? "s" : ""}</span>`
+        : part.kind === "distance" ? `distance: ${part.steps === null ? "far" : part.steps + " steps"} apart` : "types: what the answer is like"}</td></tr>`)}</tbody>
+    <tfoot><tr><td class="number">${score.toFixed(3)}</td><td></td><td>score</td></tr></tfoot></table></section>`;
+}

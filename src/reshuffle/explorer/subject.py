@@ -1,0 +1,110 @@
+"""What is served, and what it answers after some edits: the interfaces that pages know.
+
+The kinds of subjects stand beside: `rule_bases`, `rule_lists` and `soft_models`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from reshuffle.errors import InputError
+from reshuffle.explorer.changes import Edits
+from reshuffle.kg import KnowledgeGraph, refuse_inverse_names
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reshuffle.kg import Triple
+    from reshuffle.progress import Progress
+    from reshuffle.rules import RuleBase
+
+
+@dataclass(frozen=True)
+class Source:
+    """The facts that a subject stands on, and where things come from."""
+
+    name: str
+    """What people read in the heading."""
+    facts: KnowledgeGraph = field(default_factory=KnowledgeGraph)
+    held_out: KnowledgeGraph = field(default_factory=KnowledgeGraph)
+    """True triples that are no facts, to try rules on."""
+    directory: Path | None = None
+    """Of a model."""
+
+    def facts_after(self, edits: Edits) -> KnowledgeGraph:
+        """The facts with those added and without those taken back."""
+        facts = self.facts
+        if edits.removed:
+            facts = facts - KnowledgeGraph(edits.removed)
+        if edits.added:
+            refuse_inverse_names(triple.relation for triple in edits.added)
+            facts = facts | KnowledgeGraph(edits.added)
+        return facts
+
+
+class World(ABC):
+    """A subject after some edits. It never changes; what is slow is computed when first asked for."""
+
+    facts: KnowledgeGraph
+    rules: RuleBase
+    """The rules that answers go by, as far as they are known."""
+
+    @property
+    @abstractmethod
+    def exactness(self) -> str:
+        """What the answers are, in a few words."""
+
+    @property
+    @abstractmethod
+    def asked_relations(self) -> tuple[str, ...]:
+        """The relations about which something may follow or be predicted."""
+
+    @abstractmethod
+    def why(self, triple: Triple, *, most: int) -> tuple[dict[str, Any], str]:
+        """An explanation as `explain --json` has it, and as text."""
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Ask something, so that compiled code is loaded and rows are sorted."""
+
+    @abstractmethod
+    def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:
+        """The rules with what is known of each, as `rules --json` has them."""
+
+
+class Subject(ABC):
+    """Something to explore. `kind` is one of "rules", "rule model", "soft model" and "training"."""
+
+    kind: ClassVar[str]
+    source: Source
+    edits_rules: ClassVar[bool] = True
+    """Do answers go by the rules, so that striking one out changes them?"""
+
+    @abstractmethod
+    def world(self, edits: Edits, progress: Progress = SILENT) -> World:
+        """The subject after some edits; raises where they do not fit."""
+
+    @cached_property
+    def as_given(self) -> World:
+        """The subject without edits."""
+        return self.world(Edits())
+
+    def prepare(self, progress: Progress = SILENT) -> None:
+        """Do what the first question would wait for: make the world, and ask it something."""
+        world = self.world(Edits(), progress)
+        if len(world.facts):
+            with progress("making ready"):
+                world.warm_up()
+        self.__dict__["as_given"] = world
+
+    def need_facts(self) -> None:
+        """Refuse questions about facts where there are none."""
+        if not len(self.source.facts):
+            raise InputError(
+                "there are no facts to look at",
+                hint="name them behind the model: reshuffle serve MODEL FACTS",
+            )

@@ -1,0 +1,122 @@
+"""One entity: its facts by relation, what follows about it, what is predicted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reshuffle.errors import InputError, UnknownNameError
+from reshuffle.explorer.rule_bases import RuleBaseWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.explorer.subject import World
+    from reshuffle.kg import KnowledgeGraph
+
+PER_GROUP = 12
+"""Neighbours that a group shows at first."""
+MOST_SHOWN = 500
+_MOST_PREDICTIONS = 200
+
+
+def entity_page(world: World, name: str, *, per_group: int = PER_GROUP) -> dict[str, Any]:
+    """The facts of an entity in groups, with counts, and where rules answer, what follows about it."""
+    number = _known(world, name)
+    facts = [
+        {
+            "relation": relation,
+            "side": side,
+            "count": len(ends),
+            "names": world.facts.entities[ends[:per_group]],
+        }
+        for relation, side, ends in _groups(world.facts, number)
+    ]
+    page: dict[str, Any] = {
+        "entity": name,
+        "facts": facts,
+        "degree": sum(group["count"] for group in facts),
+        "predicts": not isinstance(world, RuleBaseWorld),
+        "exactness": world.exactness,
+    }
+    if isinstance(world, RuleBaseWorld):
+        page["derived"] = list(_derived(world, name, number, per_group))
+    return page
+
+
+def group_page(
+    world: World, name: str, relation: str, side: str, *, derived: bool, start: int = 0, most: int = 100
+) -> dict[str, Any]:
+    """One group of an entity, from one of its names on: for groups of thousands."""
+    if side not in ("head", "tail"):
+        raise InputError(f"found the side {side!r}", hint="give head or tail")
+    number = _known(world, name)
+    if derived and isinstance(world, RuleBaseWorld):
+        names = _derived_names(world, name, number, relation, side)
+    else:
+        code = world.facts.relations.find(relation)
+        names = [] if code is None else world.facts.entities[_ends(world.facts, number, code, side)]
+    most, start = min(max(1, most), MOST_SHOWN), max(0, start)
+    return {
+        "entity": name,
+        "relation": relation,
+        "side": side,
+        "derived": derived,
+        "count": len(names),
+        "start": start,
+        "names": names[start : start + most],
+    }
+
+
+def predictions_page(
+    world: World, *, head: str | None, tail: str | None, relation: str | None, top: int = 10, reasons: int = 0
+) -> dict[str, Any]:
+    """New links of a model, as `predict --json` has them; of rules nothing is predicted, it follows or not."""
+    if isinstance(world, RuleBaseWorld):
+        return {"predictions": []}
+    top = min(max(1, top), _MOST_PREDICTIONS)
+    found = world.predictions(head=head, tail=tail, relation=relation, top=top)  # type: ignore[attr-defined]
+    data: dict[str, Any] = found.to_dict(reasons=min(max(0, reasons), 10))
+    return data
+
+
+def _known(world: World, name: str) -> int:
+    number = world.facts.entities.find(name)
+    if number is None:
+        raise UnknownNameError("entity", name, world.facts.entities)
+    return number
+
+
+def _groups(facts: KnowledgeGraph, entity: int) -> Iterator[tuple[str, Side, NDArray[np.int32]]]:
+    """The neighbours of an entity by relation and direction."""
+    sides: tuple[tuple[Side, Any], ...] = (("tail", facts.by_head), ("head", facts.by_tail))
+    for side, rows in sides:
+        start, end = rows.starts[entity], rows.starts[entity + 1]
+        relations, neighbours = rows.relations[start:end], rows.neighbours[start:end]
+        for code in np.unique(relations):
+            yield facts.relations[int(code)], side, neighbours[relations == code]
+
+
+def _ends(facts: KnowledgeGraph, entity: int, relation: int, side: str) -> NDArray[np.int32]:
+    return (facts.by_head if side == "tail" else facts.by_tail).of(entity, relation)
+
+
+def _derived(world: RuleBaseWorld, name: str, number: int, most: int) -> Iterator[dict[str, Any]]:
+    for relation in world.asked_relations:
+        for side in ("tail", "head"):
+            names = _derived_names(world, name, number, relation, side)
+            if names:
+                yield {"relation": relation, "side": side, "count": len(names), "names": names[:most]}
+
+
+def _derived_names(world: RuleBaseWorld, name: str, number: int, relation: str, side: str) -> list[str]:
+    """Who is reached by rules and by no fact, in the order of names."""
+    answers = world.answers
+    reached = answers.tails(name, relation) if side == "tail" else answers.heads(relation, name)
+    code = world.facts.relations.find(relation)
+    facts = set() if code is None else set(world.facts.entities[_ends(world.facts, number, code, side)])
+    return sorted(other for other in reached if other not in facts)

@@ -1,0 +1,179 @@
+"""The graph of rules: which relations lead to which, and how one rule runs through the graph that answers go by."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.errors import ReshuffleError
+from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.rulegraphs import build
+from reshuffle.rulegraphs.draw import node_names
+from reshuffle.rules.rule import IntersectionRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reshuffle.explorer.subject import World
+    from reshuffle.rulegraphs.graph import Edge, RuleGraph
+    from reshuffle.rules import Rule, RuleBase
+
+MOST_RELATIONS = 40
+_MOST_EDGES = 300
+_MOST_RULES = 400  # of a base whose slots are drawn
+
+
+def rule_graph_page(
+    world: World, *, focus: str | None = None, rule: Rule | None = None, slots: bool = False
+) -> dict[str, Any]:
+    """Relations and how they chain, around one of them where `focus` names it; with `slots` the graph of slots."""
+    if slots:
+        return _slots(world.rules, rule)
+    chosen = _around(world.rules, focus)
+    edges: dict[tuple[str, str], list[str]] = {}
+    for one in chosen:
+        for atom in one.body:
+            edges.setdefault((base_relation(atom), base_relation(one.head)), []).append(str(one))
+    concluded = {base_relation(one.head) for one in chosen}
+    names = dict.fromkeys([end for pair in edges for end in pair])
+    path = [] if rule is None else [[base_relation(atom), base_relation(rule.head)] for atom in rule.body]
+    return {
+        "kind": "relations",
+        "nodes": [
+            {"id": name, "concluded": name in concluded, "facts": _count(world, name)} for name in names
+        ],
+        "edges": [
+            {"from": pair[0], "to": pair[1], "rules": list(dict.fromkeys(rules))}
+            for pair, rules in edges.items()
+        ],
+        "rules": [str(one) for one in chosen],
+        "left_out": len(world.rules) - len(chosen),
+        "focus": focus,
+        "path": path,
+        "relations": _by_use(world.rules),
+    }
+
+
+def _count(world: World, relation: str) -> int:
+    code = world.facts.relations.find(relation)
+    return 0 if code is None else len(world.facts.edges(code)[0])
+
+
+def _by_use(rules: RuleBase) -> list[str]:
+    """The relations that rules conclude, those of most rules first."""
+    counts: dict[str, int] = {}
+    for rule in rules.rules:
+        head = base_relation(rule.head)
+        counts[head] = counts.get(head, 0) + 1
+    return sorted(counts, key=lambda name: -counts[name])
+
+
+def _around(rules: RuleBase, focus: str | None) -> list[Rule]:
+    """The rules about one relation, those that conclude it first; or all, as long as there is room for them."""
+    ordered: Iterable[Rule] = rules.rules
+    if focus is not None:
+        concluding = [rule for rule in rules.rules if base_relation(rule.head) == focus]
+        using = [rule for rule in rules.rules if focus in map(base_relation, rule.body)]
+        ordered = dict.fromkeys([*concluding, *using])
+    kept: list[Rule] = []
+    names: set[str] = set()
+    for rule in ordered:
+        more = names | {base_relation(name) for name in (rule.head, *rule.body)}
+        if len(more) <= MOST_RELATIONS and len(kept) < _MOST_EDGES:
+            names = more
+            kept.append(rule)
+    return kept
+
+
+# --- slots: the graph that the geometry is made of --------------------------------------------------------------------
+
+
+def _slots(rules: RuleBase, rule: Rule | None) -> dict[str, Any]:
+    if len(rules) > _MOST_RULES:
+        return _no_slots(f"{len(rules):,} rules make a graph that is too large to look at")
+    try:
+        graph = build(rules)
+    except ReshuffleError as error:  # no exact geometry, or one that is too large
+        return _no_slots(error.message)
+    run = [] if rule is None else _run_of(graph, rule)
+    edges = graph.edges
+    if run or len(edges) > _MOST_EDGES:  # what lies around the run of a rule
+        on_run = {node for edge in run for node in (edge.source, edge.target)}
+        edges = tuple(edge for edge in edges if {edge.source, edge.target} <= on_run)
+    used = sorted({node for edge in edges for node in (edge.source, edge.target)})
+    names, highlighted = node_names(graph), set(run)
+    return {
+        "kind": "slots",
+        "nodes": [{"id": str(node), "name": names[node]} for node in used],
+        "edges": [
+            {
+                "from": str(edge.source),
+                "to": str(edge.target),
+                "label": edge.label,
+                "identity": edge.label in graph.identities,
+                "on_path": edge in highlighted,
+            }
+            for edge in edges
+        ],
+        "left_out": len(graph.edges) - len(edges),
+        "rules": [str(one) for one in rules.rules],
+        "run": [[str(edge.source), edge.label, str(edge.target)] for edge in run],
+    }
+
+
+def _no_slots(reason: str) -> dict[str, Any]:
+    return {
+        "kind": "slots",
+        "nodes": [],
+        "edges": [],
+        "left_out": 0,
+        "rules": [],
+        "run": [],
+        "reason": reason,
+    }
+
+
+def _run_of(graph: RuleGraph, rule: Rule) -> list[Edge]:
+    """The edges by which the body leads between the two nodes that decide the head, clause by clause."""
+    words = [(atom,) for atom in rule.body] if isinstance(rule, IntersectionRule) else [rule.body]
+    found: dict[Edge, None] = {}
+    for source, target in graph.roots.get(rule.head, ()):
+        for word in words:
+            found |= dict.fromkeys(_path(graph, source, word, target))
+    return list(found)
+
+
+def _path(graph: RuleGraph, source: int, word: tuple[str, ...], target: int) -> list[Edge]:
+    """A shortest path that spells the word, identities between its labels."""
+    came: dict[tuple[int, int], tuple[tuple[int, int], Edge] | None] = {(source, 0): None}
+    waiting = deque(came)
+    leaving: dict[int, list[Edge]] = {}
+    for edge in graph.edges:
+        leaving.setdefault(edge.source, []).append(edge)
+    while waiting:
+        node, done = here = waiting.popleft()
+        if node == target and done == len(word):
+            return _edges_to(came, here)
+        for edge in leaving.get(node, ()):
+            free = edge.label in graph.identities
+            if free or (done < len(word) and edge.label == word[done]):
+                there = (edge.target, done if free else done + 1)
+                if there not in came:
+                    came[there] = (here, edge)
+                    waiting.append(there)
+    return []
+
+
+def _edges_to(
+    came: dict[tuple[int, int], tuple[tuple[int, int], Edge] | None], end: tuple[int, int]
+) -> list[Edge]:
+    edges = []
+    while (step := came[end]) is not None:
+        end, edge = step
+        edges.append(edge)
+    return edges[::-1]
+
+
+def chain_of(rule: Rule) -> list[dict[str, Any]]:
+    """The atoms of a body as steps, for a small picture of one rule."""
+    return [{"relation": base_relation(atom), "inverse": is_inverse(atom)} for atom in rule.body]

@@ -1,0 +1,146 @@
+"""Work in threads: what is quick is answered at once, what takes long tells how far it is and can be cancelled.
+
+A question is a job under a key. Who asks the same again while it runs waits for the same job, and who comes back for
+the result of a slow one finds it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from reshuffle.errors import ReshuffleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from reshuffle.progress import Progress, Report
+
+Work: TypeAlias = "Callable[[Progress], Any]"
+
+THREADS = 8
+MOST_AT_ONCE = 300
+"""Jobs that run or wait; whoever comes then is asked to come again."""
+MOST_SECONDS = 900.0
+_KEPT = 64  # results that nobody has fetched
+
+
+class Cancelled(Exception):  # noqa: N818 - a wish, not a mistake
+    """Somebody does not want the result any more, or it took too long."""
+
+
+class TooBusy(ReshuffleError):  # noqa: N818 - a state, not a mistake
+    """There is too much to do already."""
+
+
+@dataclass
+class Job:
+    """One piece of work. `fetched` jobs are forgotten."""
+
+    number: int
+    key: Hashable
+    future: Future[Any] = field(default_factory=Future, repr=False)
+    started: float = field(default_factory=time.monotonic)
+    stage: str = "working"
+    done: int = 0
+    total: int | None = None
+    unit: str = ""
+    note: str = ""
+    cancelled: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """How far it is."""
+        return {
+            "job": self.number,
+            "stage": self.stage,
+            "done": self.done,
+            "total": self.total,
+            "unit": self.unit,
+            "note": self.note,
+            "seconds": round(time.monotonic() - self.started, 1),
+        }
+
+    @contextmanager
+    def progress(self, description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        """A `Progress` that stops the work where it was cancelled."""
+        self._stop_where_cancelled()
+        self.stage, self.done, self.total, self.unit, self.note = description, 0, total, unit, ""
+
+        def report(done: int, /, note: str = "") -> None:
+            self._stop_where_cancelled()
+            self.done += done
+            self.note = note
+
+        yield report
+
+    def _stop_where_cancelled(self) -> None:
+        if self.cancelled or time.monotonic() - self.started > MOST_SECONDS:
+            raise Cancelled
+
+
+class Jobs:
+    """All work of a server."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="explorer")
+        self._numbers = itertools.count(1)
+        self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
+        self._lock = Lock()
+
+    def job(self, key: Hashable, work: Work) -> Job:
+        """The job that does this already, or a new one."""
+        with self._lock:
+            found = self._jobs.get(key)
+            if found is not None and not found.cancelled:
+                return found
+            if sum(not job.future.done() for job in self._jobs.values()) >= MOST_AT_ONCE:
+                raise TooBusy("there is too much to do", hint="try again in a moment")
+            made = Job(next(self._numbers), key)
+            self._jobs[key] = made
+            self._drop_old()
+        self._threads.submit(_run, made, work)
+        return made
+
+    def _drop_old(self) -> None:
+        finished = [key for key, job in self._jobs.items() if job.future.done()]
+        for key in finished[: max(0, len(finished) - _KEPT)]:
+            del self._jobs[key]
+
+    def forget(self, job: Job) -> None:
+        """Its result is fetched."""
+        with self._lock:
+            if self._jobs.get(job.key) is job:
+                del self._jobs[job.key]
+
+    def running(self) -> list[Job]:
+        """What is being worked on."""
+        with self._lock:
+            return [job for job in self._jobs.values() if not job.future.done()]
+
+    def cancel(self, number: int) -> bool:
+        """Stop a job at its next report; whether there is such a job."""
+        found = [job for job in self.running() if job.number == number]
+        for job in found:
+            job.cancelled = True
+        return bool(found)
+
+    def end(self) -> None:
+        """Stop everything; what does not report ends with the process."""
+        for job in self.running():
+            job.cancelled = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _run(job: Job, work: Work) -> None:
+    try:
+        if job.cancelled:
+            raise Cancelled
+        job.future.set_result(work(job.progress))
+    except BaseException as error:  # noqa: BLE001 - handed to whoever asked
+        job.future.set_exception(error)

@@ -1,0 +1,74 @@
+"""Labels: a person's words for identifiers, from lines `name<TAB>label` or from the labels of an RDF file.
+
+Of several labels of a name in RDF, one without a language comes first, then an English one; `rdfs:label` comes before
+`skos:prefLabel`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reshuffle.errors import InputError
+from reshuffle.kg.io.files import STDIN, Format, find_source, format_of
+from reshuffle.kg.io.rdf import RDF, from_iri, pyoxigraph
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from reshuffle.kg.io.files import Source
+
+_PREDICATES = (
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://schema.org/name",
+)
+
+
+def read_labels(path: str | PathLike[str]) -> dict[str, str]:
+    """The label of each name in a file."""
+    form = Format.TSV if path == STDIN else format_of(path)
+    source = find_source(path)
+    return _of_rdf(source, form) if form in RDF else _of_lines(source)
+
+
+def _of_rdf(source: Source, form: Format) -> dict[str, str]:
+    library = pyoxigraph(source.place())
+    best: dict[str, tuple[tuple[int, int], str]] = {}
+    with source.open(lambda _: None) as stream:
+        try:
+            for found in library.parse(stream, getattr(library.RdfFormat, form.name)):
+                if found.predicate.value in _PREDICATES and isinstance(found.object, library.Literal):
+                    rank = (_language(found.object.language), _PREDICATES.index(found.predicate.value))
+                    subject = found.subject
+                    is_named = isinstance(subject, library.NamedNode)
+                    name = from_iri(subject.value) if is_named else str(subject)
+                    if name not in best or rank < best[name][0]:
+                        best[name] = (rank, found.object.value)
+        except SyntaxError as error:
+            raise InputError(
+                f"{error.msg}, expected {form.value}", place=source.place(error.lineno), hint="check the file"
+            ) from None
+    return {name: label for name, (_, label) in best.items()}
+
+
+def _language(tag: str | None) -> int:
+    """How welcome a language is: none at all, English, another."""
+    return 0 if tag is None else 1 if tag.lower().split("-")[0] == "en" else 2
+
+
+def _of_lines(source: Source) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    with source.open(lambda _: None) as stream:
+        for number, line in enumerate(
+            stream.read().decode("utf-8-sig", errors="replace").split("\n"), start=1
+        ):
+            name, tab, label = line.rstrip("\r").partition("\t")
+            if line.strip() and not (tab and label.strip()):
+                raise InputError(
+                    f"found '{line[:60]}', expected a name, a tab and its label",
+                    place=source.place(number),
+                    hint="labels are lines name<TAB>label, or an RDF file with rdfs:label",
+                )
+            if tab:
+                labels[name] = label.strip()
+    return labels

@@ -1,0 +1,146 @@
+"""What every engine past one process is given and gives: what to derive by, options, answers, outputs."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.errors import InputError, did_you_mean
+from reshuffle.kg.io.files import Format, format_of, written_whole
+from reshuffle.kg.io.writing import write_triples
+from reshuffle.reasoning.scaling.data_sets import (
+    RelationFolders,
+    check_folders,
+    is_data_set,
+    parquet_writer,
+    written_folder,
+)
+from reshuffle.reasoning.sharing import parsed_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+
+    from reshuffle.constraints import OrderingConstraints
+    from reshuffle.kg import Triple
+    from reshuffle.rules import RuleBase
+    from reshuffle.rules.rule import Disjointness
+
+IN_MEMORY = "memory"
+ENGINES = ("duckdb", "spark")
+PLANS = ("split", "tables")
+
+
+@dataclass(frozen=True)
+class Deduction:
+    """What is derived by: constraints, rules, or both.
+
+    The rules take over where automata would be larger than the node budget.
+    """
+
+    constraints: OrderingConstraints | None
+    rules: RuleBase | None
+    node_budget: int | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to derive: the engine, its memory, and for Spark its master, session, partitions and plan."""
+
+    engine: str
+    memory: int | str | None = None
+    master: str | None = None
+    partitions: int | None = None
+    plan: str | None = None
+    session: Any = None
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise InputError(
+                f"unknown engine '{self.engine}'{did_you_mean(self.engine, ENGINES)}",
+                hint="the engines that write are memory, duckdb and spark",
+            )
+        for name in ("master", "partitions", "plan", "session"):
+            if self.engine != "spark" and getattr(self, name) is not None:
+                raise InputError(f"{name} is for Spark", hint="leave it out, or take the engine spark")
+        if self.plan is not None and self.plan not in PLANS:
+            raise InputError(
+                f"unknown plan '{self.plan}'{did_you_mean(self.plan, PLANS)}",
+                hint="split: shares of the sources, where the graph fits a worker; tables: joins, round by round",
+            )
+        if self.partitions is not None and self.partitions < 1:
+            raise InputError(f"{self.partitions} partitions", hint="give 1 or more")
+
+    @property
+    def bytes(self) -> int | None:
+        """The memory as a number of bytes."""
+        return None if self.memory is None else parsed_bytes(str(self.memory))
+
+
+class EngineAnswers(ABC):
+    """What follows from rules and facts, by another engine. Inverse, identity and fresh relations never appear."""
+
+    relations: list[str]
+    """The relations of facts and rules."""
+
+    @abstractmethod
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Per relation, how many triples are derived and how many hold."""
+
+    @abstractmethod
+    def batches(self, *, in_order: bool = False) -> Iterator[pa.RecordBatch]:
+        """The derived triples as blocks of names; in order of head, relation and tail where that is asked for."""
+
+    @abstractmethod
+    def behind(self, head: str, relation: str, tail: str) -> list[tuple[str, str, str]] | None:
+        """Facts from which the triple follows, not more than one derivation needs; None where it does not follow."""
+
+    @abstractmethod
+    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness, Triple, Triple]]:
+        """Up to `most` pairs for each disjointness that they break: the constraint, and its two triples."""
+
+    def write(self, path: str | os.PathLike[str]) -> int:
+        """Write the derived triples, whole or not at all; returns how many there are.
+
+        A name that ends in a slash becomes a data set with a folder per relation, `.parquet` one file; both are in no
+        order. Any other ending is written in order.
+        """
+        return write_blocks(path, lambda in_order: self.batches(in_order=in_order), self.relations)
+
+
+def write_blocks(
+    path: str | os.PathLike[str],
+    blocks: Callable[[bool], Iterable[pa.RecordBatch]],
+    relations: Iterable[str],
+) -> int:
+    """Write blocks of named triples as the name asks for; `blocks(True)` gives them in order."""
+    written = 0
+
+    def tallied(in_order: bool) -> Iterator[pa.RecordBatch]:
+        nonlocal written
+        for batch in blocks(in_order):
+            yield batch
+            written += len(batch)
+
+    if is_data_set(path):
+        check_folders(relations, os.fspath(path))
+        with written_folder(path) as aside, RelationFolders(aside) as folders:
+            for batch in tallied(False):
+                folders.write(batch)
+    elif format_of(path) is Format.PARQUET:
+        with written_whole(path) as aside, parquet_writer(aside) as writer:
+            for batch in tallied(False):
+                writer.write_batch(batch)
+    else:
+        batches = tallied(True)
+        write_triples((row for batch in batches for row in rows_of(batch)), path)
+    return written
+
+
+def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[str, str, str]]:
+    """The triples of a block, one by one."""
+    heads, relations, tails = (column.to_pylist() for column in batch.columns)
+    return zip(heads, relations, tails, strict=True)

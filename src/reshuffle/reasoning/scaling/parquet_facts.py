@@ -1,0 +1,136 @@
+"""Facts that lie in Parquet files, one or many, and are not loaded into Python."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from reshuffle.errors import InputError, Place
+from reshuffle.kg import KnowledgeGraph, refuse_inverse_names
+from reshuffle.kg.io.tables import refusing_damage
+from reshuffle.kg.rows import COLUMNS
+from reshuffle.reasoning.scaling.data_sets import files_of, relation_of
+from reshuffle.text import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def quoted_text(text: str | os.PathLike[str]) -> str:
+    """A text as SQL writes it.
+
+    >>> quoted_text("a'b")
+    "'a''b'"
+    """
+    return "'" + os.fspath(text).replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class ParquetFacts:
+    """A Parquet file, or a folder of them: with the columns head, relation and tail, or with a folder per relation."""
+
+    path: str
+    files: tuple[Path, ...]
+    in_folders: bool
+    """Do folders `relation=...` say the relation?"""
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> ParquetFacts:
+        """The facts of a file or a folder, of which the first file is looked at."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load
+
+        files = tuple(files_of(path))
+        place = Place(os.fspath(path))
+        with refusing_damage(Place(str(files[0]))):
+            found = pq.read_schema(files[0])
+        in_folders = "relation" not in found.names and files[0].parent.name.startswith("relation=")
+        for column in COLUMNS:
+            if column == "relation" and in_folders:
+                continue
+            if column not in found.names or not _is_text(found.field(column).type):
+                raise InputError(
+                    f"found the columns {', '.join(found.names) or 'none'}; expected {', '.join(COLUMNS)}, all text",
+                    place=place,
+                    hint="rename the columns that hold the head, the relation and the tail of each triple",
+                )
+        return cls(os.fspath(path), files, in_folders)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of facts, duplicates included."""
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        return sum(int(pq.read_metadata(file).num_rows) for file in self.files)
+
+    def graph(self) -> KnowledgeGraph:
+        """The facts as a graph in memory."""
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        tables = []
+        for file in self.files:
+            with refusing_damage(Place(str(file))):
+                read = pq.ParquetFile(file).read()
+            if self.in_folders:
+                name = pa.array([relation_of(file.parent.name)])
+                read = read.append_column("relation", name.take(pa.array(np.zeros(len(read), np.int32))))
+            tables.append(pa.table({column: read[column].cast(pa.large_string()) for column in COLUMNS}))
+        return KnowledgeGraph.from_arrow(pa.concat_tables(tables))
+
+    def load(self, connection: Any, report: Callable[[int], None]) -> list[str]:
+        """Make the tables entity and fact in DuckDB; returns the relations by id."""
+        source = self._source()
+        with refusing_damage(Place(self.path)):
+            wrong = connection.execute(
+                f"SELECT count(*) FILTER (WHERE coalesce(head, '') = '' OR coalesce(tail, '') = '' "
+                f"OR coalesce(relation, '') = ''), count(*) FROM {source}"
+            ).fetchall()
+        self.refuse(*wrong[0])
+        report(1)
+        names = f"SELECT head AS name FROM {source} UNION SELECT tail FROM {source}"
+        connection.execute(
+            f"CREATE TABLE entity AS SELECT CAST(row_number() OVER () - 1 AS INTEGER) AS id, name FROM ({names})"
+        ).fetchall()
+        report(1)
+        found = connection.execute(f"SELECT DISTINCT relation FROM {source} ORDER BY relation").fetchall()
+        relations = [name for (name,) in found]
+        refuse_inverse_names(relations, place=Place(self.path))
+        ids = pa.table({"id": pa.array(range(len(relations)), pa.int32()), "name": pa.array(relations)})
+        connection.register("used", ids)
+        connection.execute(
+            f"CREATE TABLE fact AS SELECT DISTINCT r.id AS relation, h.id AS head, t.id AS tail FROM {source} f "
+            "JOIN entity h ON h.name = f.head JOIN entity t ON t.name = f.tail JOIN used r ON r.name = f.relation"
+        ).fetchall()
+        connection.unregister("used")
+        report(1)
+        return relations
+
+    def _source(self) -> str:
+        listed = ", ".join(map(quoted_text, self.files))
+        folders = "true, hive_types_autocast = false" if self.in_folders else "false"
+        return f"read_parquet([{listed}], hive_partitioning = {folders})"
+
+    def refuse(self, empty: int, rows: int) -> None:
+        """Refuse facts of which some names are missing, or of which there are none."""
+        if not rows:
+            raise InputError(
+                "found no triples, expected at least one row",
+                place=Place(self.path),
+                hint="check that the program which wrote it came to its end",
+            )
+        if empty:
+            raise InputError(
+                f"found {counted(empty, 'row')} with an empty or missing name, expected a name in each column",
+                place=Place(self.path),
+                hint="fill in the names, or leave these rows out",
+            )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

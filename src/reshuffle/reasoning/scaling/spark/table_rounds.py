@@ -1,0 +1,161 @@
+"""Spark with tables: rules, or automata read as rules, applied by one statement of joins per round.
+
+The facts need not fit any machine. What a round adds is written to Parquet and read again: this cuts the plan that
+Spark would otherwise repeat from the first round on, survives workers that die, and tells how many triples are new.
+Spark splits partitions that a few entities make too large (adaptive execution).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reshuffle.kg import KnowledgeGraph
+from reshuffle.reasoning.scaling.data_sets import folder_of
+from reshuffle.reasoning.scaling.spark.spark_session import without_pandas_warning
+from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from reshuffle.progress import Notes
+    from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
+    from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
+
+_PER_CORE = 2  # partitions of a shuffle; adaptive execution joins small ones
+
+
+class TableAnswers(SparkAnswers):
+    """Answers from rounds of joins."""
+
+    def __init__(
+        self,
+        deduction: Deduction,
+        facts: KnowledgeGraph | ParquetFacts,
+        session: Any,
+        options: Options,
+        folder: Path,
+        *,
+        notes: Notes,
+    ) -> None:
+        self._spark, self._notes = session.newSession(), notes  # views and settings of its own
+        parallel = session.sparkContext.defaultParallelism
+        self._spark.conf.set("spark.sql.shuffle.partitions", str(options.partitions or _PER_CORE * parallel))
+        self._folder = folder
+        used = self._take(facts) if isinstance(facts, KnowledgeGraph) else self._encode(facts)
+        super().__init__(deduction, facts, used, folder)
+        self.rounds: int | None = None
+
+    # --- facts as tables of ids ---------------------------------------------------------------------
+
+    def _take(self, graph: KnowledgeGraph) -> list[str]:
+        ids = pa.array(range(graph.num_entities), pa.int64())
+        self._store("entity", pa.table({"id": ids, "name": graph.entities.to_arrow().cast(pa.string())}))
+        columns = {"relation": graph.relation_ids, "head": graph.heads, "tail": graph.tails}
+        self._store(
+            "fact", pa.table({name: pa.array(column).cast(_TYPES[name]) for name, column in columns.items()})
+        )
+        return list(graph.relations)
+
+    def _encode(self, facts: ParquetFacts) -> list[str]:
+        """Number the names inside Spark. The numbers are written at once: computed again, they would be others."""
+        read = self._spark.read.option("basePath", facts.path) if facts.in_folders else self._spark.read
+        self._spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+        given = read.parquet(*map(str, facts.files))
+        given.createOrReplaceTempView("given")
+        empty = self._spark.sql(
+            "SELECT count(*) AS n FROM given WHERE coalesce(head, '') = '' OR coalesce(tail, '') = '' "
+            "OR coalesce(relation, '') = ''"
+        ).first()["n"]
+        facts.refuse(empty, facts.num_rows)
+        names = "SELECT head AS name FROM given UNION SELECT tail FROM given"
+        self._put("entity", f"SELECT monotonically_increasing_id() AS id, name FROM ({names})")
+        used = sorted(row[0] for row in self._spark.sql("SELECT DISTINCT relation FROM given").collect())
+        ids = pa.table({"id": pa.array(range(len(used)), pa.int32()), "name": used})
+        self._store("used", ids)
+        self._put(
+            "fact",
+            "SELECT DISTINCT used.id AS relation, h.id AS head, t.id AS tail FROM given "
+            "JOIN entity h ON h.name = given.head JOIN entity t ON t.name = given.tail "
+            "JOIN used ON used.name = given.relation",
+        )
+        return used
+
+    def _store(self, name: str, rows: pa.Table) -> None:
+        """A table of ours as a view of Spark's."""
+        (self._folder / name).mkdir()
+        pq.write_table(rows, self._folder / name / "part-0.parquet")
+        self._view(name, [name])
+
+    def _put(self, name: str, query: str) -> int:
+        """Write what a query gives, make a view of it, and count its rows."""
+        self._spark.sql(query).write.parquet(self._url(name))
+        self._view(name, [name])
+        return sum(int(pq.read_metadata(file).num_rows) for file in (self._folder / name).glob("*.parquet"))
+
+    def _view(self, view: str, names: Sequence[str]) -> None:
+        self._spark.read.parquet(*map(self._url, names)).createOrReplaceTempView(view)
+
+    def _url(self, name: str) -> str:
+        return (self._folder / name).as_uri()
+
+    # --- rounds -------------------------------------------------------------------------------------
+
+    def _chase(self) -> None:
+        """Apply all rules until nothing is new; round n lies in the folder `round_n`."""
+        if self.rounds is not None:
+            return
+        tables = self.deducing.rule_tables()
+        for name, rows in tables.by_name.items():
+            self._store(name, rows)
+        query, added, number = tables.round_query(), self._put("round_0", tables.start_query()), 0
+        while added and query is not None:
+            self._view("held", [f"round_{done}" for done in range(number + 1)])
+            self._view("delta", [f"round_{number}"])
+            number += 1
+            added = self._put(f"round_{number}", query)
+            self._notes(f"spark: round {number}, {added:,} new")
+        self.rounds = number
+        self._view("held", [f"round_{done}" for done in range(number + 1)])
+        if number:
+            self._view("later", [f"round_{done}" for done in range(1, number + 1)])
+        else:
+            self._spark.sql("SELECT * FROM held WHERE false").createOrReplaceTempView("later")
+
+    def derive_into(self, folder: Path) -> int:
+        """Run the rounds, give the triples their names, and write them to folders, first by number of the relation."""
+        self._chase()
+        named = (
+            "SELECT later.relation AS relation, h.name AS head, t.name AS tail FROM later "
+            "JOIN entity h ON h.id = later.head JOIN entity t ON t.id = later.tail "
+            f"WHERE later.relation < {len(self.relations)}"
+        )
+        with without_pandas_warning():
+            self._spark.sql(named).write.partitionBy("relation").mode("append").parquet(folder.as_uri())
+        for entry in [*folder.iterdir()]:
+            if entry.is_dir():
+                entry.rename(folder / folder_of(self.relations[int(entry.name.removeprefix("relation="))]))
+            else:
+                entry.unlink()
+        for left in folder.rglob(".*.crc"):
+            left.unlink()
+        return sum(int(pq.read_metadata(file).num_rows) for file in folder.rglob("*.parquet"))
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Per relation, how many triples are derived and how many hold."""
+        self._chase()
+        totals, facts = self._counted("held"), self._counted("fact")
+        return {
+            name: (totals.get(number, 0) - facts.get(number, 0), totals.get(number, 0))
+            for name, number in self.deducing.relation_ids.items()
+        }
+
+    def _counted(self, view: str) -> dict[int, int]:
+        rows = self._spark.sql(f"SELECT relation, count(*) FROM {view} GROUP BY relation").collect()
+        return {int(relation): int(count) for relation, count in rows}
+
+
+_TYPES = {"relation": pa.int32(), "head": pa.int64(), "tail": pa.int64()}

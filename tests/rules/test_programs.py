@@ -1,0 +1,128 @@
+"""Datalog programs as people have them: comments, rules over several lines, facts in the file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reshuffle.errors import InputError
+from reshuffle.rules import format_rules, parse_rules, read_rules
+from reshuffle.rules.parsing import parse_program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAMILY = """% a family
+parent(ann, bob). parent(bob, "Cleo B.").  // two facts on a line
+/* not read: parent(x, y).
+   nor this */
+ancestor(X, Y) :- parent(X, Y).
+ancestor(Person, Z) :-
+    parent(Person, Y),   % the first step
+    ancestor(Y, Z).
+"""
+
+
+def test_a_program_is_rules_and_facts(tmp_path: Path):
+    (tmp_path / "family.dl").write_text(FAMILY)
+    base = read_rules(tmp_path / "family.dl")
+    assert base == parse_rules(
+        "parent(X, Y) -> ancestor(X, Y)\nparent(X, Y) & ancestor(Y, Z) -> ancestor(X, Z)"
+    )
+    assert base.facts == (("ann", "parent", "bob"), ("bob", "parent", "Cleo B."))
+    assert base.unread == ()
+
+
+def test_declarations_make_every_bare_word_a_variable():
+    base = parse_program(
+        '.decl p(x: symbol,\n  y: symbol)\n.input p\nq(x, z) :- p(x, y), p(y, z).\np("a", "x").'
+    )
+    assert base == parse_rules("p(X, Y) & p(Y, Z) -> q(X, Z)")
+    assert base.facts == (("a", "p", "x"),)
+    assert [(unread.what, unread.count) for unread in base.unread] == [("declarations and imports", 2)]
+
+
+def test_what_souffle_is_written_comes_back(tmp_path: Path):
+    rules = parse_rules('"/film/x y"(X, Y) & b(Z, Y) -> Person(X, Z)\nPerson(X, Y) -> contains(X, Y)')
+    (tmp_path / "rules.dl").write_text(format_rules(rules, "souffle"))
+    assert read_rules(tmp_path / "rules.dl") == rules
+
+
+def test_nemo_programs_with_full_stops_are_programs(tmp_path: Path):
+    text = (
+        "@prefix ex: <http://ex.org/> .\nex:q(?x, ?y) :-\n  ex:p(?x, ?y) . % nemo\nex:p(ex:a, <http://b>) .\n"
+    )
+    (tmp_path / "rules.rls").write_text(text)
+    base = read_rules(tmp_path / "rules.rls")
+    assert base == parse_rules('"http://ex.org/p"(X, Y) -> "http://ex.org/q"(X, Y)')
+    assert base.facts == (("http://ex.org/a", "http://ex.org/p", "http://b"),)
+
+
+def test_questions_and_directives_are_counted():
+    base = parse_program("q(X, Y) :- p(X, Y).\n?- q(a, X).\n:- table q/2.\nq(X, b)?")
+    assert {unread.what: unread.count for unread in base.unread} == {
+        "questions": 2,
+        "declarations and imports": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "kind"),
+    [
+        (
+            "p(X, Y) :- q(X, Y), X != Y.",
+            "<text>:1:23: '!=' in the body",
+            "rules with negation or comparisons",
+        ),
+        ("p(X, Y) :- !q(X, Y).", "<text>:1:12: '!' in the body", "rules with negation or comparisons"),
+        ("p(X, Y) :- not q(X, Y).", "<text>:1:12: 'not' in the body", "rules with negation or comparisons"),
+        (
+            "p(X, Y) :- q(X, Z),\n  r(Z).",
+            "<text>:2:3: wrong arity",
+            "rules with relations that are not binary",
+        ),
+        ("p(X, Y) :-\n  q(X, london).", "<text>:2:8: constant london", "rules with constants"),
+        ("p(X, Y) :- q(X, Y), r(Y, _).", "<text>:1:21: ", "rules that are not closed paths"),
+        ("p(a).", "<text>:1:1: wrong arity: p has 1 argument here", "facts that are not pairs"),
+        ("p(a, X).", "<text>:1:3: a fact with a variable", "facts with variables"),
+    ],
+)
+def test_what_is_outside_the_class_has_its_place_or_is_counted(text: str, message: str, kind: str):
+    with pytest.raises(InputError) as caught:
+        parse_program(text)
+    assert str(caught.value).startswith(message)
+    base = parse_program(f"a(X, Y) :- b(X, Y).\n{text}", skip_unsupported=True)
+    assert len(base) == 1
+    assert {unread.what: unread.count for unread in base.unread} == {kind: 1}
+
+
+def test_an_error_shows_the_line_that_it_is_on():
+    with pytest.raises(InputError) as caught:
+        parse_program("a(X, Y) :- b(X, Y).\np(X, Y) :-\n  q(X, Z),\n  r(X, Y).")
+    assert str(caught.value).splitlines()[:3] == [
+        "<text>:4:5: not a closed path: expected Z here, found X",
+        "      r(X, Y)",
+        "        ^",
+    ]
+
+
+@pytest.mark.parametrize("text", ["p(a, b", "nonsense", "p(a, b) q(c, d)."])
+def test_what_is_no_clause_is_an_error(text: str):
+    with pytest.raises(InputError, match="expected a fact or a rule here"):
+        parse_program(f"a(X, Y) :- b(X, Y).\n{text}", skip_unsupported=True)
+
+
+# --- prefixes
+
+
+def test_prefixes_are_expanded_where_they_are_declared():
+    rules = parse_rules(
+        "@prefix ex: <http://ex.org/> .\nPREFIX : <http://here.org/>\n"
+        "ex:a(X, Y) & ex:b(Z, Y) -> rdf:type(X, Z)  # nothing declares rdf\n"
+        'ex:c(X, Y) <= ex:d(Y, X)\n<ex:a>(X, Y) -> "ex:b"(X, Y)'
+    )
+    assert rules == parse_rules(
+        '"http://ex.org/a"(X, Y) & "http://ex.org/b"(Z, Y) -> "rdf:type"(X, Z)\n'
+        '"http://ex.org/d"(Y, X) -> "http://ex.org/c"(X, Y)\n"ex:a"(X, Y) -> "ex:b"(X, Y)'
+    )
