@@ -138,7 +138,7 @@ class Pace:
     def _announce(self, steps: int, left: float) -> None:
         settings = self._trainer.settings
         most = "at most " if settings.look_every < settings.max_epochs else ""  # early stopping
-        if left >= _LONG:
+        if left >= _LONG and self._introduced:  # of short work nothing is told, however slow the machine
             told = f"{most}{counted(steps, 'step')} to come"
             self._trainer.notes(f"{told}: about {duration(left)}, then validation and calibration")
 
