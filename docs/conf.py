@@ -23,7 +23,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "commands", "docstrings", "no
 exclude_patterns = ["README.md", "site"]  # README is the index for people who read the files
 default_role = "code"  # docstrings are written with `name`, as in Markdown
 nitpicky = True
-suppress_warnings = ["toc.empty_glob"]  # a new page is found by its folder, at the end of its list
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3

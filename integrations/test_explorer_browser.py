@@ -135,6 +135,7 @@ def test_a_visit(visit: Visit, folder: Path) -> None:
     page.keyboard.press("/")
     page.keyboard.type("ad")
     expect(page.get_by_role("option", name="ada")).to_be_visible()
+    expect(page.get_by_role("option")).to_have_count(1)  # not the list of fewer letters any more
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1, name="ada")).to_be_visible()

@@ -391,6 +391,17 @@ def test_one_line_is_printed_and_ctrl_c_ends_it(data: Path, tmp_path: Path) -> N
     assert "Traceback" not in err
 
 
+def test_small_answers_are_not_held_back(client: httpx.Client) -> None:
+    """Without TCP_NODELAY each answer waits 40 ms for an acknowledgement."""
+    asked(client, "search?q=a")
+    times = []
+    for _ in range(30):
+        began = time.perf_counter()
+        asked(client, "search?q=a")
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.03
+
+
 def test_a_port_that_is_taken_is_told(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import socket
 

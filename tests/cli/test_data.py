@@ -94,14 +94,72 @@ def test_show_of_an_unknown_name_suggests_and_exits_with_2(capsys: pytest.Captur
     assert captured.err == "unknown data set 'famly'; did you mean 'family' or 'families'?\n"
 
 
-def test_show_of_missing_files_says_where_to_put_them(
-    nowhere: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["data", "show", "WN18RR"]) == 2
+def test_show_of_missing_files_is_the_card_alone(nowhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "show", "WN18RR"]) == 0
     captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("the files of 'WN18RR' are not here, and https://")
-    assert f"    {nowhere / 'WN18RR'}\n" in captured.err
+    assert captured.out.startswith("WN18RR (transductive)\n") and "files    not here\n" in captured.out
+    assert "Graph: 11 relations, 40,943 entities, 93,003 triples (86,835 facts," in captured.out
+    assert captured.err.startswith("the files are not here, so what follows is the card alone")
+    assert not list(nowhere.iterdir()) if nowhere.exists() else True  # nothing was downloaded
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Facts and benchmarks of one's own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "facts.tsv").write_text("ada \tr\tb\nb\tr\t\u00e9\nb\ts\te\u0301\nb\ts\tx\0y\n")
+    for folder in ("plain", "two", "two/inference"):
+        (tmp_path / folder).mkdir()
+        for name, fact in (("train", "a\ts\tb\nb\tr\tc\n"), ("valid", "a\ts\tc\n"), ("test", "b\ts\ta\n")):
+            (tmp_path / folder / f"{name}.tsv").write_text(fact)
+    return tmp_path
+
+
+def test_show_of_a_file_is_a_summary_with_odd_names(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "show", "facts.tsv"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("facts.tsv (facts)\n\nGraph: 2 relations, 5 entities, 4 triples (4 facts")
+    assert "facts of relation" in told and "edges out" in told
+    assert "names with blanks at an end: 1\n    'ada '" in told
+    assert "names with NUL or other control characters: 1\n    'x\\x00y'" in told
+    assert "names that differ by their Unicode form alone: 1\n    '\u00e9'  'e\u0301'" in told
+    assert main(["data", "show", "facts.tsv", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["graphs"]["graph"]["relations_by_size"] == {"r": 2, "s": 2}
+    assert data["odd_names"]["graph"]["with blanks at an end"] == [["ada "]]
+
+
+@pytest.mark.parametrize(("folder", "kind", "roles"), [("plain", "transductive", 1), ("two", "inductive", 2)])
+def test_show_of_a_directory_is_its_benchmark(
+    own: Path, folder: str, kind: str, roles: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "show", folder, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["kind"] == kind and len(data["graphs"]) == roles
+    for graph in data["graphs"].values():
+        assert (graph["facts"], graph["valid"], graph["queries"], graph["triples"]) == (2, 1, 1, 4)
+
+
+def test_show_of_several_files_and_of_a_folder_without_a_benchmark(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", "show", "plain/train.tsv", "plain/test.tsv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["graphs"]["graph"]["triples"] == 3
+    (own / "plain" / "train.tsv").rename(own / "plain" / "first.tsv")
+    assert main(["data", "show", "plain", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["graphs"]["graph"]["facts"] == 4
+
+
+@pytest.mark.parametrize("folder", ["plain", "two"])
+def test_own_directories_are_benchmarks_to_train_and_evaluate_on(
+    own: Path, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", folder, "-o", "model", "--recipe", "rules", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "types", "--benchmark", folder, "--protocol", "full", "--json", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    assert main(["evaluate", "types", "--benchmark", "model"]) == 2
+    assert "found no train.txt or the like" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

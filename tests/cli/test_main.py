@@ -65,7 +65,7 @@ def test_no_verb_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("train f.tsv -o m --epochs 2", "train", "--epochs 2; did you mean --set max_epochs=2?"),
         ("train f.tsv -o m --epochs=2", "train", "--epochs=2; did you mean --set max_epochs=2?"),
-        ("train --num-slots 30 f.tsv -o m", "train", "--num-slots f.tsv; did you mean --set num_slots=30?"),
+        ("train --num-slots 30 f.tsv -o m", "train", "--num-slots; did you mean --set num_slots=30?"),
         ("search f.tsv -o m --margn", "search", "--margn; did you mean --set margin=VALUE?"),
         ("search f.tsv -o m --trails 3", "search", "--trails 3; did you mean --trials?"),
         (

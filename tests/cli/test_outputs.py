@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reshuffle.cli.main import build_parser, main
-from reshuffle.cli.outputs import MODEL_FILES, InputFile, InputModel, OutputDirectory, OutputFile
+from reshuffle.cli.outputs import MODEL_FILES, InputFacts, InputFile, InputModel, OutputDirectory, OutputFile
 from reshuffle.learning import model_files
 from reshuffle.rulelist.model_text import FILE
 
@@ -114,7 +114,7 @@ NAMES = {"tail", "head", "relation", "sketch"}  # whose letters stand for someth
 
 @pytest.mark.parametrize("verb", FILES)
 def test_every_argument_that_is_a_path_says_so(verb: str) -> None:
-    kinds = (InputFile, InputModel, OutputFile, OutputDirectory)
+    kinds = (InputFacts, InputFile, InputModel, OutputFile, OutputDirectory)
     paths = [action for action in writers()[verb] if action.metavar in PATHS and action.dest not in NAMES]
     assert len(paths) >= 2
     assert [action.dest for action in paths if action.type not in kinds] == []

@@ -19,6 +19,8 @@ from reshuffle.explorer.opening import Wanted, opened, read_labels
 from reshuffle.explorer.rule_bases import RuleBaseSubject
 from reshuffle.explorer.saving_as import rule_text, save_as
 from reshuffle.explorer.subject import Source
+from reshuffle.explorer.views.entity_page import entity_page
+from reshuffle.explorer.views.rule_chains import rule_graph_page
 from reshuffle.explorer.web.jobs import Cancelled, Jobs
 from reshuffle.explorer.web.sessions import Session, Sessions
 from reshuffle.kg import Vocabulary, read_graph
@@ -62,6 +64,30 @@ def test_rule_files_and_rule_models(tmp_path: Path, facts: str) -> None:
     (alone,) = opened(Wanted(str(tmp_path / "model")))
     with pytest.raises(InputError, match="there are no facts to look at"):
         alone.subject().need_facts()
+
+
+def test_an_ontology_brings_its_facts_and_types_follow(tmp_path: Path) -> None:
+    (tmp_path / "zoo.ttl").write_text("""
+        @prefix : <http://zoo/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        :eats a owl:ObjectProperty ; rdfs:domain :Animal ; rdfs:subPropertyOf :touches . :Cat rdfs:subClassOf :Animal .
+        :tom a :Cat . :tom :eats :fish .
+    """)
+    (exhibit,) = opened(Wanted(str(tmp_path / "zoo.ttl")))
+    subject = exhibit.subject()
+    page = entity_page(subject.as_given, "http://zoo/tom")
+    derived = {(group["relation"].rpartition("/")[2], *group["names"]) for group in page["derived"]}
+    assert derived == {("22-rdf-syntax-ns#type", "http://zoo/Animal"), ("touches", "http://zoo/fish")}
+    (row,) = subject.as_given.rule_rows()
+    assert rule_graph_page(subject.as_given)["rules"] == [row["rule"]]
+    struck = edits_of([Change.of({"kind": "reject-rule", "rule": row["rule"]})])
+    assert subject.world(struck).asked_relations == ("http://www.w3.org/1999/02/22-rdf-syntax-ns#type",)
+
+
+def test_a_program_brings_its_facts(tmp_path: Path) -> None:
+    (tmp_path / "born.dl").write_text("bornIn(ada, london).\ncitizenOf(X, Y) :- bornIn(X, Y).\n")
+    (exhibit,) = opened(Wanted(str(tmp_path / "born.dl")))
+    assert len(entity_page(exhibit.subject().as_given, "ada")["derived"]) == 1
 
 
 def test_a_training_without_a_model_is_shown_and_says_what_is_missing(tmp_path: Path) -> None:

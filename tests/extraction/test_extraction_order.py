@@ -38,7 +38,10 @@ def slow_order(rules: list[Rule], facts: set[Fact], *, weeded: bool = False) -> 
     sizes = {name: len(pairs_of(name, facts)) for _, name, _ in facts}
     sure: dict[Rule, float] = {}
     told: list[Told] = []
-    for head in dict.fromkeys(rule.head for rule in rules):
+    alone = [rule for rule in rules if slow_net(rule, facts) > 0]
+    for head in dict.fromkeys(
+        rule.head for rule in alone
+    ):  # equal gains: in the order of the rules that gain
         true = pairs_of(head, facts)
         found = {
             rule: {(e, f) for e, f in true if (e, f) in predicted(rule, facts - {(e, head, f)})}
@@ -62,6 +65,15 @@ def slow_order(rules: list[Rule], facts: set[Fact], *, weeded: bool = False) -> 
         return any(same_cycle(rule, one.rule) and sure[one.rule] > sure[rule] for one in told)
 
     return sorted(told, key=lambda one: (weeded and is_behind(one.rule), -one.gain))
+
+
+def slow_net(rule: Rule, facts: set[Fact]) -> int:
+    """What a rule alone gains; a fact of its head that only the fact itself finds counts for nothing."""
+    true, reached = pairs_of(rule.head, facts), predicted(rule, facts)
+    if isinstance(rule, IntersectionRule):
+        return len(reached & true) - 2 * len(reached - true)
+    right = [(e, f) for e, f in true if (e, f) in predicted(rule, facts - {(e, rule.head, f)})]
+    return len(right) - 2 * len(reached - true)
 
 
 def slow_taken(

@@ -72,7 +72,8 @@ TEXTS = {
         "f.csv",
         b"\na,r,b\n",
         "f.csv:2: found no header, expected the first line head,relation,tail\n    a,r,b\n"
-        "  hint: put the line head,relation,tail before all others",
+        "  hint: if it is a triple, put the line head,relation,tail before all others; if it names the columns, "
+        "--columns HEAD,RELATION,TAIL (columns=) says which of them hold the triples",
     ),
     "open quote": (
         "f.csv",
@@ -263,15 +264,15 @@ def test_parquet(folder, table, expected):
     assert message("f.parquet") == f"f.parquet: {expected}"
 
 
-def test_a_directory_instead_of_a_file(folder):
+def test_a_directory_without_files_of_triples(folder):
     (folder / "data").mkdir()
-    assert message("data") == (
-        "data: found a directory, expected a file with triples\n"
-        "  hint: name one file; this directory holds none"
-    )
-    for name in ("train.txt", "valid.txt"):
-        (folder / "data" / name).touch()
-    assert message("data").endswith("  hint: name one of its files: train.txt, valid.txt")
+    hint = "  hint: files of triples end in .txt, .txt.gz, .tsv and the like; name others one by one"
+    assert message("data") == f"data: found a directory without files of triples\n{hint}"
+    (folder / "data" / "facts.doc").touch()
+    told = "data: found a directory without files of triples, but with facts.doc"
+    assert message("data") == f"{told}\n{hint}"
+    (folder / "data" / "train.txt").touch()
+    assert message("data").startswith("data/train.txt: the file is empty, expected lines such as")
 
 
 def test_a_missing_file(folder):

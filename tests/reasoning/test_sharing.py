@@ -65,7 +65,7 @@ def read(answers: Answers, ending: threading.Event) -> int:
         assert len(answers.facts) in (len(OTHERS), len(OTHERS) + len(MIDDLE))
         assert answers.holds("e0", "t", "e5")
         proof = answers.explain("e0", "t", f"e{LENGTH}")
-        assert proof is None or proof.size == LENGTH
+        assert not proof or proof.size == LENGTH
         counts = answers.counts()
         assert counts["t"].total - counts["t"].derived == 0
         assert counts["r"].total in (len(OTHERS), len(OTHERS) + len(MIDDLE))

@@ -1,13 +1,17 @@
-"""The named benchmarks and their data cards.
+"""The named benchmarks and their data cards, and summaries of one's own facts.
 
 reshuffle data list                  every data set: kind, size, and where its files are
 reshuffle data show FB15k-237-v1     origin, licence, counts, relations by size, degrees
+reshuffle data show facts.tsv        the same of a file, a folder or a benchmark's directory, and names that look odd
 """
 
 from __future__ import annotations
 
+import glob
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.cli.inputs import add_columns, benchmark_of, graph_of
 from reshuffle.text import table
 
 if TYPE_CHECKING:
@@ -15,27 +19,43 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.data import DataCard
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.splits import Benchmark, GraphSplit
 
-HELP = "list and describe the named benchmarks"
+HELP = "describe the named benchmarks, and one's own facts"
 
 _RELATIONS_SHOWN = 10
+_NOWHERE = "not here"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """`data list` and `data show NAME`."""
+    """`data list`, and `data show` of a name, of files or of a directory."""
     parser.add_argument("what", choices=("list", "show"), help="list all data sets, or show one")
-    parser.add_argument("name", nargs="?", help="the data set to show")
+    parser.add_argument("facts", nargs="*", metavar="name", help="the data set to show, or files of facts")
+    add_columns(parser)
     parser.set_defaults(usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Answer the question; exit status 0, or 2 for an unknown name or missing files."""
-    if arguments.what == "list" and arguments.name is not None:
+    if arguments.what == "list" and arguments.facts:
         arguments.usage_error("`data list` takes no name; did you mean `data show NAME`?")
-    if arguments.what == "show" and arguments.name is None:
+    if arguments.what == "show" and not arguments.facts:
         arguments.usage_error("`data show` needs a name; `data list` gives them")
-    return _list(console) if arguments.what == "list" else _show(arguments.name, console)
+    if arguments.what == "list":
+        return _list(console)
+    first, *more = arguments.facts
+    if more or not _is_name(first):
+        return _show_files(arguments, console)
+    return _show(first, console)
+
+
+def _is_name(given: str) -> bool:
+    """Is a benchmark meant? An unknown name is one, too, unless it leads to a file."""
+    from reshuffle.data.load import benchmark_names  # noqa: PLC0415 - slow to import
+
+    is_path = Path(given).exists() or Path(given).suffix or glob.has_magic(given) or given == "-"
+    return given in benchmark_names() or not is_path
 
 
 def _list(console: Console) -> int:
@@ -65,20 +85,73 @@ def _where(card: DataCard) -> str:
     if card.folder is None:
         return "embedded"
     found = find_files(card)
-    return str(found.directory) if found else "not here"
+    return str(found.directory) if found else _NOWHERE
 
 
 def _show(name: str, console: Console) -> int:
     from reshuffle.data.load import data_card, load_benchmark  # noqa: PLC0415 - slow to import
 
     card = data_card(name)
-    splits = _splits(load_benchmark(name, progress=console.progress))
-    graphs = {role: card.graphs[role].to_dict() | _measured(split) for role, split in splits.items()}
-    data = card.to_dict() | {"where": _where(card), "graphs": graphs}
+    where = _where(card)
+    graphs = {role: graph.to_dict() for role, graph in card.graphs.items()}
+    if where == _NOWHERE:
+        console.message(
+            "the files are not here, so what follows is the card alone; `train` and the like download them"
+        )
+    else:
+        splits = _splits(load_benchmark(name, progress=console.progress))
+        graphs = {role: graphs[role] | _measured(split.facts) for role, split in splits.items()}
+    data = card.to_dict() | {"where": where, "graphs": graphs}
     most = None if console.verbosity > 0 else _RELATIONS_SHOWN
     parts = [_card_text(data), *(_graph_text(role, graph, most) for role, graph in graphs.items())]
     console.result("\n\n".join(parts), data)
     return 0
+
+
+def _show_files(arguments: argparse.Namespace, console: Console) -> int:
+    """A summary of one's own facts, or of a benchmark in one's own directory."""
+    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415 - slow to import
+    from reshuffle.kg.summary import odd_names  # noqa: PLC0415
+
+    first, *more = arguments.facts
+    bench = None if more else benchmark_of(first, console)
+    if bench is None:
+        graph = graph_of(arguments, console)
+        splits = {"graph": GraphSplit(graph, graph - graph, graph - graph)}
+    else:
+        splits = _splits(bench)
+    most = None if console.verbosity > 0 else _RELATIONS_SHOWN
+    graphs = {role: _counts(split) | _measured(split.facts) for role, split in splits.items()}
+    odd = {role: odd_names(split.triples) for role, split in splits.items()}
+    kind = "facts" if bench is None else "inductive" if len(splits) > 1 else "transductive"
+    data = {"files": list(arguments.facts), "kind": kind, "graphs": graphs, "odd_names": odd}
+    parts = [f"{', '.join(arguments.facts)} ({kind})"]
+    parts += [_graph_text(role, graph, most) for role, graph in graphs.items()]
+    parts += [text for role, found in odd.items() if (text := _odd_text(found, most))]
+    console.result("\n\n".join(parts), data)
+    return 0
+
+
+def _counts(split: GraphSplit) -> dict[str, Any]:
+    everything = split.triples
+    return {
+        "relations": len(everything.relations),
+        "entities": everything.num_entities,
+        "triples": len(everything),
+        "facts": len(split.facts),
+        "valid": len(split.valid),
+        "queries": len(split.queries),
+    }
+
+
+def _odd_text(found: dict[str, list[list[str]]], most: int | None) -> str:
+    """The names that look like mistakes, by what is odd about them."""
+    lines = []
+    for what, names in found.items():
+        if names:
+            lines.append(f"names {what}: {len(names):,}")
+            lines += ["    " + "  ".join(map(repr, group)) for group in names[:most]]
+    return "\n".join(lines)
 
 
 def _splits(benchmark: Benchmark) -> dict[str, GraphSplit]:
@@ -89,11 +162,11 @@ def _splits(benchmark: Benchmark) -> dict[str, GraphSplit]:
     return {"graph": benchmark.graph}
 
 
-def _measured(split: GraphSplit) -> dict[str, Any]:
+def _measured(graph: KnowledgeGraph) -> dict[str, Any]:
     from reshuffle.kg.summary import degree_summary, relation_sizes  # noqa: PLC0415 - slow to import
 
-    degrees = {kind: degree.to_dict() for kind, degree in degree_summary(split.facts).items()}
-    return {"relations_by_size": relation_sizes(split.facts), "degrees": degrees}
+    degrees = {kind: degree.to_dict() for kind, degree in degree_summary(graph).items()}
+    return {"relations_by_size": relation_sizes(graph), "degrees": degrees}
 
 
 def _card_text(data: dict[str, Any]) -> str:
@@ -111,6 +184,8 @@ def _graph_text(role: str, graph: dict[str, Any], most: int | None) -> str:
         f"{graph['triples']:,} triples "
         f"({graph['facts']:,} facts, {graph['valid']:,} validation, {graph['queries']:,} queries)"
     )
+    if "degrees" not in graph:
+        return counts
     degrees = [[f"edges {kind}", *numbers.values()] for kind, numbers in graph["degrees"].items()]
     sizes = list(graph["relations_by_size"].items())
     lines = [counts, "", table(["per entity", "least", "median", "mean", "most"], degrees), ""]

@@ -14,8 +14,8 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import facts_of
-from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
+from reshuffle.cli.inputs import add_columns, facts_of
+from reshuffle.cli.outputs import InputFacts, InputModel, OutputDirectory
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -30,11 +30,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=InputModel, metavar="MODEL", help="a model directory")
     parser.add_argument(
         "--on",
-        type=InputFile,
+        dest="facts",
+        type=InputFacts,
+        action="append",
         metavar="FACTS",
         required=True,
-        help="the facts to fit to, or a benchmark's name",
+        help="the facts to fit to: a file, a folder or a pattern, may be repeated; or a benchmark's name or directory",
     )
+    add_columns(parser)
     parser.add_argument(
         "-o", "--output", type=OutputDirectory, metavar="DIR", required=True, help="where the rule model goes"
     )
@@ -62,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     started = time.perf_counter()
     model = Reshuffle.load(arguments.model, device=arguments.device)
-    given = facts_of(arguments.on, console)
+    given = facts_of(arguments, console)
     facts = given.facts if isinstance(given, GraphSplit) else given
     folder = made_directory(arguments.output)
     with alone_in(folder, "training"):

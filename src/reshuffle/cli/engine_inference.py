@@ -181,19 +181,20 @@ def _facts(
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
 
     classes = None if reasoner.rules is None else reasoner.rules.classes
+    stored = arguments.facts[0] if len(arguments.facts) == 1 and _is_parquet(arguments.facts[0]) else None
     if classes is not None:
-        if arguments.facts is not None and Path(arguments.facts).is_dir():
+        if stored is not None and Path(stored).is_dir():
             raise InputError(
                 "class axioms need helper facts, which a data set of Parquet files does not get",
-                place=Place(arguments.facts),
+                place=Place(stored),
                 hint="give one file of facts, which is read",
             )
         if classes.disjoint:
             console.message(f"disjoint classes are checked in memory only, not by {arguments.engine}")
         return with_helpers(graph_of(arguments, console, [reasoner]), classes)
-    path, inside = arguments.facts, reasoner.rules is not None and reasoner.rules.facts
-    if path is not None and not inside and (Path(path).is_dir() or path.endswith(".parquet")):
-        return ParquetFacts.at(path)
+    inside = reasoner.rules is not None and reasoner.rules.facts
+    if stored is not None and not inside and arguments.columns is None:
+        return ParquetFacts.at(stored)
     return graph_of(arguments, console, [reasoner])
 
 
@@ -210,14 +211,15 @@ def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:
 
 def refuse_too_large(arguments: argparse.Namespace) -> None:
     """Refuse facts that would not fit into the memory, and say which engine would do."""
-    if arguments.facts is None or not _is_large(Path(arguments.facts)):
+    large = [Path(path) for path in arguments.facts if _is_large(Path(path))]
+    if not large:
         return
     from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_to_load  # noqa: PLC0415
     from reshuffle.reasoning.sharing import spelled_bytes  # noqa: PLC0415
 
-    needed, there = bytes_to_load(Path(arguments.facts)), available_bytes()
+    needed, there = sum(map(bytes_to_load, large)), available_bytes()
     if needed > there:
-        given = (arguments.rules, arguments.facts, "-o", arguments.output or "out/")
+        given = (arguments.rules, *arguments.facts, "-o", arguments.output or "out/")
         memory = f"{max(1, int(0.8 * there / 1e9))}GB"
         command = shlex.join(["reshuffle", "infer", *given, "--engine", "duckdb", "--memory", memory])
         raise BudgetError(
@@ -226,5 +228,15 @@ def refuse_too_large(arguments: argparse.Namespace) -> None:
         )
 
 
+def _is_parquet(path: str) -> bool:
+    """Is it a Parquet file, or a folder of nothing else?"""
+    if not Path(path).is_dir():
+        return path.endswith(".parquet")
+    inside = [
+        file for file in Path(path).rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
+    ]
+    return bool(inside) and all(file.suffix == ".parquet" for file in inside)
+
+
 def _is_large(path: Path) -> bool:
-    return path.is_dir() or (path.is_file() and path.stat().st_size >= _LARGE)
+    return _is_parquet(str(path)) if path.is_dir() else path.is_file() and path.stat().st_size >= _LARGE

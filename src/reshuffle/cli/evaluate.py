@@ -18,10 +18,10 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import is_rule_list, rule_model_of
-from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
+from reshuffle.cli.inputs import add_columns, benchmark_of, is_rule_list, rule_model_of
+from reshuffle.cli.outputs import InputFacts, InputFile, InputModel, OutputFile
 from reshuffle.cli.processes import is_first, shared_work
-from reshuffle.errors import InputError, did_you_mean
+from reshuffle.errors import InputError, Place, did_you_mean
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import Console
     from reshuffle.evaluation import RankingProtocol, Report, RuleBaseline, Scorer, TypeBaseline
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.kg.splits import GraphSplit
+    from reshuffle.kg.splits import Benchmark, GraphSplit
     from reshuffle.shares import Shares
 
 HELP = "ranking metrics, tie rate, and baselines beside them"
@@ -56,8 +56,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"a model directory, or a baseline: {', '.join(BASELINES)}",
     )
     data = parser.add_argument_group("data", "a benchmark by name, or your own files")
-    data.add_argument("--benchmark", metavar="NAME", help="as `reshuffle data list` names it")
-    data.add_argument("--facts", type=InputFile, metavar="F", help="the graph to look at")
+    data.add_argument(
+        "--benchmark",
+        metavar="NAME",
+        help="as `reshuffle data list` names it, or a directory with train, valid and test files",
+    )
+    data.add_argument(
+        "--facts",
+        type=InputFacts,
+        action="append",
+        metavar="F",
+        help="the graph to look at: a file, a folder or a pattern, may be repeated",
+    )
     data.add_argument("--queries", type=InputFile, metavar="Q", help="the triples to predict")
     data.add_argument(
         "--known",
@@ -69,6 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--train", type=InputFile, metavar="T", help="the graph to learn from (default: the facts)"
     )
+    add_columns(parser)
     ranking = parser.add_argument_group("ranking")
     ranking.add_argument(
         "--protocol",
@@ -216,23 +227,45 @@ def _task_of(arguments: argparse.Namespace, console: Console) -> Task:
 
 
 def _named(name: str, console: Console) -> Task:
-    from reshuffle.data.load import load_benchmark  # noqa: PLC0415
     from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
 
-    bench = load_benchmark(name, progress=console.progress)
+    bench = _benchmark(name, console)
     if isinstance(bench, InductiveBenchmark):
         return Task(bench.train.facts, bench.test.facts, bench.test.queries, bench.test)
     return Task(bench.facts, bench.facts, bench.queries, bench.graph)
+
+
+def _benchmark(name: str, console: Console) -> Benchmark:
+    """By its name, or in a directory of the user's own."""
+    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
+
+    if name not in benchmark_names() and Path(name).is_dir():
+        bench = benchmark_of(name, console)
+        if bench is None:
+            raise InputError(
+                "found no train.txt or the like, expected the directory of a benchmark",
+                place=Place(name),
+                hint="it holds train, valid and test files; or give --facts and --queries",
+            )
+        return bench
+    return load_benchmark(name, progress=console.progress)
 
 
 def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
     from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
     from reshuffle.kg.splits import TransductiveBenchmark  # noqa: PLC0415
 
-    def read(path: str, *, may_be_empty: bool = False) -> KnowledgeGraph:
-        return read_graph(path, may_be_empty=may_be_empty, progress=console.progress, notes=console.message)
+    def read(*paths: str, may_be_empty: bool = False) -> KnowledgeGraph:
+        return read_graph(
+            *paths,
+            columns=arguments.columns,
+            format=arguments.format,
+            may_be_empty=may_be_empty,
+            progress=console.progress,
+            notes=console.message,
+        )
 
-    facts, queries = read(arguments.facts), read(arguments.queries)
+    facts, queries = read(*arguments.facts), read(arguments.queries)
     train = read(arguments.train) if arguments.train else facts
     more = (read(path, may_be_empty=True) for path in arguments.known or ())
     valid = reduce(or_, more, KnowledgeGraph())

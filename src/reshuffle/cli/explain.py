@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import (
     add_reasoning_options,
+    fact_files,
     graph_of,
     is_model,
     is_rule_list,
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         check_picture(arguments.output)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
-    console.names.learn(arguments, arguments.facts, arguments.rules, labels=True)
+    console.names.learn(arguments, *fact_files(arguments.facts), arguments.rules, labels=True)
     if is_rule_list(arguments.rules):
         return _explain_by_list(arguments, console)
     if is_model(arguments.rules) and not arguments.hard:
@@ -167,8 +168,6 @@ def _tell(
 
 def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
     """Print the sum behind the score of a rule model."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415
-
     if arguments.bound is not None or arguments.engine != "auto" or arguments.hard:
         raise InputError(
             "--bound, --engine and --hard are not for rule models",
@@ -176,7 +175,7 @@ def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
             hint="leave them out; `reshuffle infer` reasons with the rules that are sure",
         )
     model = rule_model_of(arguments.rules, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console)
     answers, most = model.on(graph, notes=console.message), arguments.most or 1
     triple = _triple(arguments, console, graph, list(answers.relations))
     found = answers.explain(*triple, most=most)
@@ -186,7 +185,6 @@ def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
 
 def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
     """Print a model's judgement of the triple, the reasons for it, and what the evidence looked at."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     if arguments.bound is not None or arguments.engine != "auto":
@@ -196,7 +194,7 @@ def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
             hint="leave them out; or `reshuffle rules` writes the rules of a model",
         )
     model = Reshuffle.load(arguments.rules, device="cpu")
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console)
     triple = _triple(arguments, console, graph, model.relations)
     explanation = model.on(graph).explain(*triple, most=arguments.most or _REASONS)
     _show(str(explanation), explanation.to_dict(), explanation.diagram, arguments, console)

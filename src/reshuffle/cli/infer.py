@@ -21,7 +21,14 @@ from reshuffle.cli.engine_inference import (
     refuse_too_large,
     write_folder,
 )
-from reshuffle.cli.inputs import add_reasoning_options, graph_of, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.inputs import (
+    add_reasoning_options,
+    fact_files,
+    graph_of,
+    is_model,
+    is_rule_list,
+    reasoners_of,
+)
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 
@@ -104,8 +111,8 @@ class Together:
     """The answers of several reasoners as one; a model with injected rules has two."""
 
     each: Sequence[Answers]
-    names: frozenset[str] = frozenset()
-    """The relations and classes that rules name."""
+    reasoners: Sequence[Reasoner] = ()
+    """Those that answer."""
     derived: int | None = None
     """How many triples follow; None until all of them have been counted or read."""
 
@@ -194,15 +201,14 @@ def _answers(arguments: argparse.Namespace, console: Console) -> Together:
     graph = graph_of(arguments, console, reasoners)
     if is_model(arguments.rules) and not is_rule_list(arguments.rules):
         _report_unseen(reasoners, graph, console)
-    names = frozenset(name for reasoner in reasoners for name in reasoner.names)
     if arguments.sketch is not None or arguments.epsilon is not None:
-        return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners], names)
+        return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners], reasoners)
     each = []
     for reasoner in reasoners:
         each.append(reasoner.on(graph, progress=console.progress, notes=console.message))
         if console.verbosity > 0:
             console.detail(each[-1].exactness)
-    return Together(each, names)
+    return Together(each, reasoners)
 
 
 def _sketch(
@@ -237,7 +243,7 @@ def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespac
     if not found:
         return
     shown = found if console.verbosity > 0 else found[:_MOST_VIOLATIONS]
-    console.names.learn(arguments, arguments.facts, arguments.rules, labels=True)
+    console.names.learn(arguments, *fact_files(arguments.facts), arguments.rules, labels=True)
     more = "" if len(shown) == len(found) else f"; the first {len(shown)}, -v shows all"
     console.message(f"warning: what follows breaks a constraint{more}:")
     for violation in shown:
@@ -301,9 +307,10 @@ def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | No
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
     known = COMMON
-    for path in (arguments.facts, arguments.rules):
-        if path is not None and Path(path).is_file():
+    for path in (*fact_files(arguments.facts), arguments.rules):
+        if Path(path).is_file():
             known |= prefixes_of(path)
     if arguments.prefixes is not None:
         known |= read_prefixes(arguments.prefixes)
-    return known.used_in(chain(answers.names, answers.facts.relations, answers.facts.entities))
+    named = [name for reasoner in answers.reasoners for name in reasoner.names]
+    return known.used_in(chain(named, answers.facts.relations, answers.facts.entities))

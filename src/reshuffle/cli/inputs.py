@@ -10,7 +10,7 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.outputs import InputFile, InputModel
+from reshuffle.cli.outputs import InputFacts, InputFile, InputModel
 from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.text import counted
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.io.prefixes import Prefixes
-    from reshuffle.kg.splits import GraphSplit
+    from reshuffle.kg.splits import Benchmark, GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.reasoning import Reasoner
     from reshuffle.rulelist import RuleModel
@@ -65,13 +65,10 @@ def add_reasoning_options(
         metavar="RULES",
         help="a rule file, compiled constraints, or a model directory",
     )
-    parser.add_argument(
-        "facts",
-        type=InputFile,
-        metavar="FACTS",
-        nargs="?" if facts_may_be_missing else None,
-        help="a file of triples; - reads tab-separated ones from stdin"
-        + ("; may be left out where RULES holds facts, too" if facts_may_be_missing else ""),
+    add_facts(
+        parser,
+        may_be_missing=facts_may_be_missing,
+        more="; may be left out where RULES holds facts, too" if facts_may_be_missing else "",
     )
     parser.add_argument(
         "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
@@ -91,10 +88,46 @@ def add_reasoning_options(
     parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
 
 
+def add_facts(
+    parser: argparse.ArgumentParser, *, metavar: str = "FACTS", more: str = "", may_be_missing: bool = False
+) -> None:
+    """The facts of a verb, and how they are read."""
+    parser.add_argument(
+        "facts",
+        type=InputFacts,
+        nargs="*" if may_be_missing else "+",
+        metavar=metavar,
+        help=f"files of triples, folders of them, or patterns; - is stdin{more}",
+    )
+    add_columns(parser)
+
+
+def add_columns(parser: argparse.ArgumentParser, *, formats: bool = True) -> None:
+    """How facts are read; where `--format` is of the output, their endings alone say the format."""
+    parser.add_argument(
+        "--columns",
+        metavar="H,R,T",
+        help="the names of the columns that hold head, relation and tail (default: common names)",
+    )
+    if formats:
+        parser.add_argument(
+            "--format",
+            metavar="FORMAT",
+            help="of the facts, where their ending does not say it: tsv, csv, nt, ttl, jsonl, ...",
+        )
+
+
+def fact_files(facts: Sequence[InputFacts] | None) -> list[str]:
+    """The single files that facts come from."""
+    return [path for given in facts or () for path in given.paths()]
+
+
 def add_training_options(parser: argparse.ArgumentParser, *, recipes: Sequence[str] = RECIPE_NAMES) -> None:
     """The arguments of verbs that train: the facts and the settings."""
-    parser.add_argument(
-        "facts", type=InputFile, metavar="FACTS_OR_BENCHMARK", help="a file of triples, or a benchmark's name"
+    add_facts(
+        parser,
+        metavar="FACTS_OR_BENCHMARK",
+        more="; or the name of a benchmark, or a directory that holds one",
     )
     add_settings_options(parser, recipes=recipes)
 
@@ -179,21 +212,29 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
 def graph_of(
     arguments: argparse.Namespace, console: Console, reasoners: Sequence[Reasoner] = ()
 ) -> KnowledgeGraph:
-    """The facts of the file, and those that stand among the rules, as in a Datalog program.
+    """The facts of all files together, and those that stand among the rules, as in a Datalog program.
 
     Without a file these alone, or the triples of an ontology, which may hold both.
     """
     from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
 
     inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
-    path = arguments.facts
-    if path is None and not inside:
+    paths = arguments.facts
+    if not paths and not inside:
         if Path(arguments.rules).suffix.lower() not in (".ttl", ".nt", ".rdf", ".owl"):
             arguments.usage_error("the following arguments are required: FACTS")
-        path = arguments.rules
-    if path is None or (inside and _is_same(path, arguments.rules)):
+        paths = [arguments.rules]
+    if inside:
+        paths = [path for path in paths if not _is_same(path, arguments.rules)]
+    if not paths:
         return KnowledgeGraph(inside)
-    graph = read_graph(path, progress=console.progress, notes=console.message)
+    graph = read_graph(
+        *paths,
+        columns=arguments.columns,
+        format=arguments.format,
+        progress=console.progress,
+        notes=console.message,
+    )
     return graph | KnowledgeGraph(inside) if inside else graph
 
 
@@ -274,19 +315,31 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
     return settings.changed(**changes)
 
 
-def facts_of(name: str, console: Console) -> KnowledgeGraph | GraphSplit:
-    """The triples of a file, or the training graph of a benchmark; a benchmark's name wins over a file's."""
-    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
-    from reshuffle.kg import read_graph  # noqa: PLC0415
+def facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph | GraphSplit:
+    """The triples of files, or the training graph of a benchmark, by its name or its directory."""
     from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
 
+    first, *more = arguments.facts
+    bench = None if more else benchmark_of(first, console)
+    if bench is not None:
+        return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
+    return graph_of(arguments, console)
+
+
+def benchmark_of(name: str, console: Console) -> Benchmark | None:
+    """The benchmark of a name, or in a directory; None for files of triples. A name wins over a file's."""
+    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
+
     names = benchmark_names()
-    if name not in names and (Path(name).exists() or Path(name).suffix or name == "-"):
-        return read_graph(name, progress=console.progress, notes=console.message)
-    if name not in names:
+    if name in names:
+        return load_benchmark(name, progress=console.progress)
+    if Path(name).is_dir():
+        from reshuffle.kg.splits import benchmark_in  # noqa: PLC0415
+
+        return benchmark_in(name)
+    if not (Path(name).exists() or Path(name).suffix or name == "-" or glob.has_magic(name)):
         raise no_such_data(name, names)
-    bench = load_benchmark(name, progress=console.progress)
-    return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
+    return None
 
 
 def no_such_data(name: str, benchmarks: Iterable[str]) -> InputError:

@@ -5,6 +5,7 @@ Verbs declare them as the `type` of an argument; `main` asks `refuse_inputs_as_o
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 import sys
@@ -33,6 +34,33 @@ class InputFile(str):
             found = os.fstat(sys.stdin.fileno()) if self == "-" else Path(self).stat()
             if stat.S_ISREG(found.st_mode):
                 yield found
+
+
+class InputFacts(InputFile):
+    """Facts that are read: a file, the files of a folder, or those that match a pattern."""
+
+    __slots__ = ()
+
+    def files(self) -> Iterator[os.stat_result]:
+        """All of these files."""
+        yield from super().files()
+        for file in self.paths():
+            yield from InputFile(file).files()
+
+    def paths(self) -> list[str]:
+        """The paths of these files, as far as they are there."""
+        if Path(self).is_file():
+            return [str(self)]
+        if not Path(self).is_dir():
+            return glob.glob(self, recursive=True)  # noqa: PTH207 - takes absolute patterns
+        return [] if _is_benchmark(self) else [str(file) for file in Path(self).iterdir()]
+
+
+def _is_benchmark(name: str) -> bool:
+    """Is it a benchmark's name, which wins over a directory's? Models are often called by what they were trained on."""
+    from reshuffle.data.load import benchmark_names  # noqa: PLC0415 - slow to import
+
+    return name in benchmark_names()
 
 
 class InputModel(InputFile):

@@ -16,8 +16,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import RULE_MODEL, is_compiled, rule_model_of
-from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
+from reshuffle.cli.inputs import RULE_MODEL, add_facts, fact_files, graph_of, is_compiled, rule_model_of
+from reshuffle.cli.outputs import InputModel, OutputFile
 from reshuffle.cli.processes import is_first, shared_work
 from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError
@@ -45,12 +45,7 @@ _OF_KNOWN = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", type=InputModel, metavar="MODEL", help="a model directory, or a rule file")
-    parser.add_argument(
-        "facts",
-        type=InputFile,
-        metavar="FACTS",
-        help="a file of triples; - reads tab-separated ones from stdin",
-    )
+    add_facts(parser)
     parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?), or of all relations")
     parser.add_argument("--relation", metavar="R")
     parser.add_argument("--tail", metavar="T", help="ask for the heads of (?, R, T), or of all relations")
@@ -133,16 +128,15 @@ def _found(
     arguments: argparse.Namespace, shares: Shares, console: Console
 ) -> tuple[Predictions | RulePredictions, Reshuffle | RuleModel, KnowledgeGraph]:
     """Load the model, read the facts, ask."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.kg.io.writing import ROW_ENDINGS  # noqa: PLC0415
 
     if arguments.output:
         check_writable(arguments.output, endings=(*ROW_ENDINGS, *REPORT_ENDINGS))
     model = _model_of(arguments, console)
-    graph = read_graph(arguments.facts, progress=console.progress, notes=console.message)
+    graph = graph_of(arguments, console)
     answers = model.on(graph, notes=console.message)
-    console.names.learn(arguments, arguments.facts, arguments.model, labels=True)
+    console.names.learn(arguments, *fact_files(arguments.facts), arguments.model, labels=True)
     _take_full_names(arguments, console, graph)
     if arguments.all:
         # A rule list asks all questions at once: every process does.

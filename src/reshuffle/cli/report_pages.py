@@ -46,7 +46,7 @@ def write_predictions(
         parts += [section("Why", *_whys(explained, reasons)), _rules_behind(explained, reasons)]
     made = [
         ("model", f"{arguments.model}: {_told(model)}"),
-        ("facts", f"{arguments.facts}: {repr(facts)[1:-1]}"),
+        ("facts", f"{', '.join(arguments.facts)}: {repr(facts)[1:-1]}"),
     ]
     write_page(arguments.output, _asked(arguments), *parts, how_made(arguments, made))
 

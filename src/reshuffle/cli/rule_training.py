@@ -32,7 +32,7 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     _check_options(arguments)
     settings = _settings(arguments)
     started = time.perf_counter()
-    given = facts_of(arguments.facts, console)
+    given = facts_of(arguments, console)
     facts = given.facts if isinstance(given, GraphSplit) else given
     folder = made_directory(arguments.output)
     with alone_in(folder, "training"):

@@ -13,8 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import is_compiled, is_rule_list, rule_model_of
-from reshuffle.cli.outputs import InputFile, InputModel, OutputFile
+from reshuffle.cli.inputs import add_columns, fact_files, is_compiled, is_rule_list, rule_model_of
+from reshuffle.cli.outputs import InputFacts, InputModel, OutputFile
 from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError, Place
 from reshuffle.text import counted
@@ -37,7 +37,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", type=InputModel, metavar="MODEL", help="a model directory, or compiled constraints"
     )
-    parser.add_argument("--on", type=InputFile, metavar="FACTS", help="measure the rules on these triples")
+    parser.add_argument(
+        "--on",
+        type=InputFacts,
+        action="append",
+        metavar="FACTS",
+        help="measure the rules on these triples: a file, a folder or a pattern, may be repeated",
+    )
+    add_columns(parser, formats=False)
     parser.add_argument(
         "--min-confidence", type=float, default=0.0, metavar="C", help="leave out less sure rules; needs --on"
     )
@@ -80,13 +87,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
     if arguments.output:
         _check_output(arguments)
-    console.names.learn(arguments, arguments.on, labels=True)
+    console.names.learn(arguments, *fact_files(arguments.on), labels=True)
     if is_rule_list(arguments.model):
         return _print_list(arguments, console)
     model = _model_of(arguments, console)
     facts = None
     if arguments.on is not None:
-        facts = read_graph(arguments.on, progress=console.progress, notes=console.message)
+        facts = read_graph(
+            *arguments.on, columns=arguments.columns, progress=console.progress, notes=console.message
+        )
     elif Path(arguments.model).is_dir():  # those of compiled constraints were written by someone
         console.message("not measured on facts: many of these may never apply; give --on FACTS")
     found = extract_rules(
@@ -102,7 +111,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         found = found.without_redundant()
     found = found.sorted_by(arguments.sort)
     if arguments.output:
-        measured = "on no facts" if facts is None else f"on {arguments.on}: {repr(facts)[1:-1]}"
+        measured = "on no facts" if facts is None else f"on {', '.join(arguments.on)}: {repr(facts)[1:-1]}"
         return _write_page(found, SHOWN_COLUMNS, ("measured", measured), arguments, console)
     _print(found, arguments, console)
     return 0
@@ -153,7 +162,9 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
             )
     model = rule_model_of(arguments.model, console)
     if arguments.on is not None:
-        facts = read_graph(arguments.on, progress=console.progress, notes=console.message)
+        facts = read_graph(
+            *arguments.on, columns=arguments.columns, progress=console.progress, notes=console.message
+        )
         model = measured_on(model, facts, progress=console.progress)
     found = model.selected(
         min_confidence=arguments.min_confidence,

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         arguments.usage_error("--trials: at least one")
     settings = settings_of(arguments, recipe="paper")
     search = Search(
-        facts_of(arguments.facts, console),
+        facts_of(arguments, console),
         settings,
         Path(arguments.output),
         fixed=settings.given,

@@ -118,7 +118,7 @@ def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, cons
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
-    facts = facts_of(arguments.facts, console)
+    facts = facts_of(arguments, console)
     valid = None
     if arguments.valid is not None:
         valid = read_graph(

@@ -20,9 +20,19 @@ class VerbParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does it, but unknown arguments are an error of this verb."""
         options, unknown = super().parse_known_args(args, namespace)
+        if unknown and (more := self._more_facts(unknown)) is not None:
+            options.facts, unknown = [*options.facts, *more], []
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._way_out(unknown, args)}")
         return options, unknown
+
+    def _more_facts(self, unknown: Sequence[str]) -> list[Any] | None:
+        """The words behind an option that are further facts: argparse takes positional arguments in one go."""
+        *_, last = [None, *self._get_positional_actions()]
+        if last is None or last.dest != "facts" or last.nargs not in ("*", "+"):
+            return None
+        options = any(word.startswith("-") and word != "-" for word in unknown)
+        return None if options else [last.type(word) if callable(last.type) else word for word in unknown]
 
     def _way_out(self, unknown: Sequence[str], given: Sequence[str]) -> str:
         """The nearest option, or setting where the verb takes settings; empty where nothing unknown is an option."""

@@ -43,11 +43,12 @@ class _Folded:
         return self.owners[first : min(last, first + most)]
 
     def holding(self, words: Sequence[str], most: int) -> NDArray[np.int64]:
-        """Whose text holds all the words."""
-        found = pc.match_substring(self.texts, words[0])
-        for word in words[1:]:
-            found = pc.and_(found, pc.match_substring(self.texts, word))
-        return self.owners[np.flatnonzero(found.to_numpy(zero_copy_only=False))[:most]]
+        """Whose text holds all the words; the longest one leaves the fewest for the others."""
+        texts, owners = self.texts, self.owners
+        for word in sorted(words, key=len, reverse=True):
+            found = pc.match_substring(texts, word)
+            texts, owners = texts.filter(found), owners[found.to_numpy(zero_copy_only=False)]
+        return owners[:most]
 
 
 def _first_at_least(texts: pa.Array, wanted: str) -> int:

@@ -22,7 +22,7 @@ from reshuffle.explorer.rule_lists import RuleListSubject
 from reshuffle.explorer.soft_models import SoftModelSubject
 from reshuffle.explorer.subject import Source
 from reshuffle.explorer.views.training_page import LOG, SETTINGS
-from reshuffle.kg import read_graph
+from reshuffle.kg import KnowledgeGraph, read_graph
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules import RuleBase
 
+_ONTOLOGIES = (".ttl", ".nt", ".rdf", ".owl")
 _LEAST_SUPPORT = 3  # of mined rules
 _LEAST_CONFIDENCE = 0.1
 
@@ -204,8 +205,12 @@ def _of_directory(path: Path, source: Source, *, key: str, title: str | None = N
 
 
 def _of_rule_file(path: Path, wanted: Wanted) -> Exhibit:
-    source = _source(wanted, path)
     rules = _rules_in(path, wanted)
+    if wanted.facts is None and not rules.facts and path.suffix.lower() in _ONTOLOGIES:
+        wanted = replace(wanted, facts=str(path))  # which may hold both
+    source = _source(wanted, path)
+    if rules.facts:  # as in a Datalog program
+        source = replace(source, facts=source.facts | KnowledgeGraph(rules.facts))
     subject: Subject
     if any(rule.quality is not None and (rule.quality.confidence or 0) < 1 for rule in rules.rules):
         subject = RuleListSubject(RuleModel.from_rules(rules), source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from threading import Lock
@@ -16,7 +17,6 @@ from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.proofs import spelled
-from reshuffle.rules import RuleBase
 
 if TYPE_CHECKING:
     from reshuffle.explorer.changes import Edits
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import Triple
     from reshuffle.progress import Progress
     from reshuffle.reasoning.answers import Answers
+    from reshuffle.rules import RuleBase
 
 _NEAREST = 5  # partial derivations of what does not follow
 
@@ -55,8 +56,8 @@ class RuleBaseSubject(Subject):
 
 def rules_after(rules: RuleBase, edits: Edits) -> RuleBase:
     """The rules without those struck out and with those written."""
-    kept = tuple(rule for rule in rules.given if rule not in set(edits.rejected))
-    return RuleBase((*kept, *edits.written), rules.disjointness)
+    struck = frozenset(edits.rejected)
+    return replace(rules, given=(*(rule for rule in rules.given if rule not in struck), *edits.written))
 
 
 class RuleBaseWorld(World):
@@ -74,8 +75,10 @@ class RuleBaseWorld(World):
 
     @cached_property
     def asked_relations(self) -> tuple[str, ...]:
-        """Those that rules conclude."""
-        return tuple(dict.fromkeys(map(base_relation, self.rules.head_relations)))
+        """Those that rules conclude, without the helpers of class axioms."""
+        hidden = frozenset[str]() if self.rules.classes is None else self.rules.classes.relations
+        heads = dict.fromkeys(map(base_relation, self.rules.head_relations))
+        return tuple(name for name in heads if name not in hidden)
 
     @cached_property
     def derived(self) -> KnowledgeGraph:
@@ -110,9 +113,10 @@ class RuleBaseWorld(World):
         """The rules measured on the facts; where a file brings measures, with these."""
         with self._measuring:
             if self._rows is None:
-                counts = measured(self.rules.rules, self.facts, progress=progress) if len(self.facts) else {}
+                listed = self.listed_rules
+                counts = measured(listed, self.facts, progress=progress) if len(self.facts) else {}
                 self._rows = [
-                    _with_quality(ExtractedRule(rule, measures=counts.get(rule))) for rule in self.rules.rules
+                    _with_quality(ExtractedRule(rule, measures=counts.get(rule))) for rule in listed
                 ]
             return self._rows
 

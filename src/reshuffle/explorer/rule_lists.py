@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.explorer.subject import Subject, World
+from reshuffle.kg import Triple
 from reshuffle.progress import SILENT
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.why_not import why_not
@@ -15,7 +16,7 @@ from reshuffle.rules import RuleBase
 if TYPE_CHECKING:
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Source
-    from reshuffle.kg import KnowledgeGraph, Triple
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.rulelist import RuleModel
     from reshuffle.rulelist.rule_predictions import RulePredictions
@@ -94,8 +95,11 @@ class RuleListWorld(World):
         return Reasoner(RuleBase(()), engine="chase").on(self.scorer.graph)
 
     def warm_up(self) -> None:
-        """The best links from one entity."""
-        self.predictions(head=self.facts.entities[int(self.facts.heads[0])], top=1)
+        """The best links from one entity, and what speaks for a fact."""
+        head, relation, tail = next(iter(self.facts))
+        self.predictions(head=head, top=1)
+        if relation in self.asked_relations:
+            self.why(Triple(head, relation, tail), most=1)
         _ = self.facts.by_head, self.facts.by_tail
 
     def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:

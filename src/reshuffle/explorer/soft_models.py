@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.explorer.subject import Subject, World
 from reshuffle.extraction import extract_rules
+from reshuffle.kg import Triple
 from reshuffle.progress import SILENT
 from reshuffle.rules import RuleBase
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Source
     from reshuffle.extraction import ExtractedRules
-    from reshuffle.kg import KnowledgeGraph, Triple
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.answers.predictions import Predictions
@@ -89,8 +90,11 @@ class SoftModelWorld(World):
         return found.to_dict(), str(found)
 
     def warm_up(self) -> None:
-        """The best links from one entity."""
-        self.predictions(head=self.facts.entities[int(self.facts.heads[0])], top=1)
+        """The best links from one entity, and what speaks for a fact."""
+        head, relation, tail = next(iter(self.facts))
+        self.predictions(head=head, top=1)
+        if relation in self.asked_relations:
+            self.why(Triple(head, relation, tail), most=1)
         _ = self.facts.by_head, self.facts.by_tail
 
     def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:

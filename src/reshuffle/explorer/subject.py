@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reshuffle.kg import Triple
     from reshuffle.progress import Progress
-    from reshuffle.rules import RuleBase
+    from reshuffle.rules import Rule, RuleBase
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,12 @@ class World(ABC):
     @abstractmethod
     def exactness(self) -> str:
         """What the answers are, in a few words."""
+
+    @property
+    def listed_rules(self) -> tuple[Rule, ...]:
+        """The rules that people read: without those that stand for class axioms."""
+        own = frozenset(self.rules.own_rules)
+        return tuple(rule for rule in self.rules.rules if rule in own)
 
     @property
     @abstractmethod

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import InputError
 from reshuffle.kg.graph import KnowledgeGraph
-from reshuffle.kg.rows import checked_triple
+from reshuffle.kg.io.tables import is_table
+from reshuffle.kg.records import triples_of
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.kg.vocabulary import check_names
 
@@ -37,10 +38,15 @@ def as_triples(given: Triples) -> list[tuple[str, str, str]]:
     [('ada', 'bornIn', 'london')]
     """
     _refuse_others(given, _TO_ANSWER_ON)
-    triples = [(head, relation, tail) for head, relation, tail in map(checked_triple, given)]
+    triples = [(head, relation, tail) for head, relation, tail in triples_of(_iterable(given))]
     check_names([name for head, _, tail in triples for name in (head, tail)], kind="entity")
     check_names([relation for _, relation, _ in triples], kind="relation")
     return triples
+
+
+def _iterable(given: Triples) -> Triples:
+    """A table or a graph of another library as a graph, all else as it is."""
+    return KnowledgeGraph(given) if is_table(given) or type(given).__module__.startswith("rdflib") else given
 
 
 def _refuse_others(given: object, parts: Mapping[type, str]) -> None:
@@ -48,7 +54,7 @@ def _refuse_others(given: object, parts: Mapping[type, str]) -> None:
     for kind, part in parts.items():
         if isinstance(given, kind):
             raise InputError(f"found {kind.__name__}, expected a graph", hint=f"give its .{part}")
-    if isinstance(given, str | PathLike) or not isinstance(given, Iterable):
+    if isinstance(given, str | PathLike) or not (isinstance(given, Iterable) or is_table(given)):
         raise InputError(
             f"found {given!r}, expected a graph or triples of names: (head, relation, tail)",
             hint="reshuffle.read_graph(path) reads a file",

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from reshuffle.errors import InputError
 from reshuffle.kg.frames import ArrowFrames
 from reshuffle.kg.io import tables
-from reshuffle.kg.io.reading import read_triples
+from reshuffle.kg.io.files import format_named
+from reshuffle.kg.io.reading import read_all
 from reshuffle.kg.io.writing import write_graph
+from reshuffle.kg.records import columns_from
 from reshuffle.kg.rows import (
     Adjacency,
     Triple,
     TripleColumns,
-    checked_triple,
     fits_key,
     is_triple,
     numbered,
@@ -58,7 +60,9 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
     """
 
     def __init__(self, triples: Iterable[tuple[str, str, str]] = ()) -> None:
-        self._hold(numbered(map(checked_triple, triples)).distinct())
+        """Of triples of names; also of dictionaries with the three keys, of any table, and of an rdflib graph."""
+        columns = numbered(triples) if isinstance(triples, KnowledgeGraph) else columns_from(triples)
+        self._hold(columns.distinct())
 
     @classmethod
     def from_ids(
@@ -198,12 +202,15 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
     # --- files and tables: `kg.io` gives and takes columns ------------------------------------------------
 
     @classmethod
-    def read(cls, path: str | PathLike[str], *, notes: Notes = UNHEARD) -> KnowledgeGraph:
-        """The graph in a file: TSV, CSV, N-Triples, Turtle or Parquet, by its ending; `-` is stdin.
-
-        `notes` hears of duplicates, of what was left out, and of a first line that looks like a header.
-        """
-        return read_graph(path, notes=notes)
+    def read(
+        cls,
+        *paths: str | PathLike[str],
+        columns: Sequence[str] | None = None,
+        format: str | None = None,
+        notes: Notes = UNHEARD,
+    ) -> KnowledgeGraph:
+        """The graph in one file or several, as `read_graph` reads them."""
+        return read_graph(*paths, columns=columns, format=format, notes=notes)
 
     def write(self, path: str | PathLike[str], *, prefixes: Prefixes | None = None) -> None:
         """Write the triples to a file, in the format its ending names; Turtle with the prefixes that it uses."""
@@ -279,21 +286,31 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
 
 
 def read_graph(
-    path: str | PathLike[str],
-    *,
+    *paths: str | PathLike[str],
+    columns: Sequence[str] | None = None,
+    format: str | None = None,
     may_be_empty: bool = False,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
 ) -> KnowledgeGraph:
-    """The graph in a file, or on stdin for `-`; `kg.io.reading` lists the formats.
+    """The graph in files, in the files of folders (`facts/`) and patterns (`*.nt`), or on stdin for `-`.
+
+    The ending of a file says its format, unless `format` does ("tsv", "csv", "nt", "ttl", "rdf", "nq", "trig",
+    "jsonld", "jsonl" or "parquet"). `columns` are the names of the head, relation and tail column; without them CSV,
+    JSON lines and Parquet have theirs by common names, in any order. With `columns` TSV has a header, too.
 
     `notes` hears what was left out although nothing was wrong: duplicates, RDF literals; and of a first line that
     looks like a header, which TSV does not have. Whatever is wrong raises one `InputError` with the file, the line,
     and a way out. So does a file without triples, which mostly comes from a program that failed, unless it
     `may_be_empty`.
     """
-    columns = read_triples(path, may_be_empty=may_be_empty, progress=progress, notes=notes)
-    return KnowledgeGraph.from_columns(columns)
+    if not paths:
+        raise InputError("found no file to read", hint="give the path of at least one")
+    form = None if format is None else format_named(format)
+    triples = read_all(
+        paths, columns=columns, form=form, may_be_empty=may_be_empty, progress=progress, notes=notes
+    )
+    return KnowledgeGraph.from_columns(triples)
 
 
 # --- set operations by name but on arrays: one graph's ids are mapped to the other's ---------------------

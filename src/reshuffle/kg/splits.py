@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.kg.graph import KnowledgeGraph, read_graph
-from reshuffle.kg.io.layouts import inductive_files, transductive_files
+from reshuffle.kg.io.layouts import has_second_graph, has_training_file, inductive_files, transductive_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,6 +187,18 @@ class TransductiveBenchmark:
 
 
 Benchmark: TypeAlias = InductiveBenchmark | TransductiveBenchmark
+
+
+def benchmark_in(directory: FilePath) -> Benchmark | None:
+    """The benchmark in a directory: inductive where a second graph lies in it or beside it, else transductive.
+
+    None where the directory has no training file: then it is a folder of facts.
+    """
+    folder = Path(directory)
+    if not has_training_file(folder):
+        return None
+    kind = InductiveBenchmark if has_second_graph(folder) else TransductiveBenchmark
+    return kind.from_directory(folder)
 
 
 def aligned_split(graphs: Sequence[KnowledgeGraph], relations: Vocabulary) -> GraphSplit:

@@ -1,11 +1,14 @@
-"""Sizes of relations and degrees of entities: a graph in a few numbers."""
+"""Sizes of relations, degrees of entities and odd names: what to know of a graph before one trusts it."""
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,3 +58,31 @@ def _degrees(counts: NDArray[np.int64]) -> Degrees:
     if not len(counts):
         return Degrees(0, 0.0, 0.0, 0)
     return Degrees(int(counts.min()), float(np.median(counts)), float(counts.mean()), int(counts.max()))
+
+
+def odd_names(graph: KnowledgeGraph) -> dict[str, list[list[str]]]:
+    """Names that look like mistakes, by what is odd about them; those that are nearly the same in one group.
+
+    >>> from reshuffle.kg import KnowledgeGraph
+    >>> found = odd_names(KnowledgeGraph([(" ada", "r", "b"), ("é", "r", "e\\u0301")]))
+    >>> [len(groups) for groups in found.values()]
+    [1, 0, 1]
+    """
+    names = pa.chunked_array(
+        [graph.entities.to_arrow(), graph.relations.to_arrow()], pa.large_string()
+    ).unique()
+    blank = pc.not_equal(pc.utf8_trim_whitespace(names), names)
+    control = pc.match_substring_regex(names, r"[\x00-\x1f\x7f]")
+    return {
+        "with blanks at an end": [[name] for name in names.filter(blank).to_pylist()],
+        "with NUL or other control characters": [[name] for name in names.filter(control).to_pylist()],
+        "that differ by their Unicode form alone": _spelled_twice(names),
+    }
+
+
+def _spelled_twice(names: pa.Array) -> list[list[str]]:
+    """Groups of names that are one name in Unicode's form NFC; plain ASCII has one spelling."""
+    spelled: dict[str, list[str]] = {}
+    for name in names.filter(pc.invert(pc.string_is_ascii(names))).to_pylist():
+        spelled.setdefault(unicodedata.normalize("NFC", name), []).append(name)
+    return [group for group in spelled.values() if len(group) > 1]

@@ -6,13 +6,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.rulegraphs import build
 from reshuffle.rulegraphs.draw import node_names
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from reshuffle.explorer.subject import World
     from reshuffle.rulegraphs.graph import Edge, RuleGraph
@@ -29,7 +29,8 @@ def rule_graph_page(
     """Relations and how they chain, around one of them where `focus` names it; with `slots` the graph of slots."""
     if slots:
         return _slots(world.rules, rule)
-    chosen = _around(world.rules, focus)
+    rules = world.listed_rules
+    chosen = _around(rules, focus)
     edges: dict[tuple[str, str], list[str]] = {}
     for one in chosen:
         for atom in one.body:
@@ -47,10 +48,10 @@ def rule_graph_page(
             for pair, rules in edges.items()
         ],
         "rules": [str(one) for one in chosen],
-        "left_out": len(world.rules) - len(chosen),
+        "left_out": len(rules) - len(chosen),
         "focus": focus,
         "path": path,
-        "relations": _by_use(world.rules),
+        "relations": _by_use(rules),
     }
 
 
@@ -59,21 +60,21 @@ def _count(world: World, relation: str) -> int:
     return 0 if code is None else len(world.facts.edges(code)[0])
 
 
-def _by_use(rules: RuleBase) -> list[str]:
+def _by_use(rules: Sequence[Rule]) -> list[str]:
     """The relations that rules conclude, those of most rules first."""
     counts: dict[str, int] = {}
-    for rule in rules.rules:
+    for rule in rules:
         head = base_relation(rule.head)
         counts[head] = counts.get(head, 0) + 1
     return sorted(counts, key=lambda name: -counts[name])
 
 
-def _around(rules: RuleBase, focus: str | None) -> list[Rule]:
+def _around(rules: Sequence[Rule], focus: str | None) -> list[Rule]:
     """The rules about one relation, those that conclude it first; or all, as long as there is room for them."""
-    ordered: Iterable[Rule] = rules.rules
+    ordered: Iterable[Rule] = rules
     if focus is not None:
-        concluding = [rule for rule in rules.rules if base_relation(rule.head) == focus]
-        using = [rule for rule in rules.rules if focus in map(base_relation, rule.body)]
+        concluding = [rule for rule in rules if base_relation(rule.head) == focus]
+        using = [rule for rule in rules if focus in map(base_relation, rule.body)]
         ordered = dict.fromkeys([*concluding, *using])
     kept: list[Rule] = []
     names: set[str] = set()
@@ -172,8 +173,3 @@ def _edges_to(
         end, edge = step
         edges.append(edge)
     return edges[::-1]
-
-
-def chain_of(rule: Rule) -> list[dict[str, Any]]:
-    """The atoms of a body as steps, for a small picture of one rule."""
-    return [{"relation": base_relation(atom), "inverse": is_inverse(atom)} for atom in rule.body]

@@ -79,6 +79,11 @@ def looks_like_header(row: Sequence[str]) -> bool:
         return False
 
 
+def by_role(header: Sequence[str]) -> str:
+    """The names of a header as `--columns` takes them: head, relation, tail."""
+    return ",".join(columns_of(header).names)
+
+
 def checked_columns(wanted: Sequence[str]) -> tuple[str, str, str]:
     """Three different names, as a user gives them: in a sequence, or as one text with commas between them."""
     names = tuple(name.strip() for name in wanted.split(",")) if isinstance(wanted, str) else wanted

@@ -19,7 +19,7 @@ from reshuffle.kg.rows import TripleColumns
 from reshuffle.kg.vocabulary import Vocabulary, is_inverse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -33,19 +33,26 @@ class OddInput(Exception):  # noqa: N818 - not an error yet: the careful reader 
     """Something the fast reader leaves to the careful one."""
 
 
-def read_fast(stream: BinaryIO, *, separator: bytes, size: int, block: int = BLOCK) -> TripleColumns | None:
+def read_fast(
+    stream: BinaryIO,
+    *,
+    separator: bytes,
+    size: int,
+    header: Callable[[str], bool] | None = None,
+    block: int = BLOCK,
+) -> TripleColumns | None:
     """The triples, or None where the careful reader must look.
 
-    `size` is the expected number of bytes, used only to make room.
+    `size` is the expected number of bytes, used only to make room. `header` says of the first line whether it names
+    head, relation and tail in this order; without it the header of CSV is `head,relation,tail`, and TSV has none.
     """
     try:
-        return _read(stream, separator=separator, size=size, block=block)
+        return _read(_Scanner(stream, separator=separator, header=header, block=block), size=size)
     except OddInput:
         return None
 
 
-def _read(stream: BinaryIO, *, separator: bytes, size: int, block: int) -> TripleColumns:
-    scanner = _Scanner(stream, separator=separator, block=block)
+def _read(scanner: _Scanner, *, size: int) -> TripleColumns:
     names = NameTable(size // 32, size // 16)
     entity_ids, relation_ids = _Column(size // 10), _Column(size // 20)
     with ThreadPoolExecutor(1) as ahead:
@@ -96,12 +103,16 @@ def _scanned(names: int, size: int) -> kernels.ScannedNames:
 class _Scanner:
     """Reads blocks of whole lines and splits them; interns the relations, which are few, on the way."""
 
-    def __init__(self, stream: BinaryIO, *, separator: bytes, block: int) -> None:
+    def __init__(
+        self, stream: BinaryIO, *, separator: bytes, header: Callable[[str], bool] | None, block: int
+    ) -> None:
         self.relations = NameTable(0, 0)
         self._separator = separator
         self._texts = _line_blocks(stream, block)
-        if separator == b",":
-            self._texts = _without_header(self._texts)
+        if header is None and separator == b",":
+            header = "head,relation,tail".__eq__
+        if header is not None:
+            self._texts = _without_header(self._texts, header)
 
     def fill(self, block: _Block) -> bool:
         """Fill `block` with the next lines; False at the end."""
@@ -143,10 +154,13 @@ def _line_blocks(stream: BinaryIO, block: int) -> Iterator[bytes]:
         yield rest
 
 
-def _without_header(texts: Iterator[bytes]) -> Iterator[bytes]:
+def _without_header(texts: Iterator[bytes], in_order: Callable[[str], bool]) -> Iterator[bytes]:
     header, _, first = next(texts, b"").partition(b"\n")
-    if header.rstrip(b" \t\r") != b"head,relation,tail":
-        raise OddInput
+    try:
+        if not in_order(header.decode().rstrip(" \t\r")):
+            raise OddInput
+    except UnicodeDecodeError as error:
+        raise OddInput from error
     yield first
     yield from texts
 

@@ -45,6 +45,7 @@ class Format(enum.Enum):
     N_QUADS = "N-Quads"
     TRIG = "TriG"
     JSON_LD = "JSON-LD"
+    JSON_LINES = "JSON lines"
     PARQUET = "Parquet"
 
 
@@ -56,9 +57,16 @@ _FORMATS = {
     ".nq": Format.N_QUADS,
     ".trig": Format.TRIG,
     ".jsonld": Format.JSON_LD,
+    ".jsonl": Format.JSON_LINES,
     ".parquet": Format.PARQUET,
 }
+_ALSO_READ = {".owl": Format.RDF_XML, ".ndjson": Format.JSON_LINES}
 _PLAIN = ("", ".txt", ".tsv")  # endings of tab-separated files
+_TEXT = (*_PLAIN[1:], *(ending for ending in (*_FORMATS, *_ALSO_READ) if ending != ".parquet"))
+ENDINGS = (*(ending + packing for ending in _TEXT for packing in ("", ".gz")), ".parquet")
+"""Of the files that hold triples, where nobody names them one by one."""
+FORMATS = ("tsv", *(ending[1:] for ending in _FORMATS))
+"""How users name formats."""
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
@@ -68,7 +76,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
     (<Format.CSV: 'CSV'>, <Format.TSV: 'TSV'>)
     """
     name = PurePath(path)
-    chosen = _FORMATS.get(_ending(name), Format.TSV)
+    chosen = (_FORMATS | _ALSO_READ).get(_ending(name), Format.TSV)
     if chosen is Format.PARQUET and name.suffix.lower() == ".gz":
         raise InputError(
             "found a compressed Parquet file, expected a plain one: Parquet has its own compression",
@@ -76,6 +84,20 @@ def format_of(path: str | os.PathLike[str]) -> Format:
             hint="gunzip it",
         )
     return chosen
+
+
+def format_named(name: str) -> Format:
+    """The format that a user names as endings do.
+
+    >>> format_named("csv")
+    <Format.CSV: 'CSV'>
+    """
+    if name not in FORMATS:
+        raise InputError(
+            f"unknown format {name!r}{did_you_mean(str(name), FORMATS)}",
+            hint=f"the formats are {', '.join(FORMATS)}",
+        )
+    return _FORMATS.get(f".{name}", Format.TSV)
 
 
 def written_format(path: str | os.PathLike[str]) -> Format:
@@ -125,6 +147,35 @@ class Source:
     def place(self, line: int | None = None) -> Place:
         """The place of a line, for an error message."""
         return Place(self.name, line)
+
+
+_ARCHIVES = {
+    b"PK\x03\x04": (
+        "a zip archive",
+        "unzip it; or `unzip -p facts.zip | reshuffle ... -` reads it from stdin",
+    ),
+    b"BZh": (
+        "data packed by bzip2",
+        "bunzip2 it; or `bzcat facts.bz2 | reshuffle ... -` reads it from stdin",
+    ),
+    b"\xfd7zXZ": ("data packed by xz", "unxz it; or `xzcat facts.xz | reshuffle ... -` reads it from stdin"),
+    b"\x28\xb5\x2f\xfd": ("data packed by zstd", "unpack it with zstd -d"),
+}
+
+
+def refuse_archive(source: Source) -> None:
+    """Refuse packed data that is not read, with what unpacks it."""
+    opening = source.content[:6]
+    if source.path is not None:
+        with source.path.open("rb") as file:
+            opening = file.read(6)
+    for magic, (found, hint) in _ARCHIVES.items():
+        if opening.startswith(magic):
+            raise InputError(
+                f"found {found}, expected a file with triples, plain or packed by gzip",
+                place=source.place(),
+                hint=hint,
+            )
 
 
 def broken_gzip(source: Source, error: Exception, *, line: int) -> InputError:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
+from reshuffle.kg.io.files import ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-_TEXT_ENDINGS = (".txt", ".tsv", ".csv", ".nt", ".ttl")
-ENDINGS = (*(kind + packing for kind, packing in product(_TEXT_ENDINGS, ("", ".gz"))), ".parquet")
 INFERENCE_FOLDERS = ("inference", "ind")
 
 _ROLES = {
@@ -51,6 +49,16 @@ def transductive_files(directory: Path) -> dict[str, Path]:
         "queries": directory / "test",
     }
     return _found(directory, expected, what="a benchmark", hint="give the files one by one with from_files")
+
+
+def has_training_file(directory: Path) -> bool:
+    """Is there a file `train`, of whatever ending?"""
+    return _with_ending(directory / "train") is not None
+
+
+def has_second_graph(directory: Path) -> bool:
+    """Is there a folder for the test graph of an inductive benchmark, inside or beside?"""
+    return _inference_folder(directory).is_dir()
 
 
 def _sibling(directory: Path) -> Path:

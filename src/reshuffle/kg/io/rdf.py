@@ -26,7 +26,7 @@ from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from reshuffle.kg.io.files import Source
     from reshuffle.kg.rows import TripleColumns
@@ -92,6 +92,19 @@ def read_rdf(source: Source, syntax: Format, report: Callable[[int], None], note
         raise no_triples(source, f"triples between IRIs or blank nodes{skipped}")
     refuse_inverse_names(triples.relations, place=source.place())
     return triples
+
+
+def with_nodes_apart(triples: TripleColumns, taken: Container[str]) -> TripleColumns:
+    """The triples of one more file: blank nodes whose labels are taken are others than those, and get other labels."""
+    names = list(triples.entities)
+    used, number = set(names), 0
+    for place, name in enumerate(names):
+        if name.startswith("_:") and name in taken:
+            while (free := f"_:b{number}") in used or free in taken:
+                number += 1
+            names[place] = free
+            used.add(free)
+    return replace(triples, entities=Vocabulary(names, kind="entity"))
 
 
 class _Reader:

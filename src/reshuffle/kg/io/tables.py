@@ -53,6 +53,26 @@ def from_table(
     )
 
 
+def joined(parts: Sequence[TripleColumns]) -> TripleColumns:
+    """All triples, one part after the other, over the names of all parts."""
+    entities, entity_ids = _joined_names([part.entities for part in parts])
+    relations, relation_ids = _joined_names([part.relations for part in parts])
+    heads = [ids[part.heads] for ids, part in zip(entity_ids, parts, strict=True)]
+    middle = [ids[part.relation_ids] for ids, part in zip(relation_ids, parts, strict=True)]
+    tails = [ids[part.tails] for ids, part in zip(entity_ids, parts, strict=True)]
+    return TripleColumns(
+        np.concatenate(heads), np.concatenate(middle), np.concatenate(tails), entities, relations
+    )
+
+
+def _joined_names(vocabularies: Sequence[Vocabulary]) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
+    """The names of all vocabularies, each once, and for each vocabulary the ids of its names."""
+    chunks = [names.to_arrow() for names in vocabularies]
+    names, ids = _factorize(pa.chunked_array(chunks, pa.large_string()))
+    ends = np.cumsum([len(chunk) for chunk in chunks])
+    return Vocabulary(names, kind=vocabularies[0].kind), np.split(ids, ends[:-1])
+
+
 def to_arrow(graph: KnowledgeGraph) -> pa.Table:
     """The named triples, in the order of the graph."""
     return pa.Table.from_batches(name_batches(graph), schema=SCHEMA)
@@ -83,7 +103,7 @@ def name_batches(graph: KnowledgeGraph, order: NDArray[np.int64] | None = None) 
 
 def is_table(given: object) -> bool:
     """Does it hand out its columns by Arrow's stream interface, or is it a lazy frame that will?"""
-    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "collect_schema")
+    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "collect_schema") or hasattr(given, "iloc")
 
 
 def _pandas_part(frame: Any, columns: Sequence[str] | None) -> tuple[pa.Table, ChosenColumns]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import os
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -19,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
+from reshuffle.kg.io.delimited import BYTE_ORDER_MARK
 from reshuffle.kg.io.files import Format, check_writable, written_format, written_whole
 from reshuffle.kg.io.prefixes import COMMON, Prefixes
 from reshuffle.kg.io.rdf import RDF, pyoxigraph, to_term
 from reshuffle.kg.io.rdf_writing import WITH_GRAPHS, write_rdf
-from reshuffle.kg.io.reading import BYTE_ORDER_MARK
 from reshuffle.kg.io.tables import BLOCK, SCHEMA, name_batches, write_parquet
 
 if TYPE_CHECKING:
@@ -258,7 +259,22 @@ def _joined(columns: list[pa.Array], separator: str, ending: str) -> pa.Array:
     return pc.binary_join_element_wise(lines, end, pa.scalar("", kind))
 
 
-_RENDERERS = {Format.TSV: _tsv, Format.CSV: _csv, Format.N_TRIPLES: _rdf}
+def _json_lines(place: Place) -> Callable[[pa.RecordBatch], pa.Array]:
+    def render(batch: pa.RecordBatch) -> pa.Array:
+        for column in batch.columns:
+            _refuse_empty(column, place)
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist()]
+        return pa.array(lines, pa.large_string())
+
+    return render
+
+
+_RENDERERS = {
+    Format.TSV: _tsv,
+    Format.CSV: _csv,
+    Format.N_TRIPLES: _rdf,
+    Format.JSON_LINES: _json_lines,
+}
 _GROUPED = tuple(form for form in RDF if form is not Format.N_TRIPLES)  # what pyoxigraph writes
 
 

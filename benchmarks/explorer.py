@@ -1,0 +1,253 @@
+"""The explorer's server under load, its first answers, and search over a million names.
+
+    python -m benchmarks.explorer --model MODEL     of `reshuffle train FB15k-237-v1`; without it no such row
+
+Each row asks a server of its own over the loopback interface. `load`: many clients, each with a session of its own, ask
+about one random entity after another for a minute: search, the entity, why, now and then a change and its undoing.
+`first answers`: what each page takes once the subject is loaded. `search`: a name is typed, letter by letter. It needs
+the extras `explore` and `integrations`, and a machine that has nothing else to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+from benchmarks.machine import describe
+from benchmarks.result_files import write_document
+from benchmarks.speed.workloads import our_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RESULT = Path(__file__).parent / "results" / "speed" / "explorer.json"
+PACKAGES = ("reshuffle", "starlette", "uvicorn", "numpy", "numba")
+CLIENTS, SECONDS = 50, 60
+NAMES = 1_000_000
+
+
+@contextmanager
+def served(*options: str) -> Iterator[str]:
+    """The address of a server, without its token, and the token as a header."""
+    command = [sys.executable, "-m", "reshuffle", "-q", "serve", *options, "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def quantiles(seconds: list[float]) -> dict[str, float]:
+    """Milliseconds: the median, the 99th percentile and the largest."""
+    found = np.percentile(seconds, [50, 99, 100]) * 1000
+    return {name: round(float(value), 1) for name, value in zip(("p50", "p99", "most"), found, strict=True)}
+
+
+def ready(client: httpx.Client, address: str) -> None:
+    """Enter, and wait until the subject is loaded."""
+    client.get(address)
+    while client.get("/api/v1/search", params={"q": ""}).status_code == 202:
+        time.sleep(0.2)
+
+
+# --- load -------------------------------------------------------------------------------------------------------------
+
+
+async def _visit(
+    number: int, address: str, ends: float, times: dict[str, list[float]], errors: list[str]
+) -> None:
+    """One client: a session of its own, and one question after another."""
+    chance, base = random.Random(number), address.split("/?", maxsplit=1)[0]
+    async with httpx.AsyncClient(base_url=base, timeout=60, follow_redirects=True) as client:
+        await client.get(address)
+
+        async def asked(what: str, path: str, **options: Any) -> dict[str, Any]:
+            began = time.perf_counter()
+            while (
+                answer := await client.request(options.pop("method", "GET"), path, **options)
+            ).status_code == 202:
+                await asyncio.sleep(0.05)
+            times[what].append(time.perf_counter() - began)
+            if answer.status_code != 200:
+                errors.append(f"{path}: {answer.status_code} {answer.text[:200]}")
+            return dict(answer.json())
+
+        said = {"method": "POST", "headers": {"origin": base}}
+        while time.monotonic() < ends:
+            names = (
+                await asked("search", "/api/v1/search", params={"q": chance.choice("abcdefghijklmnop")})
+            )["names"]
+            name = chance.choice(names)
+            page = await asked("entity", "/api/v1/entity", params={"name": name})
+            if page.get("derived"):
+                group = chance.choice(page["derived"])
+                ends_of = (name, group["names"][0]) if group["side"] == "tail" else (group["names"][0], name)
+                triple = {"head": ends_of[0], "relation": group["relation"], "tail": ends_of[1]}
+                await asked("why", "/api/v1/why", params=triple)
+            if chance.random() < 0.05:
+                change = {"kind": "add-fact", "triple": [f"visitor {number}", "father", name]}
+                await asked("change", "/api/v1/changes", json={"change": change}, **said)
+                await asked("what if", "/api/v1/what-if")
+                await asked("undo", "/api/v1/undo", json={}, **said)
+
+
+async def _visits(address: str, clients: int, seconds: float) -> dict[str, Any]:
+    times: dict[str, list[float]] = defaultdict(list)
+    errors: list[str] = []
+    ends = time.monotonic() + seconds
+    await asyncio.gather(*(_visit(number, address, ends, times, errors) for number in range(clients)))
+    total = [one for each in times.values() for one in each]
+    return {
+        "clients": clients,
+        "seconds": seconds,
+        "requests": len(total),
+        "errors": len(errors),
+        "first_errors": errors[:3],
+        "milliseconds": {
+            "all": quantiles(total),
+            **{name: quantiles(each) for name, each in sorted(times.items())},
+        },
+    }
+
+
+def load(clients: int, seconds: float) -> dict[str, Any]:
+    """Many clients at once on the built-in families."""
+    with served("families") as address:
+        with httpx.Client(base_url=address.split("/?")[0], follow_redirects=True, timeout=60) as client:
+            ready(client, address)
+        return asyncio.run(_visits(address, clients, seconds))
+
+
+# --- first answers ----------------------------------------------------------------------------------------------------
+
+
+def first_answers(*options: str) -> dict[str, Any]:
+    """Milliseconds of the first answer of each page after the load, and of a second entity."""
+    with served(*options) as address:
+        base = address.split("/?")[0]
+        with httpx.Client(base_url=base, follow_redirects=True, timeout=120) as client:
+            began = time.perf_counter()
+            ready(client, address)
+            loaded = time.perf_counter() - began
+            names = client.get("/api/v1/search", params={"q": "", "most": 50}).json()["names"]
+            found: dict[str, Any] = {"load_seconds": round(loaded, 1)}
+            entity = {"name": names[7]}
+            found["search"], _ = _timed(client, "search", {"q": names[20][:3]})
+            found["entity"], page = _timed(client, "entity", entity)
+            found["second entity"], _ = _timed(client, "entity", {"name": names[11]})
+            if page["predicts"]:
+                found["predictions"], told = _timed(client, "predictions", {"head": names[7]})
+                some = (_timed(client, "predictions", {"head": name})[1]["predictions"] for name in names)
+                row = next(rows for rows in (told["predictions"], *some) if rows)[0]
+                triple = {name: row[name] for name in ("head", "relation", "tail")}
+            else:
+                group = page["derived"][0]
+                ends = (
+                    (names[7], group["names"][0])
+                    if group["side"] == "tail"
+                    else (group["names"][0], names[7])
+                )
+                triple = {"head": ends[0], "relation": group["relation"], "tail": ends[1]}
+            found["why"], _ = _timed(client, "why", triple)
+            return found
+
+
+def _timed(client: httpx.Client, what: str, params: dict[str, str]) -> tuple[float, dict[str, Any]]:
+    began = time.perf_counter()
+    while (answer := client.get(f"/api/v1/{what}", params=params)).status_code == 202:
+        time.sleep(0.05)
+    milliseconds = round(1000 * (time.perf_counter() - began), 1)
+    answer.raise_for_status()
+    return milliseconds, answer.json()
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+
+def searches(count: int) -> dict[str, Any]:
+    """A name of a million, letter by letter."""
+    chance = random.Random(0)
+    parts = [
+        "ara",
+        "bel",
+        "cor",
+        "dun",
+        "el",
+        "fen",
+        "gar",
+        "hol",
+        "is",
+        "jor",
+        "kal",
+        "lin",
+        "mor",
+        "nel",
+        "or",
+        "pel",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        facts, rules = Path(folder) / "facts.tsv", Path(folder) / "my.rules"
+        names = [f"{''.join(chance.choices(parts, k=3))} {number}" for number in range(count)]
+        facts.write_text(
+            "".join(
+                f"{one}\tknows\t{other}\n" for one, other in zip(names, names[1:] + names[:1], strict=True)
+            )
+        )
+        rules.write_text("knows(X, Y) -> meets(X, Y)\n")
+        with served(str(rules), str(facts)) as address:
+            base = address.split("/?")[0]
+            with httpx.Client(base_url=base, follow_redirects=True, timeout=120) as client:
+                ready(client, address)
+                times = []
+                for name in chance.sample(names, 20):
+                    for length in range(1, min(14, len(name)) + 1):
+                        milliseconds, _ = _timed(client, "search", {"q": name[:length]})
+                        times.append(milliseconds / 1000)
+                return {"names": count, "key_strokes": len(times), "milliseconds": quantiles(times)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", type=Path, help="a model trained on FB15k-237-v1")
+    parser.add_argument("--clients", type=int, default=CLIENTS)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("-o", "--output", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    about = {"command": "python -m benchmarks.explorer", **describe(PACKAGES)}
+    about["load_average_before"] = [round(one, 1) for one in os.getloadavg()]  # of whatever else runs
+    found: dict[str, Any] = {"about": about}
+    found["load"] = load(arguments.clients, arguments.seconds)
+    print(found["load"])
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "w2.rules").write_text(our_rules("W2"))
+        found["first answers"] = {
+            "WN18RR with the rules of W2": first_answers(f"{folder}/w2.rules", "WN18RR")
+        }
+    if arguments.model is not None:
+        found["first answers"]["a model of FB15k-237-v1"] = first_answers(
+            str(arguments.model), "FB15k-237-v1"
+        )
+    print(found["first answers"])
+    found["search"] = searches(NAMES)
+    print(found["search"])
+    write_document(arguments.output, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What callers hand over as triples: tuples and lists, dictionaries, tables, and graphs of other libraries.
+
+Whatever would be misread is refused: sets have no order, and a graph of networkx, or its edges, does not say where the
+relation is (`reshuffle.neighbours` reads it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from reshuffle.errors import InputError
+from reshuffle.kg.io.columns import columns_of
+from reshuffle.kg.io.rdf import from_iri
+from reshuffle.kg.io.tables import from_table, is_table
+from reshuffle.kg.rows import checked_triple, numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from reshuffle.kg.rows import TripleColumns
+
+_HINTS = {
+    "networkx": "reshuffle.neighbours.from_networkx(graph) reads it; the relation is an edge's key or attribute",
+    "torch_geometric": "reshuffle.neighbours.from_pyg(data) reads it",
+    "pykeen": "reshuffle.neighbours.from_pykeen(factory) reads it",
+}
+
+
+def columns_from(given: Iterable[Any]) -> TripleColumns:
+    """The triples of whatever `KnowledgeGraph(...)` takes, as columns."""
+    library = type(given).__module__.partition(".")[0]
+    if library in _HINTS:
+        raise InputError(
+            f"found {type(given).__name__} of {library}, expected triples of names: (head, relation, tail)",
+            hint=_HINTS[library],
+        )
+    if library == "rdflib":
+        return numbered(rdf_rows(given))
+    if is_table(given):
+        return from_table(given)
+    rows = iter(given)
+    first = next(rows, ())
+    given = chain([first], rows) if first != () else rows
+    if isinstance(first, tuple) and any(type(term).__module__.startswith("rdflib") for term in first):
+        return numbered(rdf_rows(given))
+    return numbered(triples_of(given))
+
+
+def triples_of(given: Iterable[Any]) -> Iterator[Sequence[str]]:
+    """Triples one by one; of dictionaries the three keys that name head, relation and tail."""
+    names: tuple[str, str, str] | None = None
+    for triple in given:
+        if type(triple) is tuple and len(triple) == 3:
+            yield triple
+        elif isinstance(triple, Mapping):
+            if names is None or any(name not in triple for name in names):
+                names = columns_of([str(key) for key in triple]).names
+            yield [triple[name] for name in names]
+        else:
+            yield _in_order(triple)
+
+
+def _in_order(triple: Any) -> Sequence[str]:
+    if isinstance(triple, Set):
+        raise InputError(
+            f"found the set {triple!r}, which has no order; expected a triple of names: (head, relation, tail)",
+            hint="give tuples or lists",
+        )
+    return checked_triple(triple)
+
+
+def rdf_rows(graph: Iterable[Any]) -> Iterator[tuple[str, str, str]]:
+    """The triples of an rdflib graph between IRIs and blank nodes; literals are passed over, as in files."""
+    for quad in graph:
+        head, relation, tail = quad[:3]
+        if type(head).__name__ != "Literal" and type(tail).__name__ != "Literal":
+            yield _name(head), _name(relation), _name(tail)
+
+
+def _name(term: Any) -> str:
+    return f"_:{term}" if type(term).__name__ == "BNode" else from_iri(str(term))
