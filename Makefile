@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_ARGS ?=
+# Of the tests' time on two cores a quarter is waiting (for kills, for other processes): one more worker uses it.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 comma := ,
 
 .PHONY: demo explore test test-slow test-integrations docs check format speed learn clean
@@ -18,7 +20,7 @@ explore: $(VENV)/.demo
 
 test: $(VENV)/.dev
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) $(ARGS)
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow $(ARGS)

@@ -32,13 +32,14 @@ def executed(path: Path, folder: Path) -> Any:
     return notebook
 
 
-def printed(notebook: Any) -> list[list[str]]:
+def printed(notebook: Any) -> list[str]:
     """The text of each cell's outputs; numbers may differ in their last digits from one processor to another."""
-    return [
-        [re.sub(r"\d+", "#", output.get("text") or output["data"]["text/plain"]) for output in cell.outputs]
+    texts = (
+        "".join(output.get("text") or output["data"]["text/plain"] for output in cell.outputs)
         for cell in notebook.cells
         if cell.cell_type == "code"
-    ]
+    )
+    return [re.sub(r"\d+", "#", text) for text in texts]
 
 
 def test_there_are_two() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 
+import pytest
 from hypothesis import settings
 
 import reshuffle.progress
@@ -23,6 +24,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # them for cyclic garbage took a twentieth of the time of the tests. So full collections are rare, and leave out what is
 # there before the first test; collections of young objects are cheap, and as frequent as ever.
 gc.set_threshold(700, 10, 100)
+
+
+# Tests of half a minute and more. They come first: begun last, one of them keeps one core busy while the others wait.
+LONGEST = ("test_proofs[34]", "test_the_tour_as_data", "tutorial-learning.md")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest tests in front; the others stay in their random order."""
+    items.sort(key=lambda item: not item.nodeid.endswith(LONGEST))
 
 
 def pytest_collection_finish() -> None:

@@ -111,8 +111,8 @@ class Together:
     """The answers of several reasoners as one; a model with injected rules has two."""
 
     each: Sequence[Answers]
-    names: frozenset[str] = frozenset()
-    """The relations and classes that rules name."""
+    reasoners: Sequence[Reasoner] = ()
+    """Those that answer."""
     derived: int | None = None
     """How many triples follow; None until all of them have been counted or read."""
 
@@ -201,15 +201,14 @@ def _answers(arguments: argparse.Namespace, console: Console) -> Together:
     graph = graph_of(arguments, console, reasoners)
     if is_model(arguments.rules) and not is_rule_list(arguments.rules):
         _report_unseen(reasoners, graph, console)
-    names = frozenset(name for reasoner in reasoners for name in reasoner.names)
     if arguments.sketch is not None or arguments.epsilon is not None:
-        return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners], names)
+        return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners], reasoners)
     each = []
     for reasoner in reasoners:
         each.append(reasoner.on(graph, progress=console.progress, notes=console.message))
         if console.verbosity > 0:
             console.detail(each[-1].exactness)
-    return Together(each, names)
+    return Together(each, reasoners)
 
 
 def _sketch(
@@ -313,4 +312,5 @@ def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | No
             known |= prefixes_of(path)
     if arguments.prefixes is not None:
         known |= read_prefixes(arguments.prefixes)
-    return known.used_in(chain(answers.names, answers.facts.relations, answers.facts.entities))
+    named = [name for reasoner in answers.reasoners for name in reasoner.names]
+    return known.used_in(chain(named, answers.facts.relations, answers.facts.entities))

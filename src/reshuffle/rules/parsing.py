@@ -86,7 +86,8 @@ def parse_rules(
                 skipped[LOG_LINES].append(line)
             continue
         try:
-            read.append(meaning(_expanded(_READERS[format_](line, arrow_at), known)))
+            statement = _READERS[format_](line, arrow_at)
+            read.append(meaning(statement if known is None else _expanded(statement, known)))
         except OutsideClassError as error:
             if not skip_unsupported:
                 raise
@@ -161,7 +162,7 @@ def parse_program(
     for line, arrow_at in program.rules:
         with _counted(skipped, line, skip_unsupported):
             statement = datalog_programs.rule_of(line, arrow_at, souffle=program.is_souffle)
-            read.append(meaning(_expanded(statement, known)))
+            read.append(meaning(statement if known is None else _expanded(statement, known)))
     for line in program.facts:
         with _counted(skipped, line, skip_unsupported):
             facts.append(datalog_programs.fact_of(line, known or Prefixes()))
@@ -190,10 +191,8 @@ def _known_prefixes(source: str, prefixes: Prefixes | None) -> Prefixes | None:
     return (prefixes or Prefixes()) | declared_in(source)
 
 
-def _expanded(statement: Statement, known: Prefixes | None) -> Statement:
+def _expanded(statement: Statement, known: Prefixes) -> Statement:
     """The statement with full names of relations, where a plain word has a prefix that is declared."""
-    if known is None:
-        return statement
 
     def full(atom: Atom) -> Atom:
         if statement.line.text[atom.at] in '"<':
