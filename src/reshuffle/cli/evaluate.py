@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation import RankingProtocol, Report, RuleBaseline, Scorer, TypeBaseline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.splits import Benchmark, GraphSplit
-    from reshuffle.shares import Shares
+    from reshuffle.work_shares import Shares
 
 HELP = "ranking metrics, tie rate, and baselines beside them"
 BASELINES = ("types", "rules", "rules+types")

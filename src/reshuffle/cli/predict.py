@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.predictions import Predictions
     from reshuffle.rulelist import RuleModel
     from reshuffle.rulelist.rule_predictions import RulePredictions
-    from reshuffle.shares import Shares
+    from reshuffle.work_shares import Shares
 
 HELP = "ranked new links, with reasons"
 REPORT_ENDINGS = (".html",)

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
-from reshuffle.shares import WHOLE
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from reshuffle.cli.console import Console
-    from reshuffle.shares import Shares
+    from reshuffle.work_shares import Shares
 
 VERBS = ("train", "evaluate", "predict")
 """What several processes can do together."""

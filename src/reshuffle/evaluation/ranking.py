@@ -19,7 +19,7 @@ from reshuffle.evaluation.scorer import SIDES, KnowsTypes
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.progress import SILENT
-from reshuffle.shares import WHOLE
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Scorer, Side
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Progress
-    from reshuffle.shares import Shares
+    from reshuffle.work_shares import Shares
 
 _TO_ASK = {GraphSplit: "queries", InductiveBenchmark: "test.queries", TransductiveBenchmark: "queries"}
 _SCORES_AT_ONCE = 1 << 18  # a megabyte, so that a scorer's own temporaries stay small too

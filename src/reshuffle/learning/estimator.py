@@ -32,8 +32,8 @@ from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import Calibration, log_odds
 from reshuffle.pictures.notebook import drawn
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.shares import WHOLE
 from reshuffle.text import counted
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress, Report
     from reshuffle.rules.parsing import Rules
-    from reshuffle.shares import Shares
+    from reshuffle.work_shares import Shares
 
     Features = NDArray[np.float64]
     Labels = NDArray[np.bool_]

@@ -27,7 +27,7 @@ from reshuffle.evaluation.questions import Question, anchor_of, check_top, learn
 from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.model.answers.predictions import Prediction, Predictions
 from reshuffle.progress import SILENT
-from reshuffle.shares import WHOLE
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
     from reshuffle.model.scoring import Calibration, Scores
     from reshuffle.progress import Progress
-    from reshuffle.shares import Shares
+    from reshuffle.work_shares import Shares
 
 _MOST_SCORES = 1 << 21  # held at a time
 

@@ -35,8 +35,8 @@ from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Shared, built_once
-from reshuffle.shares import WHOLE
 from reshuffle.text import counted
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning import Answers
     from reshuffle.reasoning.proofs import Proof
-    from reshuffle.shares import Shares
+    from reshuffle.work_shares import Shares
 
 
 class ModelOnGraph:
