@@ -22,9 +22,10 @@ from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.checkpoints import load_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.listed import rule_list_of
+from reshuffle.learning.training.examples import TrainingData
 from reshuffle.learning.training.loop import Pace, progress_note
 from reshuffle.learning.training.saving import SECONDS_BETWEEN, Saving, stop_requests
-from reshuffle.learning.training.trainer import Trainer, TrainingData
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.hardening import hardened
 from reshuffle.progress import SILENT

@@ -36,6 +36,7 @@ html_theme = "furo"
 html_title = f"reshuffle {release}"
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
+html_favicon = "site/static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 

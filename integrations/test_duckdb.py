@@ -167,6 +167,23 @@ def test_the_command_line_reads_and_writes_data_sets(
     assert len(set(counts)) == 1
 
 
+def test_explain_prints_the_proof_of_the_facts_behind_a_triple(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my.rules").write_text(str(TREE))
+    pq.write_table(pa.Table.from_batches([batch_of(list(tree(50)))]), tmp_path / "facts.parquet")
+    triple = next(Reasoner(TREE).on(tree(50)).triples())
+    told = []
+    for engine in ("auto", "duckdb"):
+        given = ["explain", str(tmp_path / "my.rules"), str(tmp_path / "facts.parquet"), *triple]
+        assert main([*given, "--engine", engine]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    missing = [*given[:3], triple.tail, "up", triple.head, "--engine", "duckdb"]
+    assert main(missing) == 1
+    assert capsys.readouterr().out == f"up({triple.tail}, {triple.head}) does not follow (exact)\n"
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

@@ -8,7 +8,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -17,6 +21,9 @@ from sphinx.util.inventory import InventoryFile
 
 import reshuffle
 from reshuffle.cli.main import VERBS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
 
@@ -89,28 +96,46 @@ def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
         assert not loading.search(page.read_text(encoding="utf-8")), page
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and tells nobody."""
+
+    def log_message(self, *told: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """The site on a port of this machine: from files, a browser lets the search read no pages."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_browser_shows_it_without_errors(site: Path, scheme: str) -> None:
+def test_a_browser_shows_it_without_errors(address: str, scheme: str) -> None:
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("there is no Chromium: apt-get install chromium")
+    errors: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page(color_scheme=scheme)
-        errors: list[str] = []
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on(
             "request",
-            lambda request: (
-                errors.append(request.url) if not request.url.startswith(("file:", "data:")) else None
-            ),
+            lambda request: errors.append(request.url) if is_elsewhere(request.url, address) else None,
         )
         for place in ("index.html", "reference/api/graphs.html", "notebooks/ontology.html"):
-            page.goto((site / place).as_uri())
+            page.goto(address + place)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
-        page.goto((site / "search.html").as_uri() + "?q=KnowledgeGraph")
+        page.goto(address + "search.html?q=KnowledgeGraph", wait_until="networkidle")
         page.wait_for_selector("#search-results li a")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         browser.close()
     assert errors == []
     assert (sum(map(int, re.findall(r"\d+", ground)[:3])) > 384) == (scheme == "light")
+
+
+def is_elsewhere(url: str, address: str) -> bool:
+    return not url.startswith((address, "data:"))

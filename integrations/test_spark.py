@@ -198,7 +198,15 @@ def test_two_workers_of_a_cluster_share_the_work_and_one_may_die(
         assert answers.write(f"{out}/", engine="spark", session=session, partitions=16) == expected
         executors = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
         assert executors == 2  # one on each worker
-        hosts = {row[0] for row in session.range(0, 64, 1, 64).mapInArrow(_process, "parent long").collect()}
+
+        def process(batches: Any) -> Any:  # inside, so that it travels to workers as code
+            import pyarrow as pa
+
+            for batch in batches:
+                time.sleep(0.05)
+                yield pa.record_batch({"parent": [os.getppid()] * len(batch)})
+
+        hosts = {row[0] for row in session.range(0, 64, 1, 64).mapInArrow(process, "parent long").collect()}
         assert len(hosts) == 2  # and both run tasks
         killer = threading.Thread(target=_kill_when_busy, args=(processes[2], tmp_path))
         killer.start()
@@ -206,14 +214,6 @@ def test_two_workers_of_a_cluster_share_the_work_and_one_may_die(
         killer.join()
         assert processes[2].wait(60) == -signal.SIGKILL
     assert len(ParquetFacts.at(out).graph()) == expected
-
-
-def _process(batches: Any) -> Any:
-    import pyarrow as pa
-
-    for batch in batches:
-        time.sleep(0.05)
-        yield pa.record_batch({"parent": [os.getppid()] * len(batch)})
 
 
 def _kill_when_busy(worker: subprocess.Popen[bytes], folder: Path) -> None:

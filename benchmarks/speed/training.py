@@ -114,7 +114,8 @@ def trainer_and_batches(dataset: str, device: str) -> tuple[Trainer, Sequence[Te
 
     from reshuffle.data.load import load_benchmark
     from reshuffle.kg.splits import InductiveBenchmark
-    from reshuffle.learning.training.trainer import Trainer, examples_of
+    from reshuffle.learning.training.examples import examples_of
+    from reshuffle.learning.training.trainer import Trainer
 
     settings = cell_settings(dataset)
     bench = load_benchmark(dataset)

@@ -15,7 +15,7 @@ from reshuffle.data import finding
 from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Change, Edits, edits_of
 from reshuffle.explorer.name_search import NameSearch
-from reshuffle.explorer.opening import Wanted, opened, read_labels
+from reshuffle.explorer.opening import Wanted, opened
 from reshuffle.explorer.rule_bases import RuleBaseSubject
 from reshuffle.explorer.saving_as import rule_text, save_as
 from reshuffle.explorer.subject import Source
@@ -102,9 +102,11 @@ def test_what_is_nothing_is_refused(tmp_path: Path) -> None:
         opened(Wanted("nothing"))
     with pytest.raises(InputError, match="found neither a model nor a training"):
         opened(Wanted(str(tmp_path)))
-    with pytest.raises(InputError, match=r"labels.tsv:2: found 1 columns, expected 2 or 3"):
-        (tmp_path / "labels.tsv").write_text("a\tb\nalone\n")
-        read_labels(str(tmp_path / "labels.tsv"))
+    (tmp_path / "labels.tsv").write_text("a\tb\nalone\n")
+    with pytest.raises(
+        InputError, match=r"labels.tsv:2: found 'alone', expected a name, a tab and its label"
+    ):
+        opened(Wanted("families", labels=str(tmp_path / "labels.tsv")))
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import trainer as training
-from reshuffle.learning.training.trainer import Trainer, examples_of
+from reshuffle.learning.training.examples import examples_of
+from reshuffle.learning.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,10 +13,11 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import glances
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.glances import POINTS
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.objective import realistic_ranks
-from reshuffle.learning.training.trainer import Trainer, examples_of
+from reshuffle.learning.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from pathlib import Path

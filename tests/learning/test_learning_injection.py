@@ -15,8 +15,9 @@ from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.injection import ChosenRules, choose_rules
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.objective import held_back
-from reshuffle.learning.training.trainer import Trainer, examples_of
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.injected import InjectedBlock
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, Quality, RuleBase, parse_rules, read_rules

@@ -20,9 +20,10 @@ from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import saving
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.saving import CHECKPOINT, Saving, StopRequest, stop_requests
-from reshuffle.learning.training.trainer import Trainer, examples_of
+from reshuffle.learning.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,10 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import objective
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.objective import margin_ranking, softmax
-from reshuffle.learning.training.trainer import Trainer, examples_of
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.evidence.interface import Asked
 from reshuffle.model.propagation import EvidenceGraph
 from reshuffle.model.scoring import all_tail_scores

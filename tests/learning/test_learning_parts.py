@@ -17,6 +17,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
 from reshuffle.learning.settings import SETTINGS, Settings, read_settings, setting_from_text
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import memory_in_use
 from reshuffle.learning.training.objective import (
     ValidationQueries,
@@ -24,7 +25,7 @@ from reshuffle.learning.training.objective import (
     random_others,
     realistic_ranks,
 )
-from reshuffle.learning.training.trainer import Patience, examples_of, run_in_pieces
+from reshuffle.learning.training.trainer import Patience, run_in_pieces
 from reshuffle.model.architecture import Architecture
 from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.model.scoring import all_tail_scores

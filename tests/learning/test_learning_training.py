@@ -28,9 +28,10 @@ from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle, chosen_device
 from reshuffle.learning.recipes import RECIPES
 from reshuffle.learning.settings import Settings
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import progress_note, run_training
 from reshuffle.learning.training.saving import CHECKPOINT, TrainingLog, interrupts_held_back
-from reshuffle.learning.training.trainer import DivergedError, Trainer, check_settings, examples_of
+from reshuffle.learning.training.trainer import DivergedError, Trainer, check_settings
 from reshuffle.model.propagation import ModelGraph
 from reshuffle.rules import parse_rules
 

@@ -11,8 +11,9 @@ import torch
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.settings import Settings
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.objective import ValidationQueries, realistic_ranks
-from reshuffle.learning.training.trainer import Trainer, examples_of
+from reshuffle.learning.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

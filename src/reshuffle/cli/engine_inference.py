@@ -151,6 +151,21 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
         yield OnEngine(answers, reasoner)
 
 
+def facts_behind(
+    arguments: argparse.Namespace, console: Console, triple: tuple[str, str, str]
+) -> tuple[Reasoner, list[tuple[str, str, str]] | None]:
+    """The reasoner, and the facts of one derivation of a triple, which the engine looks for; None if there is none."""
+    from reshuffle.reasoning.scaling.engine_interface import Deduction, Options  # noqa: PLC0415
+    from reshuffle.reasoning.scaling.engines import opened  # noqa: PLC0415
+
+    reasoner = _reasoner(arguments, console)
+    deduction = Deduction(reasoner.constraints, reasoner.rules, arguments.node_budget)
+    facts = _facts(arguments, console, reasoner)
+    options = Options(arguments.engine, arguments.memory)
+    with opened(deduction, facts, options, progress=console.progress, notes=console.message) as answers:
+        return reasoner, answers.behind(*triple)
+
+
 def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
     """With constraints where they are exact, otherwise with rules alone, as the chase goes."""
     try:

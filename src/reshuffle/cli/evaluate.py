@@ -20,15 +20,17 @@ from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import add_columns, benchmark_of, is_rule_list, rule_model_of
 from reshuffle.cli.outputs import InputFacts, InputFile, InputModel, OutputFile
+from reshuffle.cli.processes import is_first, shared_work
 from reshuffle.errors import InputError, Place, did_you_mean
 
 if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
-    from reshuffle.evaluation import RuleBaseline, Scorer, TypeBaseline
+    from reshuffle.evaluation import RankingProtocol, Report, RuleBaseline, Scorer, TypeBaseline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.splits import Benchmark, GraphSplit
+    from reshuffle.work_shares import Shares
 
 HELP = "ranking metrics, tie rate, and baselines beside them"
 BASELINES = ("types", "rules", "rules+types")
@@ -128,8 +130,7 @@ class Task:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Fit, rank, report."""
-    from reshuffle.evaluation import TypeBaseline, evaluate, protocol_of  # noqa: PLC0415 - verbs import late
-    from reshuffle.evaluation.queries import unseen_facts  # noqa: PLC0415
+    from reshuffle.evaluation import protocol_of  # noqa: PLC0415 - verbs import late
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
 
     _check_usage(arguments)
@@ -141,27 +142,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         check_writable(arguments.save_negatives)
     if arguments.output:
         check_writable(arguments.output, endings=(".html",))
-    task = _task_of(arguments, console)
-    rules = _rules_of(arguments, task, console)
-    if arguments.scorer not in BASELINES:
-        scorer, types = _model_of(arguments, task, console)
-    else:
-        types = TypeBaseline.fit(task.train)
-        scorer = _scorer_of(arguments, task, types, rules)
-    if (passed_over := unseen_facts(scorer)) is not None:
-        console.message(passed_over)
-    report = evaluate(
-        scorer,
-        task.queries,
-        protocol=protocol,
-        known=task.known,
-        seed=arguments.seed,
-        baseline=False if arguments.scorer == "types" else types,
-        rules=None if arguments.scorer == "rules" else rules,
-        negatives=arguments.negatives,
-        unknown=arguments.unknown,
-        progress=console.progress,
-    )
+    with shared_work(arguments.device) as (shares, arguments.device):
+        report = _evaluated(arguments, protocol, shares, console)
+    if not is_first():
+        return 0
     for remark in report.remarks() if console.json else ():  # the table has them below it
         console.message(remark)
     if arguments.save_negatives and report.negatives is not None:
@@ -173,6 +157,36 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.message(f"{arguments.output}: the report")
     console.result(str(report), {"benchmark": arguments.benchmark} | report.to_dict())
     return 0
+
+
+def _evaluated(
+    arguments: argparse.Namespace, protocol: RankingProtocol, shares: Shares, console: Console
+) -> Report:
+    from reshuffle.evaluation import TypeBaseline, evaluate  # noqa: PLC0415 - verbs import late
+    from reshuffle.evaluation.queries import unseen_facts  # noqa: PLC0415
+
+    task = _task_of(arguments, console)
+    rules = _rules_of(arguments, task, console)
+    if arguments.scorer not in BASELINES:
+        scorer, types = _model_of(arguments, task, console)
+    else:
+        types = TypeBaseline.fit(task.train)
+        scorer = _scorer_of(arguments, task, types, rules)
+    if (passed_over := unseen_facts(scorer)) is not None:
+        console.message(passed_over)
+    return evaluate(
+        scorer,
+        task.queries,
+        protocol=protocol,
+        known=task.known,
+        seed=arguments.seed,
+        baseline=False if arguments.scorer == "types" else types,
+        rules=None if arguments.scorer == "rules" else rules,
+        negatives=arguments.negatives,
+        unknown=arguments.unknown,
+        progress=console.progress,
+        shares=shares,
+    )
 
 
 def _check_usage(arguments: argparse.Namespace) -> None:

@@ -45,7 +45,7 @@ _ALL = sys.maxsize
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_reasoning_options(parser)
+    add_reasoning_options(parser, engines="auto|chase|duckdb")
     for name in ("head", "relation", "tail"):
         parser.add_argument(name, metavar=name.upper())
     parser.add_argument(
@@ -82,6 +82,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             place=Place(arguments.rules),
             hint="rules are hard; leave it out",
         )
+    if arguments.engine == "duckdb":
+        return _explain_on_duckdb(arguments, console)
     first, *injected = reasoners_of(arguments, console)
     graph = graph_of(arguments, console, [first])
     triple = _triple(arguments, console, graph, first.names)
@@ -98,6 +100,23 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     together = arguments.hard and arguments.most is None and len(proofs) > 1
     said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
     return _tell(answers, proofs, said if together else "", arguments, console)
+
+
+def _explain_on_duckdb(arguments: argparse.Namespace, console: Console) -> int:
+    """Print a proof from the facts that DuckDB finds behind the triple; no other facts are loaded."""
+    from reshuffle.cli.engine_inference import facts_behind  # noqa: PLC0415
+    from reshuffle.reasoning.proofs import spelled  # noqa: PLC0415
+
+    if (arguments.most or 1) > 1:
+        raise InputError("DuckDB finds one proof", hint="leave out --most, or --engine duckdb")
+    triple = (arguments.head, arguments.relation, arguments.tail)
+    reasoner, behind = facts_behind(arguments, console, triple)
+    if behind is None:
+        told = f"{spelled(triple)} does not follow ({reasoner.exactness})"
+        console.result(told, {"follows": False, "exactness": reasoner.exactness, "proofs": [], "nearest": []})
+        return 1
+    answers = reasoner.on(behind)
+    return _tell(answers, answers.proofs(*triple), "", arguments, console)
 
 
 def _triple(

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 RECIPE_NAMES = ("best", "best-0.1", "paper")
 """`learning.recipes.RECIPES`, which needs torch to be installed."""
 
+_BEYOND = {
+    "auto|chase|duckdb": "; duckdb: for more facts than fit into the memory",
+    "auto|chase|duckdb|spark": "; duckdb, spark: for more facts than fit into the memory",
+}
+
 RULE_MODEL = "model.rules"
 """`rulelist.model_text.FILE`, which is slow to import; few verbs are given a rule model."""
 
@@ -78,7 +83,7 @@ def add_reasoning_options(
         default="auto",
         metavar=engines,
         help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
-        "large" + ("; duckdb, spark: for more facts than fit into the memory" if "duckdb" in engines else ""),
+        "large" + _BEYOND.get(engines, ""),
     )
     add_naming_options(parser)
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")

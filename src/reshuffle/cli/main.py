@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from reshuffle import __version__
 from reshuffle.cli.console import Console, common_options
 from reshuffle.cli.outputs import refuse_inputs_as_outputs
+from reshuffle.cli.processes import as_one_of_several, silence_others
 from reshuffle.cli.verb_parser import VerbParser
 from reshuffle.errors import ReshuffleError, Terminated, with_hint
 
@@ -134,6 +135,8 @@ def _answered(options: argparse.Namespace) -> int:
         verbosity=-1 if getattr(options, "quiet", False) else int(getattr(options, "verbose", False)),
     )
     try:
+        if "WORLD_SIZE" in os.environ:  # of torchrun
+            console = as_one_of_several(options, console)
         refuse_inputs_as_outputs(options)
         return int(options.run(options, console))
     except ReshuffleError as error:
@@ -185,4 +188,5 @@ def _interrupted(request: KeyboardInterrupt) -> int:
 
 def entry_point() -> None:
     """The console script."""
+    silence_others()
     sys.exit(main())

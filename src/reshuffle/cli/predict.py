@@ -14,10 +14,11 @@ plausibility. Exit status 1 when there is no new link.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import RULE_MODEL, add_facts, fact_files, graph_of, is_compiled, rule_model_of
 from reshuffle.cli.outputs import InputModel, OutputFile
+from reshuffle.cli.processes import is_first, shared_work
 from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError
 from reshuffle.text import counted
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.predictions import Predictions
     from reshuffle.rulelist import RuleModel
     from reshuffle.rulelist.rule_predictions import RulePredictions
+    from reshuffle.work_shares import Shares
 
 HELP = "ranked new links, with reasons"
 REPORT_ENDINGS = (".html",)
@@ -74,7 +76,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
     _check_usage(arguments)
     reasons = _reasons(arguments)
-    found, model, graph = _found(arguments, console)
+    with shared_work(arguments.device) as (shares, arguments.device):
+        found, model, graph = _found(arguments, shares, console)
+    if not is_first():
+        return 0
     if any(row.known for row in found):
         console.message(_OF_KNOWN)
     if arguments.output:
@@ -120,7 +125,7 @@ def _is_report(arguments: argparse.Namespace) -> bool:
 
 
 def _found(
-    arguments: argparse.Namespace, console: Console
+    arguments: argparse.Namespace, shares: Shares, console: Console
 ) -> tuple[Predictions | RulePredictions, Reshuffle | RuleModel, KnowledgeGraph]:
     """Load the model, read the facts, ask."""
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
@@ -134,7 +139,11 @@ def _found(
     console.names.learn(arguments, *fact_files(arguments.facts), arguments.model, labels=True)
     _take_full_names(arguments, console, graph)
     if arguments.all:
-        found = answers.missing(relation=arguments.relation, top=arguments.top, progress=console.progress)
+        # A rule list asks all questions at once: every process does.
+        more: dict[str, Any] = {} if _is_rule_list(arguments) else {"shares": shares}
+        found = answers.missing(
+            relation=arguments.relation, top=arguments.top, progress=console.progress, **more
+        )
         return found, model, graph
     found = answers.predict(
         relation=arguments.relation,
@@ -144,6 +153,11 @@ def _found(
         known=arguments.known,
     )
     return found, model, graph
+
+
+def _is_rule_list(arguments: argparse.Namespace) -> bool:
+    path = Path(arguments.model)
+    return (path / RULE_MODEL).is_file() or (path.is_file() and not is_compiled(arguments.model))
 
 
 def _take_full_names(arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph) -> None:
@@ -156,8 +170,7 @@ def _take_full_names(arguments: argparse.Namespace, console: Console, graph: Kno
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:
     """A trained model, a rule model, or the rules of a file, weighted by their confidences."""
-    path = Path(arguments.model)
-    if (path / RULE_MODEL).is_file() or (path.is_file() and not is_compiled(arguments.model)):
+    if _is_rule_list(arguments):
         return rule_model_of(arguments.model, console)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 

@@ -6,6 +6,7 @@ reshuffle train facts.tsv -o model --set num_slots=30 --set learning_rate=0.005
 reshuffle train facts.tsv -o model --inject my.rules      keep rules that are known to hold, and learn the rest
 reshuffle train facts.tsv -o model --quick                a first look in about a minute: a rule model
 reshuffle train facts.tsv -o model --recipe rules         a weighted rule list: a text that predicts; needs no torch
+torchrun --nproc-per-node 2 -m reshuffle train facts.tsv -o model    two processes share every step
 reshuffle train facts.tsv -o model --resume               go on after a kill, as if nothing had happened
 
 The directory gets model.safetensors and settings.toml, and on the way log.csv, TensorBoard events, and a checkpoint.
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import RECIPE_NAMES, add_training_options, facts_of, settings_of
 from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
+from reshuffle.cli.processes import is_first
 from reshuffle.cli.training_curve import TrainingCurve
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.learning.estimator import Reshuffle
+    from reshuffle.learning.settings import Settings
+    from reshuffle.learning.team import Team
     from reshuffle.learning.training.history import Epoch, Glance
     from reshuffle.rules import RuleBase
 
@@ -68,6 +72,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="recipe rules: rules that take part beside the mined ones, of a file or of a model; repeatable",
     )
     parser.add_argument(
+        "--pieces",
+        type=int,
+        default=1,
+        metavar="N",
+        help="cut each step into N pieces, one after the other, as N processes of torchrun do at once",
+    )
+    parser.add_argument(
         "--quick",
         action="store_true",
         help="a first look in about a minute: a rule model, as with --recipe rules",
@@ -85,15 +96,28 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.quick:
         arguments.recipe = "rules"
     _check_options(arguments)
-    _check_free(Path(arguments.output))
+    if is_first():
+        _check_free(Path(arguments.output))
     if arguments.recipe == "rules":
         from reshuffle.cli.rule_training import train_rules  # noqa: PLC0415 - needs no torch
 
         return train_rules(arguments, console)
+    from reshuffle.learning.team import joined_team  # noqa: PLC0415 - torch
+
+    settings = settings_of(arguments)
+    with joined_team(arguments.device) as (team, arguments.device):
+        model = _trained(arguments, settings, team, console)
+        if team.is_first:
+            model.save(arguments.output)
+            _report(model, arguments.output, console)
+    return 0
+
+
+def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, console: Console) -> Reshuffle:
+    """Read, train; with a team, this process's part of it."""
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
-    settings = settings_of(arguments)
     facts = facts_of(arguments, console)
     valid = None
     if arguments.valid is not None:
@@ -101,7 +125,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             arguments.valid, may_be_empty=True, progress=console.progress, notes=console.message
         )
     rules = None if arguments.inject is None else _rules(arguments.inject, console)
-    model = Reshuffle(settings, device=arguments.device)
     curve = TrainingCurve(console.progress, measure=settings.training.select_by)
 
     def after_epoch(epoch: Epoch) -> None:
@@ -113,7 +136,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         _tell_glance(glance, console)
 
     try:
-        model.fit(
+        return Reshuffle(settings, device=arguments.device).fit(
             facts,
             valid=valid,
             inject=rules,
@@ -125,16 +148,17 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             notes=console.message,
             after_epoch=after_epoch,
             after_glance=after_glance,
+            pieces=arguments.pieces,
+            team=team,
         )
     except KeyboardInterrupt:
         console.message(_way_on(Path(arguments.output)))
         raise
-    model.save(arguments.output)
-    _report(model, arguments.output, console)
-    return 0
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
+    if arguments.pieces < 1:
+        arguments.usage_error("--pieces: at least one")
     if arguments.inject_slots is not None and arguments.inject_slots < 1:
         arguments.usage_error("--inject-slots: at least one")
     for name in ("mode", "slots"):

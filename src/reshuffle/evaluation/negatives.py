@@ -123,6 +123,10 @@ class Negatives:
         )
         return cls(graph, queries, {side: _padded(parts[side], graph) for side in SIDES}, origin)
 
+    def __getitem__(self, rows: slice) -> Negatives:
+        candidates = {side: self.candidates[side][rows] for side in SIDES}
+        return Negatives(self.graph, self.queries[rows], candidates, self.origin)
+
     def of(self, queries: Queries) -> Negatives:
         """The same candidates in the order of `queries`, each of which must be among them."""
         places = {row: place for place, row in enumerate(_rows(self.queries))}

@@ -19,6 +19,7 @@ from reshuffle.evaluation.scorer import SIDES, KnowsTypes
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.progress import SILENT
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Scorer, Side
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Progress
+    from reshuffle.work_shares import Shares
 
 _TO_ASK = {GraphSplit: "queries", InductiveBenchmark: "test.queries", TransductiveBenchmark: "queries"}
 _SCORES_AT_ONCE = 1 << 18  # a megabyte, so that a scorer's own temporaries stay small too
@@ -49,6 +51,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     negatives: Negatives | str | PathLike[str] | None = None,
     unknown: UnknownPolicy = "refuse",
     progress: Progress = SILENT,
+    shares: Shares = WHOLE,
 ) -> Report:
     """Rank the true answer of every query, for its head and for its tail.
 
@@ -60,7 +63,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     protocol, in place of drawing them by `seed`; the report has the seed that they were drawn by. `unknown`:
     "refuse" queries about names that the scorer does not know, "skip" them, or "isolate": treat missing
     entities as entities without facts. Queries that are facts of the scorer's graph are ranked with themselves in
-    it, and the report counts them.
+    it, and the report counts them. `shares`: of several processes each ranks its own, and all get the report.
 
     >>> from reshuffle.evaluation import RuleBaseline
     >>> from reshuffle.kg import KnowledgeGraph
@@ -79,7 +82,7 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     candidates = _candidates(asked.scorer, asked.queries, truths, chosen, seed=seed, given=negatives)
 
     def ranked(name: str, one: Scorer) -> Ranked:
-        return Ranked(name, chosen, _ranks(one, asked.queries, truths, candidates, progress))
+        return Ranked(name, chosen, _ranks(one, asked.queries, truths, candidates, progress, shares))
 
     result = ranked(_name_of(scorer), asked.scorer)
     beside = _type_baseline(asked.scorer, baseline)
@@ -158,11 +161,24 @@ def _seed_of(candidates: Negatives | None, seed: int) -> int | None:
 
 
 def _ranks(
-    scorer: Scorer, queries: Queries, known: KnownAnswers, candidates: Negatives | None, progress: Progress
+    scorer: Scorer,
+    queries: Queries,
+    known: KnownAnswers,
+    candidates: Negatives | None,
+    progress: Progress,
+    shares: Shares,
 ) -> dict[Side, Ranks]:
+    rows = shares.rows(len(queries))
     if candidates is None:
-        return full_ranks(scorer, queries, known, progress=progress)
-    return sampled_ranks(scorer, candidates, progress=progress)
+        own = full_ranks(scorer, queries[rows], known, progress=progress)
+    else:
+        own = sampled_ranks(scorer, candidates[rows], progress=progress)
+    return {side: _together(ranks, shares) for side, ranks in own.items()}
+
+
+def _together(own: Ranks, shares: Shares) -> Ranks:
+    """The ranks that all processes have found."""
+    return Ranks(*(shares.joined(column) for column in (own.optimistic, own.pessimistic, own.negatives)))
 
 
 def _type_baseline(scorer: Scorer, wanted: bool | TypeBaseline) -> TypeBaseline | None:

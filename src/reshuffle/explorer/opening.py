@@ -23,6 +23,7 @@ from reshuffle.explorer.soft_models import SoftModelSubject
 from reshuffle.explorer.subject import Source
 from reshuffle.explorer.views.training_page import LOG, SETTINGS
 from reshuffle.kg import KnowledgeGraph, read_graph
+from reshuffle.kg.io.labels import read_labels
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
@@ -107,36 +108,6 @@ def _tested(name: str, progress: Progress) -> GraphSplit:
     """The graph of a benchmark that questions are asked about."""
     bench = load_benchmark(name, progress=progress)
     return bench.test if isinstance(bench, InductiveBenchmark) else bench.graph
-
-
-def read_labels(path: str) -> dict[str, str]:
-    """The labels of a file: lines `name<TAB>label`, or triples, whose tails are the labels.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "labels.tsv"
-    >>> _ = file.write_text("Q7259\\tAda Lovelace\\nQ142\\tlabel\\tFrance\\n")
-    >>> read_labels(str(file))
-    {'Q7259': 'Ada Lovelace', 'Q142': 'France'}
-    """
-    labels = {}
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"cannot be read: {error}", place=Place(path), hint="give a file of UTF-8 text"
-        ) from None
-    for number, line in enumerate(lines, start=1):
-        cells = line.rstrip().split("\t")
-        if cells == [""]:
-            continue
-        if len(cells) not in (2, 3):
-            raise InputError(
-                f"found {len(cells)} columns, expected 2 or 3",
-                place=Place(path, number),
-                hint="a line is: name, tab, label",
-            )
-        labels[cells[0]] = cells[-1]
-    return labels
 
 
 # --- what is explored -------------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from reshuffle.learning.training.trainer import Trainer, TrainingData
+    from reshuffle.learning.training.examples import TrainingData
+    from reshuffle.learning.training.trainer import Trainer
 
 VERSIONS = ("1", "2")
 """Version 1 was written between epochs only. Both are read; the last is written."""

@@ -22,8 +22,10 @@ from reshuffle.learning.injection import injection_of
 from reshuffle.learning.listed import rule_list_of
 from reshuffle.learning.model_files import StoredModel, load_model, save_model
 from reshuffle.learning.settings import Settings
+from reshuffle.learning.team import ALONE
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
-from reshuffle.learning.training.trainer import Trainer, examples_of
+from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
 from reshuffle.model.exporting import export_matrices
 from reshuffle.model.hardening import all_names, hard_logits, harden, hardened, identity_names
@@ -32,6 +34,7 @@ from reshuffle.model.scoring import Calibration, log_odds
 from reshuffle.pictures.notebook import drawn
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,11 +46,13 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.learning.injection import Injection, InjectMode
     from reshuffle.learning.recipes import Recipe
+    from reshuffle.learning.team import Team
     from reshuffle.learning.training.history import Epoch, Glance, History
     from reshuffle.model.channels.registry import Kind
     from reshuffle.progress import Notes, Progress, Report
     from reshuffle.rulelist.rule_model import RuleModel
     from reshuffle.rules.parsing import Rules
+    from reshuffle.work_shares import Shares
 
     Features = NDArray[np.float64]
     Labels = NDArray[np.bool_]
@@ -131,13 +136,16 @@ class Reshuffle:
         notes: Notes = UNHEARD,
         after_epoch: Callable[[Epoch], None] = lambda _epoch: None,
         after_glance: Callable[[Glance], None] = lambda _glance: None,
+        pieces: int = 1,
+        team: Team = ALONE,
     ) -> Reshuffle:
         """Train on a graph; without validation triples 10 % of it are held out by seed, for early stopping.
 
         With a `directory`, logs and checkpoints go there, and `resume` continues a training that was cut off. `inject`
         are rules to start from, in at most `inject_slots` slots: "frozen" in a block of their own, or to "refine".
         `after_epoch` is a callback, and `after_glance` one for the validations of a sample along the way, which
-        `history.glances` keeps.
+        `history.glances` keeps. `pieces`: cut each step into so many, of which each hides only its own targets from the
+        graph; the processes of a `team` (docs/how-to/train.md) cut it so.
         """
         split, held_out = _training_data(facts, valid)
         injection, settings = injection_of(
@@ -163,6 +171,8 @@ class Reshuffle:
                 notes=notes,
                 injected=None if injection is None else injection.block(relations),
                 start=None if injection is None else injection.start(relations, num_slots),
+                pieces=pieces,
+                team=team,
             )
         self.injection, self.settings = injection, settings
         folder = None if directory is None else Path(directory)
@@ -175,7 +185,12 @@ class Reshuffle:
             after_glance=after_glance,
         )
         listed = rule_list_of(
-            graph, settings, directory=folder, resume=resume, progress=progress, notes=notes
+            graph,
+            settings,
+            directory=folder if team.size == 1 else None,  # each process learns the same list
+            resume=resume,
+            progress=progress,
+            notes=notes,
         )
         return self._taken(trainer, graph, progress, listed)
 
@@ -194,7 +209,9 @@ class Reshuffle:
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
-        self.calibration = fit_calibration(self.on_graph(graph), trainer.data.valid, progress=progress)
+        self.calibration = fit_calibration(
+            self.on_graph(graph), trainer.data.valid, progress=progress, shares=trainer.team
+        )
         return self
 
     def on_graph(self, graph: KnowledgeGraph) -> ModelOnGraph:
@@ -425,7 +442,12 @@ _STEPS = 50
 
 
 def fit_calibration(
-    model: ModelOnGraph, valid: NDArray[np.int64], *, seed: int = 0, progress: Progress = SILENT
+    model: ModelOnGraph,
+    valid: NDArray[np.int64],
+    *,
+    seed: int = 0,
+    progress: Progress = SILENT,
+    shares: Shares = WHOLE,
 ) -> Calibration | None:
     """A logistic regression on validation triples, as ids of the model's graph; None where there are none.
 
@@ -441,7 +463,9 @@ def fit_calibration(
         return None
     facts = np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
     with progress("calibrating", total=2 * len(chosen), unit="queries") as report:
-        examples = [_examples(model, facts, valid, valid[chosen], side, report) for side in ("tail", "head")]
+        examples = [
+            _examples(model, facts, valid, valid[chosen], side, report, shares) for side in ("tail", "head")
+        ]
         features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
         return logistic(features, labels)
 
@@ -453,6 +477,7 @@ def _examples(
     chosen: NDArray[np.int64],
     side: Side,
     report: Report,
+    shares: Shares,
 ) -> tuple[Features, Labels]:
     """Feature and label of every candidate of each question that is no fact."""
     columns = [0, 1, 2] if side == "tail" else [2, 1, 0]  # who is asked about, the relation, the answer
@@ -470,7 +495,9 @@ def _examples(
 
     known, true = answered_by(facts), answered_by(valid)
     report(len(chosen) - len(asked))  # the same questions again
-    scores = model.totals(anchors, relations, None, side=side, report=report)
+    rows = shares.rows(len(asked))
+    own = model.totals(anchors[rows], relations[rows], None, side=side, report=report)
+    scores = shares.joined(own)
     return log_odds(scores, known)[~known], true[~known]
 
 

@@ -18,9 +18,10 @@ from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
+from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.history import DivergedError
 from reshuffle.learning.training.saving import CHECKPOINT
-from reshuffle.learning.training.trainer import check_settings, examples_of
+from reshuffle.learning.training.trainer import check_settings
 from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.splits import GraphSplit
     from reshuffle.learning.settings import Settings
-    from reshuffle.learning.training.trainer import TrainingData
+    from reshuffle.learning.training.examples import TrainingData
     from reshuffle.progress import Notes, Progress
 
 RANGES: dict[str, tuple[int, ...] | tuple[float, ...]] = {

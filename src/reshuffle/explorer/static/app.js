@@ -64,7 +64,7 @@ function Top({ about, exhibit, path, changed }) {
   async function undo() { await tell("undo", ofCurrent()); changed(); }
   return html`<header class="top">
     <a class="brand" href=${to("/")} aria-label="reshuffle explorer, start"><img src="/favicon.ico" alt="" width="26" height="26" /><span>reshuffle</span></a>
-    <${EntityBox} id="search" text="Search entities" big placeholder="Search entities …" value=${typed}
+    <${EntityBox} id="search" text="Search entities" jump placeholder="Search entities …" value=${typed} onInput=${setTyped}
       onPick=${(name) => { setTyped(""); go(to("/entity", { name })); }} />
     ${about.exhibits.length > 1 ? html`<label class="switch"><span class="hidden">What to explore</span>
       <select value=${exhibit.key} onChange=${(event) => go(path + "?of=" + encodeURIComponent(event.target.value))}>

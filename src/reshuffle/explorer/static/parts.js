@@ -114,16 +114,16 @@ export function Heading({ title, children, view, params, csv, svg, more }) {
 
 // --- search as one types ------------------------------------------------------------------------------------------------
 
-export function EntityBox({ id, value, onInput, onPick, placeholder, text, autofocus, big }) {
+// With `jump` Enter goes to the best match; else what was typed stays, since it may be a new name.
+export function EntityBox({ id, value, onInput, onPick, placeholder, text, jump }) {
   const [names, setNames] = useState([]);
   const [open, setOpen] = useState(false);
   const [at, setAt] = useState(-1);
   const stop = useRef(null);
   const input = useRef(null);
-  useEffect(() => { if (autofocus && input.current) input.current.focus(); }, []);
 
   function look(typed) {
-    if (onInput) onInput(typed);
+    onInput(typed);
     if (stop.current) stop.current.abort();
     stop.current = new AbortController();
     ask("search", ofCurrent({ q: typed, most: 12 }), { signal: stop.current.signal })
@@ -152,20 +152,20 @@ export function EntityBox({ id, value, onInput, onPick, placeholder, text, autof
     } else if (event.key === "Enter" && open && at >= 0) {
       event.preventDefault();
       pick(names[at]);
-    } else if (event.key === "Enter" && !onInput) {
+    } else if (event.key === "Enter" && jump) {
       event.preventDefault();
       first(input.current.value);
     }
     return undefined;
   }
   const expanded = open && names.length > 0;
-  return html`<div class=${"entity-box" + (big ? " big" : "")}>
-    <label for=${id} class=${big ? "hidden" : "small-label"}>${text}</label>
+  return html`<div class="entity-box">
+    <label for=${id} class=${jump ? "hidden" : "small-label"}>${text}</label>
     <input id=${id} ref=${input} type="text" role="combobox" autocomplete="off" spellcheck=${false}
       aria-expanded=${expanded} aria-controls=${id + "-list"} aria-autocomplete="list"
       aria-activedescendant=${expanded && at >= 0 ? `${id}-${at}` : undefined}
       placeholder=${placeholder} value=${value} onInput=${(event) => look(event.target.value)}
-      onKeyDown=${key} onFocus=${(event) => { if (event.target.value === "" && !onInput) look(""); }}
+      onKeyDown=${key} onFocus=${(event) => { if (event.target.value === "" && jump) look(""); }}
       onBlur=${() => setTimeout(() => setOpen(false), 150)} />
     <ul id=${id + "-list"} role="listbox" aria-label=${text} hidden=${!expanded}>
       ${names.map((name, place) => html`<li key=${name} id=${`${id}-${place}`} role="option" aria-selected=${place === at}

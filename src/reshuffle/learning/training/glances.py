@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from reshuffle.learning.training.history import Glance
-from reshuffle.learning.training.objective import ValidationQueries, ranks_within_memory
+from reshuffle.learning.training.objective import ValidationQueries
 from reshuffle.model.propagation import threads_worth
 
 if TYPE_CHECKING:
@@ -62,17 +62,11 @@ class Glances:
 @torch.no_grad()
 def glance(trainer: Trainer, step: int) -> Glance | None:
     """Rank the sample after so many steps; None where the scores make no sense, which the epoch's end tells."""
-    objective, queries = trainer.objective, trainer.glances.queries
+    queries = trainer.glances.queries
     assert queries is not None  # the caller has asked whether it is due
     chance = torch.Generator(trainer.device).manual_seed(trainer.settings.seed)
     with threads_worth(trainer.numbers_per_step):
-        ranks, objective.at_once = ranks_within_memory(
-            lambda: objective.look(chance),
-            queries,
-            at_once=objective.at_once,
-            notes=trainer.notes,
-            between_pieces=trainer.between_pieces,
-        )
+        ranks = trainer.ranks_of(queries, chance)
     if bool(ranks.isnan().any()):
         return None
     # A triple's two queries are about the same fact, so that only triples count as independent.

@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,7 +17,8 @@ import reshuffle.progress
 from reshuffle.errors import InputError
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.io.locks import alone_in
-from reshuffle.learning.training.saving import recorded
+from reshuffle.learning.checkpoints import load_checkpoint
+from reshuffle.learning.training.saving import CHECKPOINT, followed, recorded
 from reshuffle.progress import SILENT
 from reshuffle.text import counted, duration
 
@@ -52,9 +54,13 @@ def run_training(
         keep_freed_memory()
     trainer.progress, pace, recorder = progress, Pace(trainer), None
     with ExitStack() as held:
-        if directory is not None:
+        if directory is not None and trainer.team.is_first:
             held.enter_context(alone_in(made_directory(directory), "training"))
             recorder = held.enter_context(recorded(trainer, directory, resume=resume))
+        elif trainer.team.size > 1:
+            held.enter_context(followed(trainer))
+        if resume and trainer.team.size > 1 and directory is not None:
+            take_up_together(trainer, directory / CHECKPOINT)
         pace.begin()
         report = held.enter_context(progress("training", total=trainer.settings.max_epochs, unit="epoch"))
         report(len(trainer.history.epochs))
@@ -67,6 +73,18 @@ def run_training(
             report(1, note)
             after_epoch(epoch)
             trainer.between_pieces()
+
+
+def take_up_together(trainer: Trainer, path: Path) -> None:
+    """Give all processes of a team the checkpoint that the first one has read, which others may not have on disk."""
+    there = trainer.team.is_first and path.exists()
+    content = trainer.team.told(path.read_bytes() if there else None)
+    if content is None or trainer.team.is_first:
+        return
+    with TemporaryDirectory() as folder:
+        copied = Path(folder) / path.name
+        copied.write_bytes(content)
+        load_checkpoint(trainer, copied)
 
 
 class Pace:
@@ -120,7 +138,7 @@ class Pace:
     def _announce(self, steps: int, left: float) -> None:
         settings = self._trainer.settings
         most = "at most " if settings.look_every < settings.max_epochs else ""  # early stopping
-        if left >= _LONG:
+        if left >= _LONG and self._introduced:  # of short work nothing is told, however slow the machine
             told = f"{most}{counted(steps, 'step')} to come"
             self._trainer.notes(f"{told}: about {duration(left)}, then validation and calibration")
 

@@ -126,7 +126,7 @@ class SampledCorruptions:
             generator = torch.Generator(trainer.device)
             generator.set_state(trainer.draw_state)
         else:
-            generator = chance or trainer.generator
+            generator = chance or trainer.chance
         states = trainer.model.states(
             self._graph, matrices, generator, edge_messages=edge_messages, draws=calls
         )
@@ -154,7 +154,7 @@ class SampledCorruptions:
                 entities,
                 settings.num_negatives,
                 num_entities=data.num_entities,
-                generator=self._trainer.generator,
+                generator=self._trainer.chance,
             )
             for entities in (heads[:half], tails[half:])
         ]
@@ -234,7 +234,7 @@ class AllTails:
         trainer, count = self._trainer, len(self._trainer.data.triples)
         gone = torch.zeros(count, dtype=torch.bool, device=trainer.device)
         if trainer.settings.drop_facts:
-            drawn = torch.rand(count + 1, generator=trainer.generator, device=trainer.device)
+            drawn = torch.rand(count + 1, generator=trainer.chance, device=trainer.device)
             gone = drawn[1:] < drawn[0] * trainer.settings.drop_facts
         if trainer.settings.hide_targets:
             gone[targets] = True
@@ -327,6 +327,20 @@ class ValidationQueries:
         columns = (queries[:, 0], queries[:, 1], queries[:, 2], owner[others], entities[others])
         return cls(*(torch.from_numpy(np.ascontiguousarray(column)).to(device) for column in columns))
 
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    def part(self, rows: slice) -> ValidationQueries:
+        """Some of them, from one place to another."""
+        inside = (self.known_queries >= rows.start) & (self.known_queries < rows.stop)
+        return ValidationQueries(
+            self.anchors[rows],
+            self.relations[rows],
+            self.answers[rows],
+            self.known_queries[inside] - rows.start,
+            self.known_entities[inside],
+        )
+
 
 @torch.no_grad()
 def realistic_ranks(
@@ -356,7 +370,7 @@ def realistic_ranks(
         ranks.append((better + equal / 2 + 1).masked_fill(senseless, torch.nan))
         report(len(ranks[-1]))
         between_pieces()
-    return torch.cat(ranks)
+    return torch.cat(ranks) if ranks else torch.zeros(0, device=queries.anchors.device)
 
 
 def ranks_within_memory(

@@ -35,20 +35,32 @@ class StopRequest:
     """Whether Ctrl-C (SIGINT) or SIGTERM has asked a training to stop."""
 
     number: int | None = None
+    together: bool = False  # with others, who stop at the same step
+    agreed: int | None = None
+
+    @property
+    def due(self) -> int | None:
+        """The signal to follow now; processes that train together follow one when all have heard of it."""
+        return self.agreed if self.together else self.number
+
+    def agree(self, number: int) -> None:
+        """Hear what all processes have agreed on; 0 is nothing."""
+        self.agreed = number or None
 
     def follow(self) -> None:
         """Stop, where it was asked for."""
-        if self.number is not None:
-            raise Terminated if self.number == signal.SIGTERM else KeyboardInterrupt
+        if self.due is not None:
+            raise Terminated if self.due == signal.SIGTERM else KeyboardInterrupt
 
 
 @contextmanager
-def stop_requests() -> Iterator[StopRequest]:
+def stop_requests(*, together: bool = False) -> Iterator[StopRequest]:
     """Hear the first signal as a request; the second one does what it always does, at once.
 
-    A program that has its own way with a signal keeps it.
+    A program that has its own way with a signal keeps it. `together`: with other processes of torchrun, which sends
+    SIGTERM right after Ctrl-C, and kills what has not stopped half a minute later.
     """
-    request = StopRequest()
+    request = StopRequest(together=together)
     usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     # Only the main thread may say what happens on a signal.
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -61,8 +73,9 @@ def stop_requests() -> Iterator[StopRequest]:
             signal.signal(number, usual[number])
 
     def hear(number: int, _frame: Any) -> None:
-        request.number = number
-        give_back()
+        request.number = number if request.number is None else request.number
+        if not together:
+            give_back()
 
     for number in heard:
         signal.signal(number, hear)
@@ -108,7 +121,7 @@ class Saving:
 
     def save_or_stop(self) -> None:
         """Between two pieces of work: save where it is time to, and stop with a checkpoint where that was asked for."""
-        stopping = self._request.number is not None
+        stopping = self._request.due is not None
         # A state that diverges must not take the place of the last good one.
         if (stopping or self.is_due) and self._trainer.is_sound:
             self.save()
@@ -116,9 +129,18 @@ class Saving:
 
 
 @contextmanager
+def followed(trainer: Trainer) -> Iterator[StopRequest]:
+    """Hear requests to stop; processes that train together tell each other of theirs with every step."""
+    with stop_requests(together=trainer.team.size > 1) as request:
+        trainer.asked_to_stop, trainer.told_to_stop = lambda: request.number or 0, request.agree
+        trainer.between_pieces = request.follow
+        yield request
+
+
+@contextmanager
 def recorded(trainer: Trainer, directory: Path, *, resume: bool) -> Iterator[Recorder]:
     """Record a training in a directory, where nobody else does so; `resume` takes up the one that is there."""
-    with stop_requests() as request:
+    with followed(trainer) as request:
         recorder = Recorder(trainer, directory, request, resume=resume)
         try:
             yield recorder

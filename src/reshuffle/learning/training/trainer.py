@@ -1,21 +1,18 @@
-"""One training, without files: graphs with names become arrays of ids, then epochs, batches, steps, early stopping."""
+"""One training, without files: epochs, batches, steps, early stopping."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from reshuffle.errors import InputError, ReshuffleError
-from reshuffle.kg import KnowledgeGraph, Vocabulary, refuse_inverse_names
+from reshuffle.errors import ReshuffleError
 from reshuffle.kg.rows import with_inverses
-from reshuffle.kg.splits import GraphSplit
 from reshuffle.learning.settings import refused
+from reshuffle.learning.team import ALONE, added_up
 from reshuffle.learning.training.cuda_graph import CapturedStep
 from reshuffle.learning.training.glances import Glances, glance
 from reshuffle.learning.training.history import DivergedError, Epoch, Glance, History, Patience, Underway
@@ -23,126 +20,18 @@ from reshuffle.learning.training.objective import ValidationQueries, objective_o
 from reshuffle.model.channels.registry import CHANNELS
 from reshuffle.model.evidence.registry import LOCAL
 from reshuffle.model.propagation import threads_worth
-from reshuffle.model.reshuffle import ReshuffleModel, numbers_of
+from reshuffle.model.reshuffle import ReshuffleModel
 from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from reshuffle.learning.settings import TrainingSettings
+    from reshuffle.learning.team import Team
+    from reshuffle.learning.training.examples import TrainingData
     from reshuffle.model.architecture import Architecture
     from reshuffle.model.injected import InjectedBlock
     from reshuffle.progress import Notes, Progress
-
-_HELD_OUT = 0.1
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Triples of ids [triple, (head relation tail)] of one graph, and those held out for early stopping."""
-
-    triples: NDArray[np.int64]
-    valid: NDArray[np.int64]
-    num_entities: int
-    num_relations: int
-    symmetric: tuple[int, ...] = ()  # relations that share one matrix with their inverse
-
-
-def examples_of(
-    facts: KnowledgeGraph | GraphSplit,
-    valid: KnowledgeGraph | None,
-    *,
-    seed: int,
-    symmetric: Sequence[str] = (),
-    also: Sequence[str] = (),
-    notes: Notes = UNHEARD,
-) -> tuple[KnowledgeGraph, TrainingData]:
-    """The graph to train on, with the relations that it uses and those in `also`, and its triples as ids."""
-    graph, held_out = _split(facts, valid, seed, notes)
-    graph = _with_relations(_with_used_relations(graph), also)
-    triples, known = _known_ids(graph, graph), _known_ids(held_out, graph)
-    relations = tuple(graph.relations)
-    refuse_inverse_names(relations)
-    same_matrix = numbers_of(symmetric, relations) if symmetric else ()
-    given = len(held_out.heads)
-    if len(known) < given:
-        notes(
-            f"{given - len(known):,} of {given:,} validation triples are left out: "
-            "the facts do not have their entities or relations"
-        )
-    if not len(known):
-        notes("there are no validation triples to stop by: all epochs are trained, and the last one is kept")
-    return graph, TrainingData(triples, known, graph.num_entities, len(relations), same_matrix)
-
-
-def _split(
-    facts: KnowledgeGraph | GraphSplit,
-    valid: KnowledgeGraph | None,
-    seed: int,
-    notes: Notes,
-) -> tuple[KnowledgeGraph, KnowledgeGraph]:
-    """The graph to train on, and the validation triples: those given, or a tenth of the facts."""
-    graph = facts.facts if isinstance(facts, GraphSplit) else facts
-    if valid is None and isinstance(facts, GraphSplit):
-        valid = facts.valid
-    if not len(graph.heads):
-        raise InputError("there are no triples to train on", hint="give a graph with facts")
-    if valid is not None and len(valid.heads):
-        return graph, valid
-    graph, held_out = _held_out(graph, seed)
-    if valid is not None:
-        notes(f"the validation triples given are none: {len(held_out):,} of the facts are held out instead")
-    return graph, held_out
-
-
-def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, KnowledgeGraph]:
-    """90 % to train on and 10 % for early stopping, over the same names; every relation keeps a fact to train on."""
-    order = np.random.default_rng(seed).permutation(len(facts))
-    _, from_the_end = np.unique(facts.relation_ids[order[::-1]], return_index=True)
-    # Without the last fact of each relation in this order: it is drawn only where all others are held out.
-    others = np.delete(order, len(order) - 1 - from_the_end)
-    held_out = np.sort(others[: int(len(facts) * _HELD_OUT)])
-    rest = np.setdiff1d(order, held_out)
-
-    def part(rows: NDArray[np.int64]) -> KnowledgeGraph:
-        columns = (facts.heads[rows], facts.relation_ids[rows], facts.tails[rows])
-        return KnowledgeGraph.from_ids(*columns, entities=facts.entities, relations=facts.relations)
-
-    return part(rest), part(held_out)
-
-
-def _with_used_relations(graph: KnowledgeGraph) -> KnowledgeGraph:
-    """The graph without the relations that have no triple: nothing can be learned about them."""
-    used = np.unique(graph.relation_ids)
-    if len(used) == len(graph.relations):
-        return graph
-    relations = Vocabulary([graph.relations[int(number)] for number in used], kind="relation")
-    numbers = np.searchsorted(used, graph.relation_ids).astype(np.int32)
-    return KnowledgeGraph.from_ids(
-        graph.heads, numbers, graph.tails, entities=graph.entities, relations=relations
-    )
-
-
-def _with_relations(graph: KnowledgeGraph, names: Sequence[str]) -> KnowledgeGraph:
-    """The graph with more relations: injected rules may speak of some that no fact has."""
-    new = [name for name in dict.fromkeys(names) if name not in graph.relations]
-    if not new:
-        return graph
-    relations = Vocabulary([*graph.relations, *new], kind="relation")
-    columns = (graph.heads, graph.relation_ids, graph.tails)
-    return KnowledgeGraph.from_ids(*columns, entities=graph.entities, relations=relations)
-
-
-def _known_ids(graph: KnowledgeGraph, like: KnowledgeGraph) -> NDArray[np.int64]:
-    """The triples of a graph as ids of the graph `like`; those with names it does not have are left out."""
-    entities = like.entities.positions_of(graph.entities)
-    relations = like.relations.positions_of(graph.relations)
-    columns = [entities[graph.heads], relations[graph.relation_ids], entities[graph.tails]]
-    triples = np.stack(columns, axis=1).astype(np.int64).reshape(-1, 3)
-    return np.ascontiguousarray(triples[(triples >= 0).all(axis=1)])
-
 
 Result = TypeVar("Result")
 
@@ -154,7 +43,7 @@ _LAST_SHARE = 0.1  # the share of the maximum that is left in the end
 class Trainer:
     """Trains one model; `epochs()` yields after each epoch so that the caller can report, save or stop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the data and the settings are options by name
         self,
         data: TrainingData,
         architecture: Architecture,
@@ -164,10 +53,13 @@ class Trainer:
         notes: Notes = UNHEARD,
         injected: InjectedBlock | None = None,
         start: Tensor | None = None,
+        pieces: int = 1,
+        team: Team = ALONE,
     ) -> None:
         """`notes` hears what a user should know, such as that memory ran out.
 
         `injected` are rules that stay as they are; `start` is added to the first logits [relation, slot, slot + 1].
+        Each process of a `team` takes its share of a step, and cuts it into `pieces`: each piece hides its own targets.
         """
         check_settings(architecture, settings)
         self.data, self.settings, self.device, self.notes = data, settings, device, notes
@@ -202,10 +94,17 @@ class Trainer:
         )
         self.generator = torch.Generator(device).manual_seed(settings.seed)
         self.draw_state = self.generator.get_state()
+        self.piece_chance: torch.Generator | None = None
         self.patience = Patience(settings.patience, settings.relative_delta)
         self.best: dict[str, Tensor] = {}  # the parameters to keep; those of the start until an epoch is done
         self.history = History()
-        self.pieces = self._pieces_for_memory()  # how many a batch is cut into
+        self.team = team
+        self.pieces = max(
+            pieces, self._pieces_for_memory()
+        )  # how many a batch, or a process's share of it, is cut into
+        self.is_split = self.pieces > 1 or team.size > 1
+        self.asked_to_stop: Callable[[], int] = lambda: 0  # the signal that this process has got
+        self.told_to_stop: Callable[[int], None] = lambda _signal: None  # what all processes have agreed on
         self.after_step: Callable[[int], None] = lambda _number: None
         self.after_glance: Callable[[Glance], None] = lambda _seen: None
         self.between_pieces: Callable[[], None] = lambda: None  # where the training can be saved, and stopped
@@ -219,7 +118,7 @@ class Trainer:
         # Whether a step can be recorded: a recording holds the learning rate as a number.
         self.steps_are_alike = self.objective.replayable and settings.schedule == "constant"
         self._captured: CapturedStep | None = None
-        self._may_capture = device.type == "cuda" and self.steps_are_alike
+        self._may_capture = device.type == "cuda" and self.steps_are_alike and not self.is_split
 
     @property
     def finished(self) -> bool:
@@ -338,23 +237,53 @@ class Trainer:
         """Train on one batch, in pieces where memory asks for it, unless it is to be taken as a whole; the loss."""
         if whole:
             loss = self._gradients([batch])
-        else:
+        elif not self.is_split:
             loss, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
+        else:
+            loss = self._shared_gradients(batch)
         if self.settings.max_gradient:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.max_gradient)
         self.optimizer.step()
         return loss
 
-    def _gradients(self, parts: Sequence[Tensor]) -> Tensor:
-        """The loss of a batch and its gradients, one part at a time."""
+    def _shared_gradients(self, batch: Tensor) -> Tensor:
+        """The loss of a batch and its gradients, of which this process computes its share."""
+        # One number of the common generator, so that it stays the same on all processes; each piece draws from its own.
+        seed = int(torch.randint(1 << 62, (), generator=self.generator, device=self.device))
+        shares = batch.chunk(self.team.size)
+        own = shares[self.team.rank] if self.team.rank < len(shares) else batch[:0]
+        step = partial(self._gradients, size=len(batch), seed=seed)
+        loss, self.pieces = run_in_pieces(step, own, pieces=self.pieces, notes=self.notes)
+        if self.team.size == 1:
+            return loss
+        loss, stop = added_up(self.team, list(self.model.parameters()), loss, self.asked_to_stop())
+        self.told_to_stop(stop)
+        return loss
+
+    def _gradients(
+        self, parts: Sequence[Tensor], *, size: int | None = None, seed: int | None = None
+    ) -> Tensor:
+        """The loss of a batch and its gradients, one part at a time; with a seed each part has chance of its own."""
         self.optimizer.zero_grad(set_to_none=True)
-        size = sum(map(len, parts))
+        size = sum(map(len, parts)) if size is None else size
         total = torch.zeros((), device=self.device)
-        for part in parts:
+        for number, part in enumerate(parts):
+            if not len(part):
+                continue
+            if seed is not None:
+                self.piece_chance = torch.Generator(self.device).manual_seed(
+                    (seed + self.team.rank * self.pieces + number) % (1 << 62)
+                )
             loss = self.loss(part) * (len(part) / size)
             loss.backward()
             total += loss.detach()
+        self.piece_chance = None
         return total
+
+    @property
+    def chance(self) -> torch.Generator:
+        """What a loss draws from."""
+        return self.piece_chance or self.generator
 
     def loss(self, batch: Tensor) -> Tensor:
         """The loss of a batch of examples, given by position."""
@@ -377,16 +306,8 @@ class Trainer:
     @torch.no_grad()
     def _look(self, epoch: Epoch) -> None:
         """Validate the model, and keep it where it is the best so far."""
-        objective = self.objective
         self.before_look = self.generator.get_state()
-        ranks, objective.at_once = ranks_within_memory(
-            objective.look,
-            self.queries,
-            at_once=objective.at_once,
-            notes=self.notes,
-            progress=self.progress,
-            between_pieces=self.between_pieces,
-        )
+        ranks = self.ranks_of(self.queries, progress=self.progress)
         self.before_look = None
         # The last step of an epoch comes after its loss, so that a look may be the first to see what it did.
         if bool(ranks.isnan().any()):
@@ -396,6 +317,26 @@ class Trainer:
         watched = epoch.mrr if self.settings.select_by == "mrr" else epoch.hits_at_10
         if self.patience.look(watched, epoch.number):
             self._keep()
+
+    def ranks_of(
+        self, queries: ValidationQueries, chance: torch.Generator | None = None, progress: Progress = SILENT
+    ) -> Tensor:  # query
+        """The ranks of the true answers; each process of a team computes its share."""
+        rows, objective = self.team.rows(len(queries)), self.objective
+        own, objective.at_once = ranks_within_memory(
+            lambda: objective.look() if chance is None else objective.look(chance),
+            queries if self.team.size == 1 else queries.part(rows),
+            at_once=objective.at_once,
+            notes=self.notes,
+            progress=progress,
+            between_pieces=self.between_pieces,
+        )
+        if self.team.size == 1:
+            return own
+        ranks = torch.zeros(len(queries), device=self.device)
+        ranks[rows] = own
+        self.team.add_up(ranks)
+        return ranks
 
     def _keep(self) -> None:
         self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
@@ -409,15 +350,10 @@ class Trainer:
 
 def not_lone(examples: Tensor, *, num_entities: int) -> Tensor:  # position
     """The examples both of whose ends have another fact; all of them, where none is left."""
-    degrees = torch.bincount(
-        examples[:, 0], minlength=num_entities
-    )  # every fact is asked from both of its ends
-    several = (degrees[examples[:, 0]] > 1) & (degrees[examples[:, 2]] > 1)
-    return (
-        several.nonzero().flatten()
-        if bool(several.any())
-        else torch.arange(len(examples), device=several.device)
-    )
+    # Every fact is asked from both of its ends, so that heads alone tell how many facts there are.
+    degrees = torch.bincount(examples[:, 0], minlength=num_entities)
+    several = ((degrees[examples[:, 0]] > 1) & (degrees[examples[:, 2]] > 1)).nonzero().flatten()
+    return several if len(several) else torch.arange(len(examples), device=several.device)
 
 
 def run_in_pieces(

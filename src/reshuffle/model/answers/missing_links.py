@@ -27,6 +27,7 @@ from reshuffle.evaluation.questions import Question, anchor_of, check_top, learn
 from reshuffle.evaluation.ranks import refuse_nan
 from reshuffle.model.answers.predictions import Prediction, Predictions
 from reshuffle.progress import SILENT
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
     from reshuffle.model.scoring import Calibration, Scores
     from reshuffle.progress import Progress
+    from reshuffle.work_shares import Shares
 
 _MOST_SCORES = 1 << 21  # held at a time
 
@@ -110,7 +112,7 @@ class _Questions:
         return np.where(self.closed, -np.inf, plausible)
 
 
-def missing_links(
+def missing_links(  # noqa: PLR0913 - all but the model are options by name
     answers: ModelAnswers,
     model: ModelOnGraph,
     *,
@@ -119,6 +121,7 @@ def missing_links(
     tail: str | None = None,
     top: int = 100,
     progress: Progress = SILENT,
+    shares: Shares = WHOLE,
 ) -> Predictions:
     """The best links of a graph that are no facts, of one relation or of all, from or to one entity or all.
 
@@ -130,13 +133,17 @@ def missing_links(
     kept: _Links | None = None
     kinds: tuple[str, ...] = ()
     step = max(1, _MOST_SCORES // max(1, model.graph.num_entities))
-    with progress("missing links", total=len(questions), unit=" questions") as report:
-        for start in range(0, len(questions), step):
-            some = questions[slice(start, start + step)]
+    # What has no question has no columns to give: few questions are answered by every process.
+    own = questions[shares.rows(len(questions))] if len(questions) >= shares.size else questions
+    with progress("missing links", total=len(own), unit=" questions") as report:
+        for start in range(0, len(own), step):
+            some = own[slice(start, start + step)]
             scores = model.scores(some.asked[:, 0], some.asked[:, 1], side=some.side)
             found, kinds = _best_of(scores, some, top, answers.calibration), tuple(scores.evidence)
             kept = found if kept is None else kept.and_also(found).best(top)
             report(len(some))
+    if kept is not None and len(questions) >= shares.size > 1:
+        kept = _Links(shares.joined(kept.ids), shares.joined(kept.numbers)).best(top)
     rows = () if kept is None else tuple(_predictions(answers, kept, kinds, questions.side))
     return Predictions(rows, kinds, whole_graph=True)
 

@@ -37,6 +37,7 @@ from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Shared, built_once
 from reshuffle.rulelist.rule_answers import RulesOnGraph
 from reshuffle.text import counted
+from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning import Answers
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.rulelist.rule_model import RuleModel
+    from reshuffle.work_shares import Shares
 
 
 class ModelOnGraph:
@@ -185,7 +187,7 @@ class ModelOnGraph:
         report: Callable[[int], None] = lambda _done: None,
     ) -> NDArray[np.float32]:  # query candidate
         """The sums by which candidates are ranked: the given ones of each query, or all entities."""
-        found = []
+        found = [np.zeros((0, self.graph.num_entities), np.float32)] if not len(anchors) else []
         for piece in self._pieces(anchors, relations, candidates, side):
             found.append(piece.total.cpu().numpy())
             report(len(found[-1]))
@@ -506,14 +508,23 @@ class ModelAnswers(DerivedByOthers):
         tail: str | None = None,
         top: int = 100,
         progress: Progress = SILENT,
+        shares: Shares = WHOLE,
     ) -> Predictions:
         """The most plausible links that are no facts: of one relation or all, from a head, to a tail, or anywhere.
 
-        They come in the order of their `plausibility`, which compares links of several questions.
+        They come in the order of their `plausibility`, which compares links of several questions. `shares`: of several
+        processes each asks its own, and all get the links.
         """
         with self.shared.reading():
             return missing_links(
-                self, self._on_graph, relation=relation, head=head, tail=tail, top=top, progress=progress
+                self,
+                self._on_graph,
+                relation=relation,
+                head=head,
+                tail=tail,
+                top=top,
+                progress=progress,
+                shares=shares,
             )
 
     def reasons(

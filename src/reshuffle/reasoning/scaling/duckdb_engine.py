@@ -6,7 +6,6 @@ sources (`machine_tables`), rules as one statement per round (`rule_tables`). Wh
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -23,7 +22,7 @@ from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
 from reshuffle.reasoning.scaling.fact_search import derivation_facts, path_facts
 from reshuffle.reasoning.scaling.machine_tables import arrivals_query, steps_query
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts, quoted_text
-from reshuffle.reasoning.sharing import spelled_bytes
+from reshuffle.reasoning.sharing import spelled_bytes, usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +60,7 @@ def database(folder: Path, memory: int | None) -> Iterator[Any]:
         run(connection, f"SET temp_directory = {quoted_text(folder / 'spilled')}")
         run(connection, "SET preserve_insertion_order = false")
         run(connection, "SET enable_progress_bar = false")
-        run(connection, f"SET threads = {len(os.sched_getaffinity(0))}")
+        run(connection, f"SET threads = {usable_cores()}")
         yield connection
     finally:
         connection.close()
@@ -164,7 +163,7 @@ class DuckDBAnswers(EngineAnswers):
             self._table(name, rows)
         self._do(f"CREATE OR REPLACE TABLE step AS {steps_query(tables, self.num_entities)}")
         low = total = 0
-        size = most = max(_FEWEST, self.num_entities // _FIRST)
+        size, most = max(_FEWEST, self.num_entities // _FIRST), self.num_entities
         with self._progress("deriving", total=self.num_entities, unit="entities") as report:
             while low < self.num_entities:
                 high = min(self.num_entities, low + size)
@@ -179,7 +178,6 @@ class DuckDBAnswers(EngineAnswers):
                 self.buckets += 1
                 per_source = max(found, 1) * _BYTES_PER_ROW / (high - low)
                 fits = int(_SHARE * self._memory_limit / per_source)
-                most = max(most, self.num_entities) if self.buckets == 1 else most
                 low, total, size = high, total + found, max(1, min(fits, _GROWTH * size, most))
         return total
 

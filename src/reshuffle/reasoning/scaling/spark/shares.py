@@ -7,7 +7,9 @@ report per share, so files of tasks that failed are named by none and are remove
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
 
-_REPORT = "share long, relation string, file string, triples long"
+_REPORT = "share long, relation string, file string, triples long, worker string"
 _PER_CORE = 4  # shares: searches differ in length
 
 
@@ -41,25 +43,27 @@ class ShareAnswers(SparkAnswers):
         assert deduction.constraints is not None
         self._graph, self._session = graph, session
         self._memory = options.bytes
+        self.workers: set[str] = set()
+        """The executors that have reported, by host and process."""
         self._shares = options.partitions or _PER_CORE * session.sparkContext.defaultParallelism
         share_graph(folder, graph, deduction.constraints)
 
     def derive_into(self, folder: Path) -> int:
         """Run the tasks, and keep the files that their reports name."""
         reported = self._run(partial(_write, str(self._folder), str(folder), self._shares, self._memory))
-        named = {folder / folder_of(relation) / file for _, relation, file, _ in reported}
+        named = {folder / folder_of(relation) / file for _, relation, file, *_ in reported}
         for file in [*folder.rglob("*.parquet")]:
             if file not in named:
                 file.unlink()
         for inner in [*folder.iterdir()]:
             if not any(inner.iterdir()):
                 inner.rmdir()
-        return sum(triples for *_, triples in reported)
+        return sum(triples for *_, triples, _ in reported)
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Per relation, how many triples are derived and how many hold; none is stored."""
         totals: Counter[str] = Counter()
-        for _, relation, _, triples in self._run(
+        for _, relation, _, triples, _ in self._run(
             partial(_count, str(self._folder), self._shares, self._memory)
         ):
             totals[relation] += triples
@@ -78,11 +82,13 @@ class ShareAnswers(SparkAnswers):
         ).tolist()
         return counts
 
-    def _run(self, task: Any) -> list[tuple[int, str, str, int]]:
+    def _run(self, task: Any) -> list[tuple[int, str, str, int, str]]:
         """The reports of all shares; each share is reported by one task that came to its end."""
         shares = self._session.range(0, self._shares, 1, self._shares)
         with without_pandas_warning():
-            return [tuple(row) for row in shares.mapInArrow(task, _REPORT).collect()]
+            reported = [tuple(row) for row in shares.mapInArrow(task, _REPORT).collect()]
+        self.workers |= {worker for *_, worker in reported}
+        return reported
 
 
 def _write(
@@ -111,5 +117,11 @@ def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 
 def _report(share: int, relation: str, file: str, triples: int) -> pa.RecordBatch:
     return pa.record_batch(
-        {"share": [share], "relation": [relation], "file": [file], "triples": [triples]},
+        {
+            "share": [share],
+            "relation": [relation],
+            "file": [file],
+            "triples": [triples],
+            "worker": [f"{socket.gethostname()}:{os.getppid()}"],
+        }
     )

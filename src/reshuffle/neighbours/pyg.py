@@ -1,0 +1,58 @@
+"""PyTorch Geometric: `Data` with `edge_index` [2, edge] and `edge_type` [edge], and the names beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reshuffle.errors import InputError
+from reshuffle.kg import KnowledgeGraph, Vocabulary
+from reshuffle.neighbours.loading import library
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def from_pyg(
+    data: Any, *, entities: Sequence[str] | None = None, relations: Sequence[str] | None = None
+) -> KnowledgeGraph:
+    """The triples of a `Data`; names are those given, those that the data holds (`to_pyg` leaves them), or numbers."""
+    ends, kinds = getattr(data, "edge_index", None), getattr(data, "edge_type", None)
+    if ends is None or kinds is None:
+        raise InputError(
+            "found data without edge_index or edge_type, expected both: the ends and the relation of every edge",
+            hint="a graph of one relation gets data.edge_type = torch.zeros(data.num_edges, dtype=torch.long)",
+        )
+    heads, tails = np.asarray(ends.cpu(), dtype=np.int32)
+    types = np.asarray(kinds.cpu(), dtype=np.int32)
+    nodes, most = int(data.num_nodes), int(types.max()) + 1 if len(types) else 0
+    return KnowledgeGraph.from_ids(
+        heads,
+        types,
+        tails,
+        entities=_names(entities or getattr(data, "entities", None), nodes, "entity"),
+        relations=_names(relations or getattr(data, "relations", None), most, "relation"),
+    )
+
+
+def _names(given: Sequence[str] | None, count: int, kind: str) -> Vocabulary:
+    names = [str(number) for number in range(count)] if given is None else list(given)
+    if len(names) < count:
+        raise InputError(
+            f"found {len(names):,} names for {count:,} numbers of {kind}", hint="give a name for each of them"
+        )
+    return Vocabulary(names, kind=kind)
+
+
+def to_pyg(graph: KnowledgeGraph) -> Any:
+    """A `Data` with an edge per triple; `data.entities` and `data.relations` are the names by number."""
+    torch, data = library("torch"), library("torch_geometric.data").Data
+    ends = torch.from_numpy(np.stack([graph.heads, graph.tails]).astype(np.int64))
+    made = data(
+        edge_index=ends,
+        edge_type=torch.from_numpy(graph.relation_ids.astype(np.int64)),
+        num_nodes=graph.num_entities,
+    )
+    made.entities, made.relations = list(graph.entities), list(graph.relations)
+    return made
