@@ -4,76 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
-from benchmarks import accuracy, choosing, untuned
-from benchmarks.combining import Averaged, BothDirections
-from benchmarks.result_files import Results, read_results, write_results
+from benchmarks import choosing, untuned
+from benchmarks.result_files import read_results
 
 from reshuffle.evaluation import RuleBaseline
-from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from reshuffle.evaluation import Scorer
     from reshuffle.kg.splits import InductiveBenchmark
 
-TINY = {"num_slots": 3, "num_layers": 2, "epoch_steps": 2, "max_epochs": 2, "look_every": 2}
+TINY = {"num_slots": 3, "num_layers": 2, "epoch_steps": 2, "max_epochs": 1, "look_every": 1, "device": "cpu"}
 
 
-class Told:
-    """Scores as given, [relation, anchor, candidate] for tails; for heads the negative."""
-
-    def __init__(self, numbers: NDArray[np.float32]) -> None:
-        self.numbers = numbers
-        self.graph = KnowledgeGraph([("a", "r", "b"), ("b", "s", "c")])
-
-    def scores(self, anchors, relations, *, side, candidates):  # type: ignore[no-untyped-def]
-        rows = self.numbers[relations, anchors] * (1 if side == "tail" else -1)
-        return rows if candidates is None else np.take_along_axis(rows, candidates, axis=1)
-
-
-def of(*numbers: int) -> NDArray[np.int32]:
-    return np.array(numbers, dtype=np.int32)
-
-
-@pytest.fixture
-def two() -> tuple[Told, Told]:
-    chance = np.random.default_rng(0)
-    one, other = (chance.normal(size=(2, 3, 3)).astype(np.float32) for _ in range(2))
-    return Told(one), Told(other)
-
-
-def test_the_mean_is_the_mean(two: tuple[Told, Told]) -> None:
-    asked = {"side": "tail", "candidates": np.array([[2, 0]])}
-    found = Averaged(two).scores(of(1), of(0), **asked)
-    one, other = (each.numbers[0, 1, [2, 0]] for each in two)
-    assert np.allclose(found, [(one + other) / 2])
-
-
-@pytest.mark.parametrize("side", ["tail", "head"])
-def test_both_directions_of_a_query_are_added(two: tuple[Told, Told], side: str) -> None:
-    told = two[0].numbers[1]
-    both = BothDirections(two[0], shares=False)
-    wanted = told[2] - told[:, 2]  # as tails of 2, and 2 as the head of each; or the other way round
-    found = both.scores(of(2), of(1), side=side, candidates=None)
-    assert np.allclose(found, [wanted if side == "tail" else -wanted], atol=1e-6)
-    some = both.scores(of(2), of(1), side=side, candidates=np.array([[1, 0]], dtype=np.int32))
-    assert np.array_equal(some, found[:, [1, 0]])
-
-
-def test_shares_do_not_see_what_all_answers_of_a_query_have_in_common(two: tuple[Told, Told]) -> None:
-    moved = Told(two[0].numbers + np.float32(5) * np.arange(3, dtype=np.float32)[:, None])
-    plain, shifted = (BothDirections(each, shares=True) for each in (two[0], moved))
-    asked = {"side": "tail", "candidates": None}
-    assert np.allclose(plain.scores(of(0), of(0), **asked), shifted.scores(of(0), of(0), **asked), atol=1e-5)
-
-
-@pytest.mark.parametrize("seed", choosing.CUTS)
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_two_parts_have_no_entity_in_common(seed: int) -> None:
     cut = choosing.cut_in_two("families", seed)
     here, there = set(cut.train.facts.entities), set(cut.test.facts.entities)
@@ -82,76 +29,56 @@ def test_the_two_parts_have_no_entity_in_common(seed: int) -> None:
     assert not set(cut.test.queries) & set(cut.test.facts)
 
 
-def test_full_size_models_are_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "CUTS", (1,))
-    monkeypatch.setattr(choosing, "COMPARED_FULL", (({}, (1, 2)), ({"num_slots": 2}, (1,))))
-    target = tmp_path / "full.jsonl"
-    found = choosing.compare_full(target, datasets=["families"], base=TINY)
-    assert found == read_results(target)
-    assert [(row["changes"], row["scoring"], row["seeds"]) for row in found.rows] == [
-        ({}, "alone", [1]),
-        ({}, "alone", [2]),
-        ({}, "mean of seeds", [1, 2]),
-        ({}, "both directions", [1]),
-        ({}, "both directions, as shares", [1]),
-        ({"num_slots": 2}, "alone", [1]),
-    ]
-    assert all(0 < row["mrr"] < 1 and 0 < row["type baseline hits@10"] <= 1 for row in found.rows)
-    assert {"command", "base", "cuts", "hardware", "versions", "date"} <= set(found.about)
-
-    monkeypatch.setattr(choosing.Trial, "rows", lambda _trial: pytest.fail("this has been run"))
-    assert choosing.compare_full(target, datasets=["families"], base=TINY).rows == found.rows
-    with pytest.raises(SystemExit, match="other settings than this would"):
-        choosing.compare_full(target, datasets=["families"], base={**TINY, "num_slots": 4})
+def test_a_large_graph_is_trained_on_by_its_smaller_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "_SMALLER_HALF", ("families",))
+    cut = choosing.cut_in_two("families", 1)
+    assert 0 < len(cut.train.facts) < len(cut.test.facts)
 
 
-def test_rows_from_elsewhere_are_not_taken_for_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target, made = tmp_path / "full.jsonl", ("hits@10", "mrr", "hits@1", "tie_rate", "type baseline hits@10")
-    monkeypatch.setattr(choosing, "_run", lambda *_: iter(()))
-    monkeypatch.setattr(choosing, "FULL_RESULTS", target)
-    base = choosing._plain(Settings.of("best-0.1").to_dict())
-    row = {"dataset": "WN18RR-v1", "cut": 1, "changes": {}, "scoring": "alone", "seeds": [1]} | dict.fromkeys(
-        made, 0.5
-    )
-    copied = {name: value for name, value in row.items() if name != "tie_rate"}
-    for strange in (copied, row | {"changes": {"max_epochs": 5}}):
-        write_results(target, Results({"base": base}, [row, strange]))
-        with pytest.raises(SystemExit, match="rows that this command did not make"):
-            choosing.compare_full(target)
-        assert accuracy.choosing_full_table() == "(not run)"
-    write_results(target, Results({"base": base}, [row]))
-    assert choosing.compare_full(target).rows == [row]
-    assert "(nothing), seed 1" in accuracy.choosing_full_table()
+def test_cells_are_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, names = tmp_path / "again.jsonl", ["the recipe", "no rule list"]
+    monkeypatch.setitem(choosing.FAMILY_OF, "families", "family")
+    found = choosing.compare(target, datasets=["families"], names=names, base=TINY)
+    assert [row["name"] for row in found] == names
+    assert all(0 < row["mrr"] <= 1 and 0 < row["hits@10"] <= 1 for row in found)
+    stored = read_results(target)
+    assert stored.rows == found and {"command", "hardware", "versions"} <= set(stored.about)
+
+    monkeypatch.setattr(choosing.Cell, "row", lambda _cell: pytest.fail("this has been run"))
+    assert choosing.compare(target, datasets=["families"], names=names, base=TINY) == found
 
 
-def test_ways_to_score_a_changed_setting_are_told_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "full.jsonl"
-    monkeypatch.setattr(choosing, "FULL_RESULTS", target)
-    changes = next(changes for changes, seeds in choosing.COMPARED_FULL if changes and len(seeds) > 1)
-    told = {"dataset": "WN18RR-v1", "cut": 1, "changes": changes} | dict.fromkeys(choosing._MEASURED, 0.5)
-    rows = [
-        told | {"scoring": "alone", "seeds": [1], "mrr": 0.2},
-        told | {"scoring": "alone", "seeds": [2], "mrr": 0.4},
-        told | {"scoring": "mean of seeds", "seeds": [1, 2], "mrr": 0.9},
-    ]
-    write_results(target, Results({"base": Settings.of("best-0.1").to_dict()}, rows))
-    lines = {line[:28].strip(): line for line in accuracy.choosing_full_table().splitlines()}
-    for name, mrr in {"all seeds": "0.300", "seed 1": "0.200", "mean of seeds": "0.900"}.items():
-        assert mrr in lines[f"+ ways, {name}"]
+def test_a_family_counts_as_much_as_another() -> None:
+    def row(name: str, dataset: str, mrr: float) -> dict[str, object]:
+        return {"name": name, "dataset": dataset, "cut": 1, "mrr": mrr}
+
+    base = [row("a", dataset, 0.5) for dataset in ("WN18RR-v1", "WN18RR-v2", "WN18RR-v3", "family")]
+    changed = [row("b", dataset, 0.6) for dataset in ("WN18RR-v1", "WN18RR-v2", "WN18RR-v3")]
+    found = choosing.difference([*base, *changed, row("b", "family", 0.5)], "b", "a", "mrr")
+    assert found is not None
+    assert (round(found.mean, 6), round(found.error, 6)) == (0.05, 0.0)
+    assert {family: round(value, 6) for family, value in found.by_family.items()} == {
+        "WN18RR": 0.1,
+        "family": 0.0,
+    }
+    spread = [*base, *changed[:2], row("b", "WN18RR-v3", 0.9)]
+    told = choosing.difference(spread, "b", "a", "mrr")
+    assert told is not None and told.error == pytest.approx((0.03 / 3) ** 0.5)
+    assert choosing.difference(base, "b", "a", "mrr") is None
 
 
-def test_what_was_compared_stands_in_the_files() -> None:
-    small = read_results(choosing.SMALL_RESULTS)
-    assert small.about["base"] == choosing.BASE
-    assert small.rows and all(row["changes"] in choosing.COMPARED for row in small.rows)
-    Settings.of(**choosing.BASE)  # all names and kinds of values are right
-    full = read_results(choosing.FULL_RESULTS)
-    assert full.about["base"] == choosing._plain(Settings.of("best-0.1").to_dict())
-    assert full.rows and choosing.own_rows(full)
+def test_all_changes_are_settings_of_the_recipe() -> None:
+    recipe = Settings.of("best")
+    for name, changes in choosing.CHANGES.items():
+        assert (Settings().changed(**{"recipe": "best", **changes}) == recipe) == (name == "the recipe"), name
+    assert set(recipe.architecture.evidence) == set(choosing._EVIDENCE)
+
+
+def test_what_was_compared_stands_in_the_file() -> None:
+    stored = read_results(choosing.CHOSEN_BY)
+    assert {row["dataset"] for row in stored.rows} == set(choosing.FAMILY_OF)
+    taken = choosing.difference(stored.rows, "9 hops, no paths + list 0.70", "best-0.1, 8 epochs", "mrr")
+    assert taken is not None and taken.mean > 4 * taken.error and min(taken.by_family.values()) > 0.02
 
 
 def test_a_cut_that_goes_through_files_is_the_same(tmp_path: Path) -> None:

@@ -310,15 +310,17 @@ def test_the_best_recipe_is_above_the_bars_that_the_page_claims() -> None:
     for dataset in counted:
         assert min(hits[dataset]) > max(bar[dataset] for bar in bars)
         assert mean(hits[dataset]) > mean(types[dataset])
-    pairs = (
-        (d, seed, *pair) for d in counted for seed, pair in enumerate(zip(hits[d], types[d], strict=True), 1)
-    )
-    assert [(d, seed) for d, seed, ours, theirs in pairs if ours <= theirs] == [("FB15k-237-v1", 2)]
-    assert mean(mean(found) for found in hits.values()) >= 0.91
-    wordnet = [f"WN18RR-v{n}" for n in range(1, 5)]
-    assert accuracy.not_above("AnyBURL", "mrr") == ["WN18RR-v2"]  # three are allowed
-    assert accuracy.not_above("NBFNet", "hits@10") == [*wordnet, "NELL-995-v3"]
-    assert accuracy.not_above("NBFNet", "mrr") == [*wordnet, "NELL-995-v4"]
+        assert all(ours > theirs for ours, theirs in zip(hits[dataset], types[dataset], strict=True))
+    assert mean(mean(found) for found in hits.values()) >= 0.94
+    mrr = mean(mean(accuracy.values(dataset, "mrr")) for dataset in counted)
+    others = [
+        name
+        for name in accuracy.published("mrr")
+        if accuracy.counted_mean(accuracy.published("mrr")[name]) >= mrr
+    ]
+    assert mrr >= 0.57 and others == []
+    assert accuracy.not_above("NBFNet, authors", "hits@10") == ["WN18RR-v1", "WN18RR-v2"]
+    assert accuracy.not_above("NBFNet", "mrr") == ["WN18RR-v1", "WN18RR-v2"]  # one is allowed
 
 
 def test_ten_of_twelve_columns_are_within_two_points_of_the_paper() -> None:
