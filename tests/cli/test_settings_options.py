@@ -66,9 +66,12 @@ def test_two_recipes_are_refused(verb: str, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("recipe=papers", "unknown recipe 'papers'; did you mean 'paper'?\n  hint: one of best, paper"),
-        ("recipe=", "unknown recipe ''\n  hint: one of best, paper"),
-        ("recipe=5", "setting 'recipe' is 5; it must be one of best, paper"),
+        (
+            "recipe=papers",
+            "unknown recipe 'papers'; did you mean 'paper'?\n  hint: one of best, best-0.1, paper",
+        ),
+        ("recipe=", "unknown recipe ''\n  hint: one of best, best-0.1, paper"),
+        ("recipe=5", "setting 'recipe' is 5; it must be one of best, best-0.1, paper"),
     ],
 )
 def test_a_recipe_that_there_is_not(given: str, message: str, config: Path) -> None:

@@ -38,7 +38,7 @@ def test_little_data_bends_little_and_separable_data_stays_finite() -> None:
 def trained() -> Reshuffle:
     """Families in a few seconds: far from the best, and what matters here is that it knows how far."""
     small = {"num_slots": 12, "num_layers": 3, "epoch_steps": 60, "max_epochs": 2}
-    small |= {"learning_rate": 0.03, "evidence_decay": 0.001}
+    small |= {"recipe": "best-0.1", "learning_rate": 0.03, "evidence_decay": 0.001}
     return Reshuffle(device="cpu", **small).fit(load_benchmark("families").train)
 
 

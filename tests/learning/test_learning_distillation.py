@@ -25,7 +25,14 @@ from reshuffle.rules import IntersectionRule, Rule
 if TYPE_CHECKING:
     from pathlib import Path
 
-FAST = {"num_slots": 4, "num_layers": 2, "epoch_steps": 20, "max_epochs": 2, "device": "cpu"}
+FAST = {
+    "rules_weight": 0.0,
+    "num_slots": 4,
+    "num_layers": 2,
+    "epoch_steps": 20,
+    "max_epochs": 2,
+    "device": "cpu",
+}
 
 
 @pytest.fixture(scope="module")

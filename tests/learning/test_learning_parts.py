@@ -149,7 +149,7 @@ def test_settings_from_toml(tmp_path: Path) -> None:
         ('evidence = ["unary", "path"]', "setting 'evidence' names 'path'; it must be of unary, proximity, "),
         ("[training]\nmax_epochs = 1", "settings stand at the top of the file, not under [training]"),
         ("training.max_epoch = 1", "settings stand at the top of the file, not under [training]"),
-        ('recipe = ["best"]', "setting 'recipe' is ['best']; it must be one of best, paper"),
+        ('recipe = ["best"]', "setting 'recipe' is ['best']; it must be one of best, best-0.1, paper"),
     ],
 )
 def test_bad_settings_files(text: str, message: str, tmp_path: Path) -> None:
@@ -229,9 +229,9 @@ INEFFECTIVE = [
     (
         "best",
         {"patience": 3},
-        "look_every = 16 and max_epochs = 16 (there is only one validation, at the end)",
+        "look_every = 8 and max_epochs = 8 (there is only one validation, at the end)",
     ),
-    ("paper", {"num_hops": 2}, "evidence = [] (it is for 'proximity' evidence)"),
+    ("paper", {"num_hops": 2}, "evidence = [] (it is for 'proximity' or 'far' evidence)"),
     ("paper", {"direct_facts": "both"}, "evidence = [] (it is for 'negative' evidence)"),
     ("paper", {"evidence_decay": 2.0}, "evidence = [] (it is for evidence)"),
     (
@@ -243,7 +243,7 @@ INEFFECTIVE = [
         (
             "best",
             change,
-            "look_every = 16 and max_epochs = 16 (there is only one validation, at the end)",
+            "look_every = 8 and max_epochs = 8 (there is only one validation, at the end)",
         )
         for change in ({"relative_delta": 0.5}, {"select_by": "hits@10"})
     ),
@@ -293,7 +293,7 @@ def test_settings_are_compared_with_stored_ones() -> None:
     stored = json.loads(json.dumps(settings.to_dict()))
     assert settings.differences(stored) == []
     assert settings.changed(evidence=[]).differences(stored) == [
-        "evidence = ['unary', 'proximity', 'paths', 'negative'] (now [])"
+        "evidence = ['unary', 'proximity', 'ways', 'negative', 'far'] (now [])"
     ]
     assert settings.differences(stored | {"warp": 9}) == ["warp = 9 (now gone)"]
     del stored["num_slots"]  # of a time when there was no such setting

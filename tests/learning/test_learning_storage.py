@@ -149,7 +149,7 @@ def test_a_kill_at_any_moment_of_saving_leaves_the_old_model_or_the_new_one(
         new.save(directory)
         left = sorted(file.name for file in directory.iterdir())
         rules = ["injected.json", "injected.rules"] if injected else []
-        assert left == [*rules, "model.safetensors", "settings.toml"]
+        assert left == [*rules, "list.rules", "model.safetensors", "settings.toml"]
         change += 1
     assert found == sorted(found)  # from some moment on it is the new one
     assert set(found) == {0, 1}

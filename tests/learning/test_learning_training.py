@@ -228,9 +228,9 @@ def test_triples_are_taken_where_a_graph_is() -> None:
     [
         (
             "facts.tsv",
-            r"found 'facts.tsv', expected a graph or triples .*\n  hint: reshuffle.kg.read_graph\(path\)",
+            r"found 'facts.tsv', expected a graph or triples .*\n  hint: reshuffle.read_graph\(path\)",
         ),
-        (Path("facts.tsv"), r"expected a graph or triples .*\n  hint: reshuffle.kg.read_graph\(path\)"),
+        (Path("facts.tsv"), r"expected a graph or triples .*\n  hint: reshuffle.read_graph\(path\)"),
         (5, r"found 5, expected a graph or triples of names: \(head, relation, tail\)\n  hint: "),
         ([("a", "b")], r"found \('a', 'b'\), expected a triple of names"),
     ],

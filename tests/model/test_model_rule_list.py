@@ -1,4 +1,4 @@
-"""A rule list beside a model: what it adds is what the list says, in every form of the model, and it is kept in files."""
+"""A rule list beside a model: it adds what the list says, in every form of the model, and is kept in files."""
 
 from __future__ import annotations
 

@@ -184,7 +184,8 @@ def test_a_bound_with_intersections_is_refused() -> None:
         build(base, bound=1)
     assert str(caught.value) == (
         "a bound together with intersection rules is an open question of the paper\n"
-        "  hint: leave out the bound, or use engine='chase' (--engine chase)"
+        "  hint: leave out the bound; or engine='chase' (--engine chase of infer and explain) answers exactly, "
+        "without geometry"
     )
 
 

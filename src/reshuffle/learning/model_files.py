@@ -11,8 +11,7 @@ its plain name or by its digest. Nothing is ever unpickled.
 | version | what is new |
 | --- | --- |
 | 2 | a hardened model keeps `path_matrices`, the soft matrices that its "paths" evidence sees |
-| 3 | the settings have a digest of their own |
-| 4 | a rule list may stand beside the model |
+| 3 | the settings have a digest of their own; a rule list may stand beside the model |
 
 All of them are read; the last is written.
 """
@@ -54,7 +53,7 @@ ARRAYS, SETTINGS = "model.safetensors", "settings.toml"
 INJECTED, INJECTED_RULES = "injected.json", "injected.rules"
 LISTED = "list.rules"
 FORMAT = "reshuffle-model"
-VERSIONS = (1, 2, 3, 4)
+VERSIONS = (1, 2, 3)
 CUT_OR_EDITED = (
     "cut short or edited; train again or copy it again. Settings of a trained model cannot be changed: "
     "they say what its arrays mean"

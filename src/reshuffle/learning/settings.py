@@ -230,8 +230,8 @@ class Settings:
     def __str__(self) -> str:
         """The nearest recipe, and what is changed on it.
 
-        >>> print(Settings.of("best", num_slots=16, seed=2))
-        recipe 'best', num_slots=16, seed=2
+        >>> print(Settings.of("best", num_slots=24, seed=2))
+        recipe 'best', num_slots=24, seed=2
         """
         mine, bases = self.to_dict(), {recipe: Settings.of(recipe).to_dict() for recipe in RECIPES}
         changes = {
