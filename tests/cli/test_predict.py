@@ -82,7 +82,7 @@ def test_heads_known_ones_and_json(trained, capsys):
     rows = json.loads(capsys.readouterr().out)["predictions"]
     assert [row["head"] for row in rows if row["known"]] == ["p2"]
     assert len(rows) == 12 and all(row["tail"] == "p3" and len(row["reasons"]) <= 2 for row in rows)
-    assert sorted(rows[0]["evidence"]) == ["negative", "paths", "proximity", "unary"]
+    assert sorted(rows[0]["evidence"]) == ["far", "negative", "proximity", "rules", "unary", "ways"]
     assert rows == sorted(rows, key=lambda row: -row["score"])
     assert main([*command, "--reasons", "0"]) == 0
     rows = json.loads(capsys.readouterr().out)["predictions"]

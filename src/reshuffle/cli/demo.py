@@ -31,6 +31,7 @@ HELP = "the tour on embedded data: rules, answers, reasons, learning"
 
 # Changes of the best recipe, chosen by the validation triples of the training population alone: small, and in a minute.
 SETTINGS: dict[str, Any] = {
+    "recipe": "best-0.1",  # no rule list beside the matrices: the tour reads what they have learned
     "num_slots": 16,
     "num_layers": 3,
     "learning_rate": 0.03,
