@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.engine_interface import Options
 
 LOCAL = "local[*]"
+_PYTHON = "PYSPARK_PYTHON"  # the Python of workers
 _PASSED_ON = (
     "PYTHONPATH",
     "NUMBA_CACHE_DIR",
@@ -60,14 +61,28 @@ def _check_java() -> None:
         )
 
 
+@contextmanager
+def _python_of_workers() -> Iterator[None]:
+    """Without a word on it workers take the first `python3` of the path, which may lack this package.
+
+    PySpark asks the environment when a session starts, and no setting of the session.
+    """
+    if _PYTHON in os.environ:
+        yield
+        return
+    os.environ[_PYTHON] = sys.executable
+    try:
+        yield
+    finally:
+        del os.environ[_PYTHON]
+
+
 def _started(builder: Any, options: Options) -> Any:
     master = options.master or LOCAL
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        # Without it workers take the system's Python, which may be another one.
-        "spark.pyspark.python": sys.executable,
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.skewJoin.enabled": "true",
         "spark.executorEnv.NUMBA_NUM_THREADS": "1",
@@ -82,7 +97,7 @@ def _started(builder: Any, options: Options) -> Any:
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
-        with without_pandas_warning():
+        with without_pandas_warning(), _python_of_workers():
             return builder.master(master).appName("reshuffle").getOrCreate()
     except Exception as error:
         raise InputError(
