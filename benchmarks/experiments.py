@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from reshuffle.rulelist.rule_model import RuleModel
 
 PROTOCOLS = ("sampled-50", "sampled-50-official-code", "full")
-FACTS_ONLY = ("full-facts",)  # of the best recipe besides: what others report
+FACTS_ONLY = "full-facts"  # of the best recipe besides: what others report
 
 
 def run_cell(
@@ -79,12 +79,12 @@ def run_cell(
     listed = rule_list_of(data.train.facts, settings, progress=progress)
     result = {
         **_described(cell, settings, trainer, device),
-        "results": _evaluated(trainer.model, data, settings, listed, progress),
+        "results": _evaluated(trainer.model, listed, cell, data, progress),
     }
     if cell.recipe != "paper":  # its page has no table of hardened models
-        result["hardened"] = _evaluated(hardened(trainer.model, paths=True), data, settings, listed, progress)
+        result["hardened"] = _evaluated(hardened(trainer.model, paths=True), listed, cell, data, progress)
     if models is not None:
-        Reshuffle.trained(trainer, data.train.facts, settings).save(models / cell.name)
+        Reshuffle.trained(trainer, data.train.facts, settings, listed=listed).save(models / cell.name)
     bench.store(result)
     rest.unlink(missing_ok=True)
     return result
@@ -129,17 +129,18 @@ def _train(
 
 def _evaluated(
     model: ReshuffleModel,
-    data: InductiveBenchmark,
-    settings: Settings,
     listed: RuleModel | None,
+    cell: Cell,
+    data: InductiveBenchmark,
     progress: Progress,
 ) -> list[dict[str, Any]]:
     """The best epoch on the test graph, under every protocol; the type baseline is fitted on the training facts."""
+    protocols = (*PROTOCOLS, FACTS_ONLY) if cell.recipe == "best" else PROTOCOLS
     answers = ModelAnswers(
         model.eval(),
         tuple(data.train.facts.relations),
         data.test.facts,
-        seed=settings.training.seed,
+        seed=cell.seed,
         training_types=TypeBaseline.fit(data.train.facts),
         listed=listed,
     )
@@ -149,10 +150,10 @@ def _evaluated(
             data.test.queries,
             protocol=protocol,
             known=data.test,
-            seed=settings.training.seed,
+            seed=cell.seed,
             progress=progress,
         )
-        for protocol in (PROTOCOLS if settings.architecture.initial != "head" else (*PROTOCOLS, *FACTS_ONLY))
+        for protocol in protocols
     ]
     return [report.to_dict() for report in reports]
 

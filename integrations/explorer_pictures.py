@@ -5,10 +5,7 @@ Needs Chromium, and what `reshuffle demo` left. Look at the pictures before you 
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -18,6 +15,8 @@ from urllib.parse import quote
 
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
+
+from explorer_serving import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,23 +41,6 @@ mayImpair(X, Y) & partOf(Y, Z)   -> mayAffect(X, Z)
 """
 PERSON = "Casper Northwillow"
 COUSIN = "uncle(X, Y) & child(Y, Z) -> cousin(X, Z)"
-
-
-@contextmanager
-def served(*options: str, cwd: Path) -> Iterator[str]:
-    """The address of a server."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "reshuffle", "-q", "serve", *options, "--no-browser", "--port", "0"],
-        stdout=subprocess.PIPE,
-        cwd=cwd,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        yield process.stdout.readline().strip()
-        process.send_signal(signal.SIGINT)
-        process.wait(20)
 
 
 @contextmanager

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
+
+from explorer_serving import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,18 +62,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     options = ["my.rules", "facts.tsv", "--labels", "labels.tsv", "--held-out", "held.tsv"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "reshuffle", "serve", *options, "--no-browser", "--port", "0"],
-        stdout=subprocess.PIPE,
-        cwd=folder,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        yield process.stdout.readline().strip()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+    with served(*options, cwd=folder) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,11 @@ import base64
 import hashlib
 import io
 import json
+import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
-from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "src/reshuffle/explorer/static/vendor", ROOT / "integrations/vendor")
@@ -23,10 +24,12 @@ MANIFEST = "vendored.json"
 
 
 def package(name: str, version: str, integrity: str) -> tarfile.TarFile:
-    """The package of npm, if it is the one that was chosen."""
-    file = f"{name.rpartition('/')[2]}-{version}.tgz"
-    with urlopen(f"https://registry.npmjs.org/{name}/-/{file}", timeout=60) as answer:
-        content = answer.read()
+    """The package of npm, from the registry that npm is set to, if it is the one that was chosen."""
+    with tempfile.TemporaryDirectory() as folder:
+        call = ["npm", "pack", f"{name}@{version}", "--silent", "--pack-destination", folder]
+        subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
+        (file,) = Path(folder).iterdir()
+        content = file.read_bytes()
     found = "sha512-" + base64.b64encode(hashlib.sha512(content).digest()).decode()
     if found != integrity:
         raise SystemExit(f"{name} {version}: found {found}, expected {integrity}")

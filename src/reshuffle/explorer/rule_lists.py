@@ -6,8 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.explorer.subject import Subject, World
-from reshuffle.kg import Triple
+from reshuffle.explorer.subject import RankedWorld, Subject
 from reshuffle.progress import SILENT
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.why_not import why_not
@@ -16,10 +15,9 @@ from reshuffle.rules import RuleBase
 if TYPE_CHECKING:
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Source
-    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.progress import Progress
     from reshuffle.rulelist import RuleModel
-    from reshuffle.rulelist.rule_predictions import RulePredictions
     from reshuffle.rules import Rule
 
 _NEAREST = 5
@@ -48,7 +46,7 @@ def model_after(model: RuleModel, edits: Edits) -> RuleModel:
     return left.with_rules(RuleBase(edits.written)) if edits.written else left
 
 
-class RuleListWorld(World):
+class RuleListWorld(RankedWorld):
     """What a rule model says over facts."""
 
     exactness = "a score is the sum of what rules, a distance and a type add"
@@ -61,19 +59,6 @@ class RuleListWorld(World):
     def rules(self) -> RuleBase:  # type: ignore[override]
         """Those of the list."""
         return self.model.rule_base()
-
-    @property
-    def asked_relations(self) -> tuple[str, ...]:
-        """All that the model knows."""
-        return self.model.relations
-
-    def predictions(self, **question: Any) -> RulePredictions:
-        """As `predict` has them."""
-        return self.scorer.predict(**question)
-
-    def missing(self, relation: str, *, top: int, progress: Progress = SILENT) -> RulePredictions:
-        """The best new links of a relation."""
-        return self.scorer.missing(relation=relation, top=top, progress=progress)
 
     def why(self, triple: Triple, *, most: int) -> tuple[dict[str, Any], str]:
         """The sum behind a score; where no rule leads to it, the rules that come nearest."""
@@ -93,14 +78,6 @@ class RuleListWorld(World):
     def _bare_facts(self) -> Any:
         """The facts as answers of no rules, which is what rules of a list walk over."""
         return Reasoner(RuleBase(()), engine="chase").on(self.scorer.graph)
-
-    def warm_up(self) -> None:
-        """The best links from one entity, and what speaks for a fact."""
-        head, relation, tail = next(iter(self.facts))
-        self.predictions(head=head, top=1)
-        if relation in self.asked_relations:
-            self.why(Triple(head, relation, tail), most=1)
-        _ = self.facts.by_head, self.facts.by_tail
 
     def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:
         """The rules with weights and measures, as the model has them."""

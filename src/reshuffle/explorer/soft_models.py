@@ -6,9 +6,8 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.explorer.subject import Subject, World
+from reshuffle.explorer.subject import RankedWorld, Subject
 from reshuffle.extraction import extract_rules
-from reshuffle.kg import Triple
 from reshuffle.progress import SILENT
 from reshuffle.rules import RuleBase
 
@@ -16,10 +15,9 @@ if TYPE_CHECKING:
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Source
     from reshuffle.extraction import ExtractedRules
-    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.model.answers.model_answers import ModelAnswers
-    from reshuffle.model.answers.predictions import Predictions
     from reshuffle.progress import Progress
 
 _LONGEST = 2  # atoms of the bodies that are read: a longer search takes minutes
@@ -50,7 +48,7 @@ class SoftModelSubject(Subject):
             return self._extracted
 
 
-class SoftModelWorld(World):
+class SoftModelWorld(RankedWorld):
     """What a model says over facts."""
 
     exactness = "a score decides the order; reasons are the facts and rules that support it"
@@ -59,7 +57,7 @@ class SoftModelWorld(World):
         self._subject, self.facts, self._edits = subject, facts, edits
 
     @cached_property
-    def scorer(self) -> ModelAnswers:
+    def scorer(self) -> ModelAnswers:  # type: ignore[override]
         """The model on the facts."""
         return self._subject.model.on(self.facts)
 
@@ -71,31 +69,10 @@ class SoftModelWorld(World):
         struck = set(self._edits.rejected)
         return RuleBase((*(rule for rule in given if rule not in struck), *self._edits.written))
 
-    @property
-    def asked_relations(self) -> tuple[str, ...]:
-        """All that the model knows."""
-        return self.scorer.relations
-
-    def predictions(self, **question: Any) -> Predictions:
-        """As `predict` has them."""
-        return self.scorer.predict(**question)
-
-    def missing(self, relation: str, *, top: int, progress: Progress = SILENT) -> Predictions:
-        """The best new links of a relation."""
-        return self.scorer.missing(relation=relation, top=top, progress=progress)
-
     def why(self, triple: Triple, *, most: int) -> tuple[dict[str, Any], str]:
         """What the score is made of, and the reasons."""
         found = self.scorer.explain(*triple, most=most)
         return found.to_dict(), str(found)
-
-    def warm_up(self) -> None:
-        """The best links from one entity, and what speaks for a fact."""
-        head, relation, tail = next(iter(self.facts))
-        self.predictions(head=head, top=1)
-        if relation in self.asked_relations:
-            self.why(Triple(head, relation, tail), most=1)
-        _ = self.facts.by_head, self.facts.by_tail
 
     def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:
         """The rules of the weights, best first."""

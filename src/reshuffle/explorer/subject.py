@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.kg import Triple
+    from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.predictions import Predictions
     from reshuffle.progress import Progress
+    from reshuffle.rulelist.rule_answers import RuleAnswers
+    from reshuffle.rulelist.rule_predictions import RulePredictions
     from reshuffle.rules import Rule, RuleBase
 
 
@@ -80,6 +84,35 @@ class World(ABC):
     @abstractmethod
     def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:
         """The rules with what is known of each, as `rules --json` has them."""
+
+
+class RankedWorld(World):
+    """Answers that a scorer ranks, whichever kind of model it is."""
+
+    scorer: ModelAnswers | RuleAnswers
+
+    @property
+    def asked_relations(self) -> tuple[str, ...]:
+        """All that the model knows."""
+        return self.scorer.relations
+
+    def predictions(self, **question: Any) -> Predictions | RulePredictions:
+        """As `predict` has them."""
+        return self.scorer.predict(**question)
+
+    def missing(
+        self, relation: str, *, top: int, progress: Progress = SILENT
+    ) -> Predictions | RulePredictions:
+        """The best new links of a relation."""
+        return self.scorer.missing(relation=relation, top=top, progress=progress)
+
+    def warm_up(self) -> None:
+        """The best links from one entity, and what speaks for a fact."""
+        fact = next(iter(self.facts))
+        self.predictions(head=fact.head, top=1)
+        if fact.relation in self.asked_relations:
+            self.why(fact, most=1)
+        _ = self.facts.by_head, self.facts.by_tail
 
 
 class Subject(ABC):

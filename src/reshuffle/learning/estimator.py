@@ -195,10 +195,11 @@ class Reshuffle:
         return self._taken(trainer, graph, progress, listed)
 
     @classmethod
-    def trained(cls, trainer: Trainer, graph: KnowledgeGraph, settings: Settings) -> Reshuffle:
-        """The model of a training that was run elsewhere, on the facts of `graph`."""
-        self = cls(settings, device=str(trainer.device))
-        return self._taken(trainer, graph, SILENT, rule_list_of(graph, settings))
+    def trained(
+        cls, trainer: Trainer, graph: KnowledgeGraph, settings: Settings, *, listed: RuleModel | None = None
+    ) -> Reshuffle:
+        """The model of a training that was run elsewhere, on the facts of `graph`, with its rule list."""
+        return cls(settings, device=str(trainer.device))._taken(trainer, graph, SILENT, listed)
 
     def _taken(
         self, trainer: Trainer, graph: KnowledgeGraph, progress: Progress, listed: RuleModel | None
