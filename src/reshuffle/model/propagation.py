@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.kg.rows import Rows, with_inverses
-from reshuffle.model.kernels import MUCH_WORK, cpu
+from reshuffle.model.kernels import MUCH_WORK, cpu, cpu_walks
 from reshuffle.reasoning.sharing import built_once
 
 if TYPE_CHECKING:
@@ -185,13 +185,16 @@ def hops(
 ) -> Tensor:  # query entity
     """In how many steps each entity is reached, either way along any relation; most + 1 where it takes more.
 
-    It is a layer like any other, with one slot that every relation halves: 2^-steps is exact in floating point.
+    On a GPU it is a layer like any other, with one slot that every relation halves: 2^-steps is exact in floating
+    point.
     """
+    edges = messages.edge_messages if hidden is None else messages.hiding(hidden)
+    if heads.device.type == "cpu":
+        return cpu_walks.steps(heads, messages, edges, most=most)
     queries = torch.arange(len(heads), device=heads.device)
     reached = torch.zeros(messages.num_entities, 1, len(heads), device=heads.device)
     reached[heads, 0, queries] = 1.0
     halves = torch.full((messages.num_relations, 1, 1), 0.5, device=heads.device)
-    edges = None if hidden is None else messages.hiding(hidden)
     reached = propagate(reached, halves, messages, num_layers=most, edge_messages=edges).squeeze(1)
     steps = -torch.log2(reached.clamp(min=2.0 ** -(most + 1)))
     return steps.round().long().T

@@ -20,6 +20,7 @@ from torch.nn.functional import softplus
 from reshuffle.errors import ReshuffleError
 from reshuffle.model.channels.interface import ChannelKind, ChannelsOnGraph, Plan
 from reshuffle.model.evidence.interface import Asked
+from reshuffle.model.kernels.cpu_misses import weighted_misses
 from reshuffle.model.propagation import ModelGraph, products, propagate
 from reshuffle.model.scoring import Scores, pair_scores
 
@@ -135,6 +136,8 @@ def positive_weights(logits: Tensor) -> Tensor:  # relation slot
 
 def weighted_scores(bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor:  # query entity
     """-sum over slots of weight x ReLU(body - state): 0 iff every slot is met, as every weight is positive."""
+    if torch.is_grad_enabled() and states.device.type == "cpu":
+        return -weighted_misses(bodies.T, states, weights.T).T
     missing = torch.relu(bodies.T - states)  # entity slot query
     scores = -(missing * weights.T).sum(1)
     if not torch.is_grad_enabled():  # a miss so small that its product with the weight is 0 is still a miss

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from reshuffle.model.evidence.interface import WEAK, Asked, EvidenceKind, Weight
+from reshuffle.model.kernels.cpu_walks import walk_step
 
 if TYPE_CHECKING:
     from reshuffle.evaluation.questions import Question
@@ -52,9 +53,7 @@ class WalkCounts(EvidenceKind):
         there[heads, torch.arange(len(heads), device=heads.device)] = 1.0
         total = torch.zeros_like(there)
         for step in range(STEPS):
-            taken = weights[:, step].index_select(1, graph.relations) * shares  # asked edge
-            moved = there.index_select(0, graph.heads) * taken.index_select(0, place).T
-            there = torch.zeros_like(there).index_add(0, graph.tails, moved)
+            there = _moved(there, weights[:, step], place, shares, graph)
             total = total + torch.log(there / _RARE + 1) * lengths[:, step]
         return {self.name: total.T}
 
@@ -62,6 +61,17 @@ class WalkCounts(EvidenceKind):
         """Which walks it counted."""
         del answer, messages
         return f"how many of the walks from {graph.entities[question.anchor]} end there"
+
+
+def _moved(
+    there: Tensor, weights: Tensor, place: Tensor, shares: Tensor, graph: EvidenceGraph
+) -> Tensor:  # entity query
+    """What is there after a step, by the weights [asked, relation] of what each query asks for."""
+    if there.device.type == "cpu":
+        return walk_step(there, weights.index_select(0, place).T.contiguous(), shares, graph)
+    taken = weights.index_select(1, graph.relations) * shares  # asked edge
+    moved = there.index_select(0, graph.heads) * taken.index_select(0, place).T
+    return torch.zeros_like(there).index_add(0, graph.tails, moved)
 
 
 def _shares(graph: EvidenceGraph, hidden: Tensor | None) -> Tensor:  # place

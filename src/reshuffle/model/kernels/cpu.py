@@ -28,7 +28,7 @@ _BLOCKS = (
 
 
 @contextmanager
-def _threads_for(work: int) -> Iterator[None]:
+def threads_for(work: int) -> Iterator[None]:
     """As many threads for numba as there are for much work, one for little; around every parallel kernel."""
     before = numba.get_num_threads()
     with _ONE_CALLER if _takes_one_caller() else nullcontext():
@@ -58,7 +58,7 @@ def products(
     result = torch.empty(len(rows), *states.shape[1:]) if out is None else out
     everyone = torch.ones(len(states), dtype=torch.bool)
     arrays = (matrices, relations, states, rows, everyone, result)
-    with _threads_for(result.numel() * states.shape[1]):
+    with threads_for(result.numel() * states.shape[1]):
         _products(*(array.numpy() for array in arrays))
     return result
 
@@ -75,13 +75,13 @@ def products_back(
     """What the matrices get of the gradient; what the states get is added to `to_states`."""
     partial = torch.zeros(_BLOCKS, *matrices.shape)
     work = gradient.numel() * states.shape[1]
-    with _threads_for(work):
+    with threads_for(work):
         _to_matrices(gradient.numpy(), relations.numpy(), states.numpy(), rows.numpy(), partial.numpy())
     if to_states is not None:
         order, starts = _grouped(rows, len(states))
         transposed = matrices.transpose(1, 2).contiguous()
         arrays = (gradient, transposed, relations, order, starts, to_states)
-        with _threads_for(work):
+        with threads_for(work):
             _to_states(*(array.numpy() for array in arrays))
     return partial.sum(0)
 
@@ -94,11 +94,11 @@ def layer(
     Where a channel belongs to one head, the first layers reach few entities: those with nothing send nothing.
     """
     speaking = torch.empty(len(states), dtype=torch.bool)
-    with _threads_for(states.numel()):
+    with threads_for(states.numel()):
         _find_speaking(states.flatten(1).numpy(), speaking.numpy())
     heard = torch.cat([speaking[graph.heads], speaking.new_zeros(1)])
     arrays = (matrices, graph.relations, states, graph.heads, speaking, room)
-    with _threads_for(room.numel() * states.shape[1]):
+    with threads_for(room.numel() * states.shape[1]):
         _products(*(array.numpy() for array in arrays))
     edges = torch.where(heard[edges], edges, graph.num_messages)
     return segment_max(room.flatten(1), states.flatten(1), graph.starts, edges)
@@ -108,7 +108,7 @@ def segment_max(messages: Tensor, states: Tensor, starts: Tensor, edges: Tensor)
     """The maximum of each state and the messages it receives; the winner is `len(messages)` where it kept its own."""
     received, winner = torch.empty_like(states), torch.empty(states.shape, dtype=torch.int32)
     arrays = (messages, states, starts, edges, received, winner)
-    with _threads_for(len(edges) * states.shape[1]):
+    with threads_for(len(edges) * states.shape[1]):
         _segment_max(*(array.numpy() for array in arrays))
     return received, winner
 
@@ -136,7 +136,7 @@ def segment_max_back(
         partial,
         to_states,
     )
-    with _threads_for(len(graph.edge_tails) * gradient.shape[1]):
+    with threads_for(len(graph.edge_tails) * gradient.shape[1]):
         _segment_max_back(*(array.numpy() for array in arrays))
     return partial.sum(0), to_states if wants_states else None
 
@@ -144,7 +144,7 @@ def segment_max_back(
 def norms(bodies: Tensor, states: Tensor, candidates: Tensor) -> Tensor:
     """||ReLU(x_q - z_c)||_2, [query, candidate]."""
     result = torch.empty(candidates.shape)
-    with _threads_for(candidates.numel() * states.shape[1]):
+    with threads_for(candidates.numel() * states.shape[1]):
         _norms(bodies.numpy(), states.numpy(), candidates.numpy(), result.numpy())
     return result
 
@@ -154,7 +154,7 @@ def pulls(bodies: Tensor, states: Tensor, candidates: Tensor, weights: Tensor) -
     of_bodies, of_states = torch.empty_like(bodies), torch.empty_like(states)
     order, starts = _grouped(candidates.flatten(), len(states))
     arrays = (bodies, states, candidates, weights, order, starts, of_bodies, of_states)
-    with _threads_for(candidates.numel() * states.shape[1]):
+    with threads_for(candidates.numel() * states.shape[1]):
         _pulls(*(array.numpy() for array in arrays))
     return of_bodies, of_states
 
@@ -184,7 +184,7 @@ def product_pulls(
     ends = torch.cat([torch.searchsorted(rows, rows[shares]), torch.tensor([len(rows)])])
     transposed = matrices.transpose(1, 2).contiguous()
     arrays = (bodies, states, weights, order, starts, transposed, relations, heads, rows, ends)
-    with _threads_for(2 * states.numel() * matrices.shape[1]):
+    with threads_for(2 * states.numel() * matrices.shape[1]):
         _product_pulls(*(array.numpy() for array in (*arrays, of_bodies, partial, to_states)))
     return of_bodies.sum(0), partial.sum(0)
 
@@ -198,7 +198,7 @@ def _grouped(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def all_norms(bodies: Tensor, states: Tensor) -> Tensor:
     """||ReLU(x_q - z_c)||_2 for every row c, [query, row]."""
     result = torch.empty(len(bodies), len(states))
-    with _threads_for(len(bodies) * states.numel()):
+    with threads_for(len(bodies) * states.numel()):
         _all_norms(bodies.numpy(), states.numpy(), result.numpy())
     return result
 

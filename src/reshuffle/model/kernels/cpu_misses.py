@@ -1,0 +1,88 @@
+"""What the states of candidates miss of what is asked for, slot by slot, in numba.
+
+In training torch would go through all states ten times, and memory is what a CPU waits for; here it is once each way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+from reshuffle.compiled import compiled
+from reshuffle.model.kernels.cpu import threads_for
+
+_BLOCKS = 64  # of entities; fixed, so that sums do not depend on the number of threads
+
+
+def weighted_misses(bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor:  # entity query
+    """The sum over slots of weight x ReLU(body - state), of bodies and weights [slot, query]."""
+    result: Tensor = _WeightedMisses.apply(bodies.contiguous(), states, weights.contiguous())
+    return result
+
+
+class _WeightedMisses(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor:
+        ctx.save_for_backward(bodies, states, weights)
+        result = torch.empty(states.shape[0], states.shape[2])
+        with threads_for(states.numel()):
+            _misses(*(tensor.detach().numpy() for tensor in (bodies, states, weights, result)))
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        bodies, states, weights = ctx.saved_tensors
+        to_bodies, to_weights = (torch.zeros(_BLOCKS, *bodies.shape) for _ in range(2))
+        to_states = torch.empty_like(states)
+        arrays = (gradient.contiguous(), bodies, states, weights, to_bodies, to_states, to_weights)
+        with threads_for(states.numel()):
+            _misses_back(*(array.detach().numpy() for array in arrays))
+        return to_bodies.sum(0), to_states, to_weights.sum(0)
+
+
+@compiled(parallel=True)
+def _misses(bodies, states, weights, result):
+    """result[entity, query] = sum over slots of weight x ReLU(body - state).
+
+    Invariant: an entity is one thread's alone, and its slots come in their order.
+    Cost: slots x queries for each entity.
+    """
+    slots, queries = bodies.shape
+    for entity in numba.prange(len(states)):
+        missed = result[entity]
+        missed[:] = 0
+        for slot in range(slots):
+            body, state, weight = bodies[slot], states[entity, slot], weights[slot]
+            for query in range(queries):
+                missed[query] += max(body[query] - state[query], np.float32(0)) * weight[query]
+
+
+@compiled(parallel=True)
+def _misses_back(gradient, bodies, states, weights, to_bodies, to_states, to_weights):
+    """The gradient of `_misses`; bodies and weights get theirs block by block.
+
+    Invariant: a block of entities is one thread's alone, and the number of blocks is fixed. Cost: as of `_misses`.
+    """
+    slots, queries = bodies.shape
+    width = (len(states) + _BLOCKS - 1) // _BLOCKS
+    for block in numba.prange(_BLOCKS):
+        for entity in range(block * width, min(len(states), (block + 1) * width)):
+            pulled = gradient[entity]
+            for slot in range(slots):
+                body, state, weight = bodies[slot], states[entity, slot], weights[slot]
+                to_body, to_state, to_weight = (
+                    to_bodies[block, slot],
+                    to_states[entity, slot],
+                    to_weights[block, slot],
+                )
+                for query in range(queries):
+                    missed = body[query] - state[query]
+                    pull = pulled[query] if missed > 0 else np.float32(0)
+                    to_weight[query] += pull * missed
+                    pull *= weight[query]
+                    to_body[query] += pull
+                    to_state[query] = -pull
