@@ -205,9 +205,9 @@ class Trainer:
         architecture = self.model.architecture
         if self.device.type != "cpu" or not CHANNELS[architecture.initial].per_query:
             return 1
-        # Of one query: a message along every edge, states and winners of all layers, and walks along all edges.
+        # Of one query: a message along every edge, states and winners of all layers, and a few numbers per entity.
         edges, states = len(self.examples), self.data.num_entities * architecture.num_slots
-        numbers = edges * architecture.num_slots + 2 * states * (1 + architecture.num_layers) + 12 * edges
+        numbers = edges * architecture.num_slots + 2 * states * (2 + architecture.num_layers)
         batch = min(self.settings.batch_size, len(self.asked))
         return min(batch, -(-batch * numbers // _MOST_NUMBERS))
 

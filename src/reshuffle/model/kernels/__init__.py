@@ -18,7 +18,8 @@ The others see row-major tensors [row, column], column = slot x channel:
 - `product_pulls(...)`: that and `products_back`, where the states are products;
 - `all_norms(bodies, states)`: the same against all rows.
 
-The GPU compares corrupted heads in a way of its own (`gpu_heads.py`).
+The GPU compares corrupted heads in a way of its own (`gpu_heads.py`). The CPU counts walks (`cpu_walks.py`) and what
+states miss in training (`cpu_misses.py`) in loops of its own, where torch's operations would wait for memory.
 
 `propagation.kernels_for` says which of the two modules serves a device.
 """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
-from threading import RLock
 from typing import TYPE_CHECKING
 
 import numba
@@ -12,43 +10,16 @@ import torch
 from torch import Tensor
 
 from reshuffle.compiled import compiled
-from reshuffle.model.kernels import MUCH_WORK
+from reshuffle.model.kernels.threads import threads_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from reshuffle.model.propagation import MessageGraph
 
 _FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums in any order; NaN and infinity stay what they are
-_ONE_CALLER = RLock()
 _TINY = np.finfo(np.float32).tiny
 _BLOCKS = (
     8  # what threads share out where rows would collide; fixed, so that sums do not depend on the machine
 )
-
-
-@contextmanager
-def threads_for(work: int) -> Iterator[None]:
-    """As many threads for numba as there are for much work, one for little; around every parallel kernel."""
-    before = numba.get_num_threads()
-    with _ONE_CALLER if _takes_one_caller() else nullcontext():
-        numba.set_num_threads(before if work >= MUCH_WORK else 1)
-        try:
-            yield
-        finally:
-            numba.set_num_threads(before)
-
-
-def _takes_one_caller() -> bool:
-    """Would parallel kernels that several threads call at a time end the process?
-
-    Only numba's own way to start threads is like that; it is taken where neither OpenMP nor TBB is there. Which way
-    numba takes is known once a parallel kernel has run.
-    """
-    try:
-        return bool(numba.threading_layer() == "workqueue")  # type: ignore[attr-defined]
-    except ValueError:
-        return True
 
 
 def products(

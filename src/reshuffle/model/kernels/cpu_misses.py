@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.compiled import compiled
-from reshuffle.model.kernels.cpu import threads_for
+from reshuffle.model.kernels.threads import threads_for
 
 _BLOCKS = 64  # of entities; fixed, so that sums do not depend on the number of threads
 

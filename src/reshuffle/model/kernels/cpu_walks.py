@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from reshuffle.compiled import compiled
-from reshuffle.model.kernels.cpu import threads_for
+from reshuffle.model.kernels.threads import threads_for
 
 if TYPE_CHECKING:
     from reshuffle.model.propagation import EvidenceGraph, MessageGraph
