@@ -133,10 +133,13 @@ class Reasoner:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
         facts = graph if isinstance(graph, KnowledgeGraph) else as_graph(graph)
         # What nothing can follow from is no error, since facts may be added later.
-        if len(facts.relations) and self._relations.keys().isdisjoint(facts.relations):
-            notes(_nothing_shared(self._relations, facts.relations))
-        elif notes is not UNHEARD and len(facts.relations):
-            for told in _never_met(self.rules, facts.relations):
+        used = facts.relations
+        if facts.literals is not None and self._classes is not None:  # domains may meet these
+            used, _ = used.extended_by(facts.literals.relations)
+        if len(used) and self._relations.keys().isdisjoint(used):
+            notes(_nothing_shared(self._relations, used))
+        elif notes is not UNHEARD and len(used):
+            for told in _never_met(self.rules, used):
                 notes(told)
         if self._classes is None:
             return self._answers(facts, progress, notes)
@@ -145,7 +148,7 @@ class Reasoner:
     def _with_classes(self, facts: KnowledgeGraph, answered: Callable[[KnowledgeGraph], Answers]) -> Answers:
         """The answers over the facts and the helper facts of class axioms, which stay hidden."""
         assert self.rules is not None and self._classes is not None
-        return ClassAnswers(answered(with_helpers(facts, self._classes)), self.rules, facts)
+        return ClassAnswers(answered(with_helpers(facts, self.rules)), self.rules, facts)
 
     def _answers(self, facts: KnowledgeGraph, progress: Progress, notes: Notes) -> Answers:
         too_large = self._too_large

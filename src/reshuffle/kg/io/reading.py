@@ -14,6 +14,7 @@ by line, which gives the same triples or the place of what is wrong.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reshuffle.kg.io.delimited import WantedColumns, check_first, numbered_lines, read_csv, read_tsv
@@ -29,7 +30,7 @@ from reshuffle.kg.io.files import (
     refuse_archive,
 )
 from reshuffle.kg.io.json_lines import read_json_lines
-from reshuffle.kg.io.rdf import RDF, read_rdf, with_nodes_apart
+from reshuffle.kg.io.rdf import RDF, blank_nodes, read_rdf, with_nodes_apart
 from reshuffle.kg.io.tables import joined, read_parquet
 from reshuffle.kg.rows import TripleColumns, numbered
 from reshuffle.progress import SILENT, UNHEARD
@@ -51,6 +52,7 @@ def read_all(
     columns: Sequence[str] | None = None,
     form: Format | None = None,
     may_be_empty: bool = False,
+    literals_suffice: bool = False,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
 ) -> TripleColumns:
@@ -59,13 +61,19 @@ def read_all(
     taken: set[str] = set()
     for file in (files := files_of(paths, notes)):
         part = read_triples(
-            file, columns=columns, form=form, may_be_empty=may_be_empty, progress=progress, notes=notes
+            file,
+            columns=columns,
+            form=form,
+            may_be_empty=may_be_empty,
+            literals_suffice=literals_suffice,
+            progress=progress,
+            notes=notes,
         )
         if len(files) == 1:
             return part
         if (form or format_of(file)) in RDF:  # a blank node belongs to its file
             part = with_nodes_apart(part, taken)
-            taken.update(name for name in part.entities if name.startswith("_:"))
+            taken.update(blank_nodes(part))
         parts.append(part)
     triples = joined(parts)
     distinct = triples.distinct()
@@ -80,6 +88,7 @@ def read_triples(
     columns: Sequence[str] | None = None,
     form: Format | None = None,
     may_be_empty: bool = False,
+    literals_suffice: bool = False,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
 ) -> TripleColumns:
@@ -90,11 +99,12 @@ def read_triples(
     try:
         with progress(f"reading {source.name}", total=source.size, unit="B") as report:
             triples = _read(source, form, WantedColumns(columns, notes), report, notes)
-    except NoTriplesError:
-        if not may_be_empty:
+    except NoTriplesError as error:
+        if not may_be_empty and (error.literals is None or not literals_suffice):
             raise
-        notes(f"{source.name}: no triples")
-        return numbered([])
+        if error.literals is None:
+            notes(f"{source.name}: no triples")
+        return replace(numbered([]), literals=error.literals)
     distinct = triples.distinct()
     if len(triples) > len(distinct):
         notes(f"{source.name}: {counted(len(triples) - len(distinct), 'duplicate triple')} collapsed")
