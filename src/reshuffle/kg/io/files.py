@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 STDIN = "-"
 _BUFFER = 1 << 20
 LONGEST_LINE = 1 << 24  # bytes; a packed file of a few kilobytes may hold a line that fills the memory
+BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _NAMES_SHOWN = 5
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
