@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import graph_of, reasoners_of
-from reshuffle.errors import InputError, NotExpressibleError, Place
+from reshuffle.errors import InputError, NotExpressibleError, Place, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +46,7 @@ class OnEngine:
 
     answers: EngineAnswers
     reasoner: Reasoner
+    literals: KnowledgeGraph | None = None
     derived: int | None = None
 
     @property
@@ -102,14 +103,27 @@ class OnEngine:
     def _proof(self, triple: Triple) -> Proof:
         behind = self.answers.behind(*triple)
         assert behind is not None, f"{triple} holds but nothing is behind it"
-        facts = [fact for fact in behind if fact[1] not in self._hidden]
-        return self.reasoner.on(facts).proofs(*triple)[0]
+        return self.reasoner.on(_shown_facts(behind, self.reasoner, self.literals)).proofs(*triple)[0]
 
     @property
     def _hidden(self) -> frozenset[str]:
-        """The helper relations of class axioms."""
-        rules = self.reasoner.rules
-        return frozenset() if rules is None or rules.classes is None else rules.classes.relations
+        return _helper_relations(self.reasoner)
+
+
+def _shown_facts(
+    behind: Iterable[tuple[str, str, str]], reasoner: Reasoner, literals: KnowledgeGraph | None
+) -> KnowledgeGraph:
+    """The facts that an engine found behind a triple, without helper facts; literals stand beside them again."""
+    from reshuffle.kg import KnowledgeGraph  # noqa: PLC0415
+
+    hidden = _helper_relations(reasoner)
+    return KnowledgeGraph([fact for fact in behind if fact[1] not in hidden]).with_literals(literals)
+
+
+def _helper_relations(reasoner: Reasoner) -> frozenset[str]:
+    """The helper relations of class axioms."""
+    rules = reasoner.rules
+    return frozenset() if rules is None or rules.classes is None else rules.classes.relations
 
 
 @contextmanager
@@ -137,13 +151,13 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
     with opened(
         deduction, facts, options, beside=arguments.output, progress=console.progress, notes=console.message
     ) as answers:
-        yield OnEngine(answers, reasoner)
+        yield OnEngine(answers, reasoner, getattr(facts, "literals", None))
 
 
 def facts_behind(
-    arguments: argparse.Namespace, console: Console, triple: tuple[str, str, str]
-) -> tuple[Reasoner, list[tuple[str, str, str]] | None]:
-    """The reasoner, and the facts of one derivation of a triple, which the engine looks for; None if there is none."""
+    arguments: argparse.Namespace, console: Console
+) -> tuple[tuple[str, str, str], Reasoner, KnowledgeGraph | None]:
+    """The triple that is meant, the reasoner, and the facts of one derivation, which the engine looks for, or None."""
     from reshuffle.reasoning.scaling.engine_interface import Deduction, Options  # noqa: PLC0415
     from reshuffle.reasoning.scaling.engines import opened  # noqa: PLC0415
 
@@ -151,8 +165,24 @@ def facts_behind(
     deduction = Deduction(reasoner.constraints, reasoner.rules, reasoner.node_budget)
     facts = _facts(arguments, console, reasoner)
     options = Options(arguments.engine, arguments.memory)
+    typed = (arguments.head, arguments.relation, arguments.tail)
     with opened(deduction, facts, options, progress=console.progress, notes=console.message) as answers:
-        return reasoner, answers.behind(*triple)
+        triple, behind = _behind(answers, typed, console)
+    literals = getattr(facts, "literals", None)
+    return triple, reasoner, None if behind is None else _shown_facts(behind, reasoner, literals)
+
+
+def _behind(
+    answers: EngineAnswers, typed: tuple[str, str, str], console: Console
+) -> tuple[tuple[str, str, str], list[tuple[str, str, str]] | None]:
+    """What is behind a triple; names as they were typed win over what their prefixes stand for."""
+    try:
+        return typed, answers.behind(*typed)
+    except UnknownNameError:
+        head, relation, tail = map(console.names.full, typed)
+        if (head, relation, tail) == typed:
+            raise
+        return (head, relation, tail), answers.behind(head, relation, tail)
 
 
 def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
@@ -195,7 +225,9 @@ def _facts(
             )
         if classes.disjoint:
             console.message(f"disjoint classes are checked in memory only, not by {arguments.engine}")
-        return with_helpers(graph_of(arguments, console, [reasoner]), classes)
+        assert reasoner.rules is not None
+        graph = graph_of(arguments, console, [reasoner])
+        return with_helpers(graph, reasoner.rules).with_literals(graph.literals)
     inside = reasoner.rules is not None and reasoner.rules.facts
     if stored is not None and not inside and arguments.columns is None:
         return ParquetFacts.at(stored)

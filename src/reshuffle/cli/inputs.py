@@ -237,10 +237,17 @@ def graph_of(
         *paths,
         columns=arguments.columns,
         format=arguments.format,
+        literals_suffice=any(_have_domains(reasoner) for reasoner in reasoners),
         progress=console.progress,
         notes=console.message,
     )
     return graph | KnowledgeGraph(inside) if inside else graph
+
+
+def _have_domains(reasoner: Reasoner) -> bool:
+    """Can literals say something about the types of their subjects?"""
+    classes = None if reasoner.rules is None else reasoner.rules.classes
+    return classes is not None and classes.have_domains
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -133,8 +133,11 @@ class Reasoner:
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
         facts = graph if isinstance(graph, KnowledgeGraph) else as_graph(graph)
-        if notes is not UNHEARD and len(facts.relations):
-            self._note_names(facts.relations, notes)
+        used = facts.relations
+        if facts.literals is not None and self._classes is not None:  # domains may meet these
+            used, _ = used.extended_by(facts.literals.relations)
+        if notes is not UNHEARD and len(used):
+            self._note_names(used, notes)
         if self._classes is None:
             return self._answers(facts, progress, notes)
         return self._with_classes(facts, lambda graph: self._answers(graph, progress, notes))
@@ -150,7 +153,7 @@ class Reasoner:
     def _with_classes(self, facts: KnowledgeGraph, answered: Callable[[KnowledgeGraph], Answers]) -> Answers:
         """The answers over the facts and the helper facts of class axioms, which stay hidden."""
         assert self.rules is not None and self._classes is not None
-        return ClassAnswers(answered(with_helpers(facts, self._classes)), self.rules, facts)
+        return ClassAnswers(answered(with_helpers(facts, self.rules)), self.rules, facts)
 
     def _answers(self, facts: KnowledgeGraph, progress: Progress, notes: Notes) -> Answers:
         too_large = self._too_large

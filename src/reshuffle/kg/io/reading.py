@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import glob
 import os
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -50,7 +51,7 @@ from reshuffle.kg.io.files import (
     refuse_archive,
 )
 from reshuffle.kg.io.json_lines import read_json_lines
-from reshuffle.kg.io.rdf import RDF, read_rdf, with_nodes_apart
+from reshuffle.kg.io.rdf import RDF, blank_nodes, read_rdf, with_nodes_apart
 from reshuffle.kg.io.tables import joined, read_parquet
 from reshuffle.kg.rows import COLUMNS, TripleColumns, numbered
 from reshuffle.kg.vocabulary import INVERSE_SUFFIX
@@ -80,6 +81,7 @@ def read_all(
     columns: Sequence[str] | None = None,
     form: Format | None = None,
     may_be_empty: bool = False,
+    literals_suffice: bool = False,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
 ) -> TripleColumns:
@@ -88,13 +90,19 @@ def read_all(
     taken: set[str] = set()
     for file in (files := _files_of(paths, notes)):
         part = read_triples(
-            file, columns=columns, form=form, may_be_empty=may_be_empty, progress=progress, notes=notes
+            file,
+            columns=columns,
+            form=form,
+            may_be_empty=may_be_empty,
+            literals_suffice=literals_suffice,
+            progress=progress,
+            notes=notes,
         )
         if len(files) == 1:
             return part
         if (form or format_of(file)) in RDF:  # a blank node belongs to its file
             part = with_nodes_apart(part, taken)
-            taken.update(name for name in part.entities if name.startswith("_:"))
+            taken.update(blank_nodes(part))
         parts.append(part)
     triples = joined(parts)
     distinct = triples.distinct()
@@ -156,6 +164,7 @@ def read_triples(
     columns: Sequence[str] | None = None,
     form: Format | None = None,
     may_be_empty: bool = False,
+    literals_suffice: bool = False,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
 ) -> TripleColumns:
@@ -166,11 +175,12 @@ def read_triples(
     try:
         with progress(f"reading {source.name}", total=source.size, unit="B") as report:
             triples = _read(source, form, WantedColumns(columns, notes), report, notes)
-    except NoTriplesError:
-        if not may_be_empty:
+    except NoTriplesError as error:
+        if not may_be_empty and (error.literals is None or not literals_suffice):
             raise
-        notes(f"{source.name}: no triples")
-        return numbered([])
+        if error.literals is None:
+            notes(f"{source.name}: no triples")
+        return replace(numbered([]), literals=error.literals)
     distinct = triples.distinct()
     if len(triples) > len(distinct):
         notes(f"{source.name}: {counted(len(triples) - len(distinct), 'duplicate triple')} collapsed")

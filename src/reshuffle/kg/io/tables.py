@@ -60,8 +60,14 @@ def joined(parts: Sequence[TripleColumns]) -> TripleColumns:
     heads = [ids[part.heads] for ids, part in zip(entity_ids, parts, strict=True)]
     middle = [ids[part.relation_ids] for ids, part in zip(relation_ids, parts, strict=True)]
     tails = [ids[part.tails] for ids, part in zip(entity_ids, parts, strict=True)]
+    literals = [part.literals for part in parts if part.literals is not None]
     return TripleColumns(
-        np.concatenate(heads), np.concatenate(middle), np.concatenate(tails), entities, relations
+        np.concatenate(heads),
+        np.concatenate(middle),
+        np.concatenate(tails),
+        entities,
+        relations,
+        joined(literals) if literals else None,
     )
 
 
