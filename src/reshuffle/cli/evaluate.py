@@ -18,8 +18,9 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_columns, benchmark_of, is_rule_list, rule_model_of
-from reshuffle.cli.outputs import InputFacts, InputFile, InputModel, OutputFile
+from reshuffle.cli.inputs import InputFacts, InputFile, InputModel, benchmark_of, is_rule_list, rule_model_of
+from reshuffle.cli.options import add_columns
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
 from reshuffle.errors import InputError, Place, did_you_mean
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
@@ -101,13 +102,17 @@ def declared_in(text: str) -> Prefixes:
 
 
 def prefixes_of(path: str | PathLike[str]) -> Prefixes:
-    """The prefixes that the opening of a file declares; none where it is no text."""
-    source = find_source(path)
+    """The prefixes that the opening of a file declares; none where it is no text, or cannot be read."""
     try:
-        with source.open(lambda _: None) as stream:
+        with find_source(path).open(lambda _: None) as stream:
             return declared_in(stream.read(_OPENING).decode(errors="replace"))
-    except GZIP_ERRORS:  # whoever reads the file says what is wrong
+    except (*GZIP_ERRORS, InputError, OSError):  # whoever reads the file says what is wrong
         return Prefixes()
+
+
+def known_prefixes(files: Iterable[str | PathLike[str]], more: Prefixes) -> Prefixes:
+    """The common prefixes, those that files declare, and more of them; later ones win."""
+    return reduce(or_, (*map(prefixes_of, files), more), COMMON)
 
 
 def read_prefixes(path: str | PathLike[str]) -> Prefixes:
