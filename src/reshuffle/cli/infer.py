@@ -11,7 +11,6 @@ from collections import Counter
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.engine_inference import (
@@ -302,15 +301,10 @@ def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console:
 def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | None:
     """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
     from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
-    from reshuffle.kg.io.prefixes import COMMON, prefixes_of, read_prefixes  # noqa: PLC0415
+    from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
 
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
-    known = COMMON
-    for path in (*fact_files(arguments.facts), arguments.rules):
-        if Path(path).is_file():
-            known |= prefixes_of(path)
-    if arguments.prefixes is not None:
-        known |= read_prefixes(arguments.prefixes)
+    known = prefixes_among((*fact_files(arguments.facts), arguments.rules), arguments.prefixes)
     named = [name for reasoner in answers.reasoners for name in reasoner.names]
     return known.used_in(chain(named, answers.facts.relations, answers.facts.entities))

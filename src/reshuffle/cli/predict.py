@@ -86,7 +86,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         if _is_report(arguments):
             from reshuffle.cli.report_pages import write_predictions  # noqa: PLC0415 - verbs import when they run
 
-            write_predictions(found, arguments, reasons=reasons, model=model, facts=graph)
+            write_predictions(
+                found, arguments, reasons=reasons, model=model, facts=graph, names=console.names
+            )
         else:
             found.write(arguments.output, reasons=reasons)
         text = f"{arguments.output}: {counted(len(found), 'prediction')}"

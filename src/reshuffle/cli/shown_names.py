@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.outputs import InputFile
@@ -25,8 +24,6 @@ _WORD = re.compile(r'"([^"\s]+)"(?=(?:\^-1)?\()|<([A-Za-z][^<>\s]*:[^<>\s]*)>|([
 _PLAIN = re.compile(r"[\w.:-]+\Z")
 _PUNCTUATION = ".:;?!"
 _LONGEST_LABEL = 60
-_MOST_BYTES = 50_000_000  # of an RDF file that is searched for labels without being asked to
-_LABELLED = (".ttl", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
 # What stands before a line of a tree, and what before the line that goes on with it.
 _TREE = re.compile("[│├└─ ]*")
 _GOES_ON = str.maketrans({"├": "│", "└": " ", "─": " "})
@@ -59,20 +56,15 @@ class ShownNames:
 
         Without --labels these are the ones that RDF inputs bring, where `labels` asks for them.
         """
-        from reshuffle.kg.io.labels import read_labels  # noqa: PLC0415 - verbs import when they run
-        from reshuffle.kg.io.prefixes import COMMON, prefixes_of, read_prefixes  # noqa: PLC0415
+        from reshuffle.kg.io.labels import labels_among, read_labels  # noqa: PLC0415 - verbs import when they run
+        from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
 
-        files = [path for path in inputs if path is not None and Path(path).is_file()]
-        self.prefixes = COMMON
-        for path in files:
-            self.prefixes |= prefixes_of(path)
-        if arguments.prefixes is not None:
-            self.prefixes |= read_prefixes(arguments.prefixes)
+        files = [path for path in inputs if path is not None]
+        self.prefixes = prefixes_among(files, arguments.prefixes)
         if arguments.labels is not None:
             self.labels |= read_labels(arguments.labels)
         elif labels:
-            for path in filter(_may_have_labels, files):
-                self.labels |= read_labels(path)
+            self.labels |= labels_among(files)
 
     def full(self, typed: str, *known: Container[str]) -> str:
         """The name that a person means: what they typed where it is a name, else what its prefix stands for."""
@@ -114,10 +106,6 @@ class ShownNames:
             return ""
         cut = label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
         return f'"{visible(cut)}"'
-
-
-def _may_have_labels(path: str) -> bool:
-    return Path(path).suffix.lower() in _LABELLED and Path(path).stat().st_size <= _MOST_BYTES
 
 
 def folded(text: str, width: int) -> str:
