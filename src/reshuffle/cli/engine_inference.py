@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import graph_of, reasoners_of
+from reshuffle.cli.spark_options import add_spark_options, refuse_without_spark
 from reshuffle.errors import BudgetError, InputError, NotExpressibleError, Place
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ _LARGE = 1_000_000_000  # bytes of facts from which an estimate is made
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """The options of engines past one process."""
-    group = parser.add_argument_group("Spark", "with --engine spark")
-    group.add_argument("--master", metavar="URL", help="of the cluster (default: local[*])")
-    group.add_argument("--partitions", type=int, metavar="N", help="shares of the work")
+    group = add_spark_options(parser)
     group.add_argument(
         "--plan",
         metavar="split|tables",
@@ -45,9 +44,7 @@ def is_engine(arguments: argparse.Namespace) -> bool:
     """Is it an engine past one process? Options of such an engine alone are refused."""
     if arguments.engine in _ENGINES:
         return True
-    for name in ("master", "partitions", "plan"):
-        if getattr(arguments, name) is not None:
-            raise InputError(f"--{name} is for Spark", hint="add --engine spark, or leave it out")
+    refuse_without_spark(arguments, "plan")
     return False
 
 
