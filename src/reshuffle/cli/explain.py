@@ -109,8 +109,7 @@ def _explain_on_duckdb(arguments: argparse.Namespace, console: Console) -> int:
 
     if (arguments.most or 1) > 1:
         raise InputError("DuckDB finds one proof", hint="leave out --most, or --engine duckdb")
-    triple = (arguments.head, arguments.relation, arguments.tail)
-    reasoner, behind = facts_behind(arguments, console, triple)
+    triple, reasoner, behind = facts_behind(arguments, console)
     if behind is None:
         told = f"{spelled(triple)} does not follow ({reasoner.exactness})"
         console.result(told, {"follows": False, "exactness": reasoner.exactness, "proofs": [], "nearest": []})

@@ -90,7 +90,7 @@ def add_reasoning_options(
     parser.add_argument(
         "--skip-unsupported", action="store_true", help="read on past rules outside the class"
     )
-    parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
+    parser.add_argument("--node-budget", type=int, metavar="N", help="give up beyond N nodes")
 
 
 def add_facts(
@@ -237,10 +237,17 @@ def graph_of(
         *paths,
         columns=arguments.columns,
         format=arguments.format,
+        literals_suffice=any(_have_domains(reasoner) for reasoner in reasoners),
         progress=console.progress,
         notes=console.message,
     )
     return graph | KnowledgeGraph(inside) if inside else graph
+
+
+def _have_domains(reasoner: Reasoner) -> bool:
+    """Can literals say something about the types of their subjects?"""
+    classes = None if reasoner.rules is None else reasoner.rules.classes
+    return classes is not None and classes.have_domains
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -29,9 +29,9 @@ def add_spark_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     return group
 
 
-def refuse_without_spark(arguments: argparse.Namespace, *names: str) -> None:
+def _refuse_options(arguments: argparse.Namespace) -> None:
     """Refuse options of Spark where Spark is not asked for."""
-    for name in ("master", "partitions", *names):
+    for name in ("master", "partitions"):
         if getattr(arguments, name) is not None:
             raise InputError(f"--{name} is for Spark", hint="add --engine spark, or leave it out")
 
@@ -42,7 +42,7 @@ def spark_choice(arguments: argparse.Namespace, *, beside: str | None) -> dict[s
     What is stored meanwhile lies beside the output, which all workers see.
     """
     if arguments.engine != SPARK:
-        refuse_without_spark(arguments)
+        _refuse_options(arguments)
         return {}
     if several():
         raise InputError(

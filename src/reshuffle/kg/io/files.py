@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from reshuffle.kg.rows import TripleColumns
+
 STDIN = "-"
 _BUFFER = 1 << 20
 LONGEST_LINE = 1 << 24  # bytes; a packed file of a few kilobytes may hold a line that fills the memory
+BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _NAMES_SHOWN = 5
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -197,6 +200,9 @@ def broken_gzip(source: Source, error: Exception, *, line: int) -> InputError:
 
 class NoTriplesError(InputError):
     """A source without a single triple; where that is a meaningful answer, `read_graph` gives an empty graph."""
+
+    literals: TripleColumns | None = None
+    """The facts with literals that it has; see `TripleColumns.literals`."""
 
 
 def no_triples(source: Source, expected: str) -> NoTriplesError:
