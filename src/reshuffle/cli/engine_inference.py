@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import graph_of, reasoners_of
-from reshuffle.errors import BudgetError, InputError, NotExpressibleError, Place, UnknownNameError
+from reshuffle.cli.spark_options import add_spark_options
+from reshuffle.errors import InputError, NotExpressibleError, Place, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,31 +24,19 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
     from reshuffle.reasoning.violations import Violation
 
-_ENGINES = ("duckdb", "spark")
+ENGINES = ("duckdb", "spark")
+"""The engines past one process."""
 _MOST_VIOLATIONS = 100  # of a constraint that are looked for
-_LARGE = 1_000_000_000  # bytes of facts from which an estimate is made
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """The options of engines past one process."""
-    group = parser.add_argument_group("Spark", "with --engine spark")
-    group.add_argument("--master", metavar="URL", help="of the cluster (default: local[*])")
-    group.add_argument("--partitions", type=int, metavar="N", help="shares of the work")
+    group = add_spark_options(parser)
     group.add_argument(
         "--plan",
         metavar="split|tables",
         help="split: shares of the heads, where the facts fit a worker; tables: joins (default: split where it fits)",
     )
-
-
-def is_engine(arguments: argparse.Namespace) -> bool:
-    """Is it an engine past one process? Options of such an engine alone are refused."""
-    if arguments.engine in _ENGINES:
-        return True
-    for name in ("master", "partitions", "plan"):
-        if getattr(arguments, name) is not None:
-            raise InputError(f"--{name} is for Spark", hint="add --engine spark, or leave it out")
-    return False
 
 
 @dataclass
@@ -157,7 +145,7 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
     if arguments.output:
         (check_writable if arguments.count else check_output)(arguments.output)
     reasoner = _reasoner(arguments, console)
-    deduction = Deduction(reasoner.constraints, reasoner.rules, arguments.node_budget)
+    deduction = Deduction(reasoner.constraints, reasoner.rules, reasoner.node_budget)
     facts = _facts(arguments, console, reasoner)
     with opened(
         deduction, facts, options, beside=arguments.output, progress=console.progress, notes=console.message
@@ -173,7 +161,7 @@ def facts_behind(
     from reshuffle.reasoning.scaling.engines import opened  # noqa: PLC0415
 
     reasoner = _reasoner(arguments, console)
-    deduction = Deduction(reasoner.constraints, reasoner.rules, arguments.node_budget)
+    deduction = Deduction(reasoner.constraints, reasoner.rules, reasoner.node_budget)
     facts = _facts(arguments, console, reasoner)
     options = Options(arguments.engine, arguments.memory)
     typed = (arguments.head, arguments.relation, arguments.tail)
@@ -226,7 +214,7 @@ def _facts(
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
 
     classes = None if reasoner.rules is None else reasoner.rules.classes
-    stored = arguments.facts[0] if len(arguments.facts) == 1 and _is_parquet(arguments.facts[0]) else None
+    stored = arguments.facts[0] if len(arguments.facts) == 1 and is_parquet(arguments.facts[0]) else None
     if classes is not None:
         if stored is not None and Path(stored).is_dir():
             raise InputError(
@@ -256,26 +244,7 @@ def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:
             folders.write(batch_of(some))
 
 
-def refuse_too_large(arguments: argparse.Namespace) -> None:
-    """Refuse facts that would not fit into the memory, and say which engine would do."""
-    large = [Path(path) for path in arguments.facts if _is_large(Path(path))]
-    if not large:
-        return
-    from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_to_load  # noqa: PLC0415
-    from reshuffle.reasoning.sharing import spelled_bytes  # noqa: PLC0415
-
-    needed, there = sum(map(bytes_to_load, large)), available_bytes()
-    if needed > there:
-        given = (arguments.rules, *arguments.facts, "-o", arguments.output or "out/")
-        memory = f"{max(1, int(0.8 * there / 1e9))}GB"
-        command = shlex.join(["reshuffle", "infer", *given, "--engine", "duckdb", "--memory", memory])
-        raise BudgetError(
-            f"loading these facts takes about {spelled_bytes(needed)}, and {spelled_bytes(there)} are free",
-            hint=f"DuckDB works beyond the memory: {command}",
-        )
-
-
-def _is_parquet(path: str) -> bool:
+def is_parquet(path: str) -> bool:
     """Is it a Parquet file, or a folder of nothing else?"""
     if not Path(path).is_dir():
         return path.endswith(".parquet")
@@ -283,7 +252,3 @@ def _is_parquet(path: str) -> bool:
         file for file in Path(path).rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
     ]
     return bool(inside) and all(file.suffix == ".parquet" for file in inside)
-
-
-def _is_large(path: Path) -> bool:
-    return _is_parquet(str(path)) if path.is_dir() else path.is_file() and path.stat().st_size >= _LARGE

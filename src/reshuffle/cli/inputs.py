@@ -90,7 +90,7 @@ def add_reasoning_options(
     parser.add_argument(
         "--skip-unsupported", action="store_true", help="read on past rules outside the class"
     )
-    parser.add_argument("--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes")
+    parser.add_argument("--node-budget", type=int, metavar="N", help="give up beyond N nodes")
 
 
 def add_facts(
