@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.engine_inference import (
