@@ -12,7 +12,6 @@ import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from reshuffle.text import json_text, visible
@@ -30,8 +29,6 @@ _WORD = re.compile(r'"([^"\s]+)"(?=(?:\^-1)?\()|<([A-Za-z][^<>\s]*:[^<>\s]*)>|([
 _PLAIN = re.compile(r"[\w.:-]+\Z")
 _PUNCTUATION = ".:;?!"
 _LONGEST_LABEL = 60
-_MOST_BYTES = 50_000_000  # of an RDF file that is searched for labels without being asked to
-_LABELLED = (".ttl", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
 # What stands before a line of a tree, and what before the line that goes on with it.
 _TREE = re.compile("[│├└─ ]*")
 _GOES_ON = str.maketrans({"├": "│", "└": " ", "─": " "})
@@ -65,7 +62,7 @@ class ShownNames:
 
         Without --labels these are the ones that RDF inputs bring, where `labels` asks for them.
         """
-        from reshuffle.kg.io.labels import read_labels  # noqa: PLC0415 - verbs import when they run
+        from reshuffle.kg.io.labels import LABELLED, labels_among, read_labels  # noqa: PLC0415 - verbs import when they run
         from reshuffle.kg.io.prefixes import Prefixes, read_prefixes  # noqa: PLC0415
 
         files = [path for given in inputs if given is not None for path in given.paths()]
@@ -73,10 +70,8 @@ class ShownNames:
         self._unsearched = files
         if arguments.labels is not None:
             self.labels |= read_labels(arguments.labels)
-        elif labels:
-            for path in files:
-                if Path(path).suffix.lower() in _LABELLED and Path(path).stat().st_size <= _MOST_BYTES:
-                    self.labels |= read_labels(path)
+        elif labels and (rdf := [path for path in files if path.lower().endswith(LABELLED)]):
+            self.labels |= labels_among(rdf)
 
     def full(self, typed: str, *known: Container[str]) -> str:
         """The name that a person means: what they typed where it is a name, else what its prefix stands for."""
@@ -101,9 +96,9 @@ class ShownNames:
         """All prefixes: the common ones, those of the inputs, and the given ones."""
         if self._unsearched is None:
             return given
-        from reshuffle.kg.io.prefixes import known_prefixes  # noqa: PLC0415
+        from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
 
-        self.prefixes, self._unsearched = known_prefixes(self._unsearched, given), None
+        self.prefixes, self._unsearched = prefixes_among(self._unsearched) | given, None
         return self.prefixes
 
     def _shown(self, match: re.Match[str]) -> str:

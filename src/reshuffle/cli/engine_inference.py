@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import graph_of, reasoners_of
+from reshuffle.cli.spark_options import add_spark_options
 from reshuffle.errors import InputError, NotExpressibleError, Place, UnknownNameError
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ _MOST_VIOLATIONS = 100  # of a constraint that are looked for
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """The options of engines past one process."""
-    group = parser.add_argument_group("Spark", "with --engine spark")
-    group.add_argument("--master", metavar="URL", help="of the cluster (default: local[*])")
-    group.add_argument("--partitions", type=int, metavar="N", help="shares of the work")
+    group = add_spark_options(parser)
     group.add_argument(
         "--plan",
         metavar="split|tables",

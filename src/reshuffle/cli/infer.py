@@ -329,12 +329,11 @@ def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console:
 def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | None:
     """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
     from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
-    from reshuffle.kg.io.prefixes import Prefixes, known_prefixes, read_prefixes  # noqa: PLC0415
+    from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
 
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
-    files = [path for given in (*arguments.facts, arguments.rules) for path in given.paths()]
-    given = Prefixes() if arguments.prefixes is None else read_prefixes(arguments.prefixes)
+    files = (path for given in (*arguments.facts, arguments.rules) for path in given.paths())
+    known = prefixes_among(files, arguments.prefixes)
     named = [name for reasoner in answers.reasoners for name in reasoner.names]
-    used = chain(named, answers.facts.relations, answers.facts.entities)
-    return known_prefixes(files, given).used_in(used)
+    return known.used_in(chain(named, answers.facts.relations, answers.facts.entities))

@@ -138,7 +138,7 @@ def _write_page(
     from reshuffle.cli.report_pages import write_rules  # noqa: PLC0415
 
     kept = found if arguments.top is None else found.top(arguments.top)
-    write_rules(kept, arguments, columns=columns, made=made)
+    write_rules(kept, arguments, columns=columns, made=made, names=console.names)
     text = f"{arguments.output}: {counted(len(kept), 'rule')}"
     console.result(text, {"file": arguments.output, "rules": len(kept)})
     return 0

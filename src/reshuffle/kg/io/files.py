@@ -10,8 +10,10 @@ import io
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
+import tempfile
 import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -283,6 +285,16 @@ def made_directory(directory: str | Path) -> Path:
             f"cannot be made a directory: {error.strerror}", place=Place(str(directory)), hint="name another"
         ) from error
     return Path(directory)
+
+
+@contextmanager
+def work_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """A folder for what is stored meanwhile, in the parent or where temporary files lie; it is removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix=".reshuffle-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import or_
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
@@ -110,9 +110,13 @@ def prefixes_of(path: str | PathLike[str]) -> Prefixes:
         return Prefixes()
 
 
-def known_prefixes(files: Iterable[str | PathLike[str]], more: Prefixes) -> Prefixes:
-    """The common prefixes, those that files declare, and more of them; later ones win."""
-    return reduce(or_, (*map(prefixes_of, files), more), COMMON)
+def prefixes_among(paths: Iterable[str | PathLike[str]], more: str | PathLike[str] | None = None) -> Prefixes:
+    """The common prefixes, those that files declare, and those of the file `more`, which is made of them."""
+    known = COMMON
+    for path in paths:
+        if Path(path).is_file():
+            known |= prefixes_of(path)
+    return known if more is None else known | read_prefixes(more)
 
 
 def read_prefixes(path: str | PathLike[str]) -> Prefixes:
