@@ -18,7 +18,7 @@ with warnings.catch_warnings():  # what these two warn of while they are importe
     from pykeen.evaluation import RankBasedEvaluator
     from torch_geometric.data import Data
 
-from reshuffle import KnowledgeGraph, Reasoner, evaluate, learn_rules, load_benchmark, parse_rules
+from reshuffle import KnowledgeGraph, Reasoner, evaluate, learn_rules, load_benchmark, parse_rules, read_rules
 from reshuffle.errors import InputError
 from reshuffle.neighbours import (
     benchmark_from_pykeen,
@@ -92,6 +92,20 @@ def test_an_rdflib_graph_is_reasoned_over():
     rules = parse_rules('"urn:x:r"(X, Y) -> "urn:x:s"(X, Y)')
     graph = rdflib.Graph().parse(data="<urn:x:a> <urn:x:r> <urn:x:b>, 'text' .", format="turtle")
     assert list(Reasoner(rules).on(graph)) == [("urn:x:a", "urn:x:s", "urn:x:b")]
+
+
+def test_literals_of_an_rdflib_graph_give_types_by_domains(tmp_path):
+    (tmp_path / "o.ttl").write_text(
+        "<urn:x:age> <http://www.w3.org/2000/01/rdf-schema#domain> <urn:x:Person> ."
+    )
+    graph = rdflib.Graph().parse(data="<urn:x:a> <urn:x:age> 42 .", format="turtle")
+    more = rdflib.Graph().parse(data="<urn:x:b> <urn:x:age> 43 .", format="turtle")
+    answers = Reasoner(read_rules(tmp_path / "o.ttl")).on(graph)
+    assert list(answers) == [("urn:x:a", str(rdflib.RDF.type), "urn:x:Person")]
+    answers.add(more)
+    assert len(answers) == 2
+    answers.remove(graph)
+    assert list(answers) == [("urn:x:b", str(rdflib.RDF.type), "urn:x:Person")]
 
 
 # --- PyTorch Geometric -------------------------------------------------------------------------------------------

@@ -19,8 +19,9 @@ HEADER = f"""@prefix : <{EX}> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 """
-PROPERTIES, CLASSES, PEOPLE = (
+PROPERTIES, ATTRIBUTES, CLASSES, PEOPLE = (
     [f"p{i}" for i in range(6)],
+    [f"d{i}" for i in range(4)],
     [f"C{i}" for i in range(8)],
     [f"e{i}" for i in range(12)],
 )
@@ -52,23 +53,43 @@ def axiom(chance: random.Random) -> str:
     )
 
 
+def axiom_of_attributes(chance: random.Random) -> str:
+    """Properties that lead to literals have no inverses and no chains in OWL 2."""
+    p, q = chance.sample(ATTRIBUTES, 2)
+    c = chance.choice(CLASSES)
+    return chance.choice(
+        [
+            f":{p} rdfs:domain :{c} .",
+            f":{p} rdfs:range :{c} .",  # which says nothing about anybody
+            f":{p} rdfs:subPropertyOf :{q} .",
+            f":{p} owl:equivalentProperty :{q} .",
+            f"[ a owl:Restriction ; owl:onProperty :{p} ; owl:someValuesFrom owl:Thing ] rdfs:subClassOf :{c} .",
+        ]
+    )
+
+
 def files(folder: Path, chance: random.Random) -> tuple[Path, Path]:
     ontology, facts = folder / "ontology.ttl", folder / "facts.ttl"
-    ontology.write_text(HEADER + "\n".join(axiom(chance) for _ in range(14)))
+    axioms = [axiom(chance) for _ in range(14)] + [axiom_of_attributes(chance) for _ in range(5)]
+    ontology.write_text(HEADER + "\n".join(axioms))
     links = [
         f":{chance.choice(PEOPLE)} :{chance.choice(PROPERTIES)} :{chance.choice(PEOPLE)} ." for _ in range(14)
     ]
     types = [f":{chance.choice(PEOPLE)} a :{chance.choice(CLASSES)} ." for _ in range(5)]
-    facts.write_text(HEADER + "\n".join([*links, *types]))
+    texts = [f":{chance.choice([*PEOPLE, 'new'])} :{chance.choice(ATTRIBUTES)} {i} ." for i in range(4)]
+    facts.write_text(HEADER + "\n".join([*links, *types, *texts]))
     return ontology, facts
 
 
 def closed(ontology: Path, facts: Path) -> set[tuple[str, str, str]]:
-    """What owlrl derives about the individuals: links over the properties, and named classes as types."""
+    """What owlrl derives about the individuals: links over the properties, and named classes as types.
+
+    Facts whose tail is a literal are no triples of ours, and nothing is said about literals.
+    """
     given = rdflib.Graph().parse(facts)
     graph = rdflib.Graph().parse(facts).parse(ontology)
     owlrl.DeductiveClosure(owlrl.OWLRL_Semantics).expand(graph)
-    people, links = {EX + name for name in PEOPLE}, {EX + name for name in PROPERTIES}
+    people, links = {EX + name for name in [*PEOPLE, "new"]}, {EX + name for name in PROPERTIES}
     classes = {EX + name for name in CLASSES}
     return {
         (str(s), str(p), str(o))

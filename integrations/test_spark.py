@@ -20,7 +20,7 @@ from reshuffle.reasoning.scaling.data_sets import RelationFolders
 from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
 from reshuffle.reasoning.scaling.engines import opened
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
-from reshuffle.reasoning.scaling.spark.spark_session import spark_session
+from reshuffle.spark.spark_session import Spark, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ FACTS = [("a", "up", "b"), ("b", "up", "c"), ("c", "up", "c")]
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    with spark_session(Options("spark", master="local[2]")) as made:
+    with spark_session(Spark(master="local[2]")) as made:
         yield made
 
 

@@ -19,9 +19,8 @@ import pyspark
 import pytest
 
 from reshuffle import KnowledgeGraph, Reasoner, parse_rules
-from reshuffle.reasoning.scaling.engine_interface import Options
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
-from reshuffle.reasoning.scaling.spark.spark_session import spark_session
+from reshuffle.spark.spark_session import Spark, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +87,7 @@ def test_two_workers_of_a_cluster_share_the_work_and_one_may_die(
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     answers = Reasoner(ROUND).on(RING)
     expected = len(RING) ** 2 - len(RING)
-    with spark_session(Options("spark", master=url)) as session:
+    with spark_session(Spark(master=url)) as session:
         out = tmp_path / "out"
         assert answers.write(f"{out}/", engine="spark", session=session, partitions=16) == expected
         executors = session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1

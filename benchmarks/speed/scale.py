@@ -183,20 +183,20 @@ def on_spark(workload: str, what: str) -> dict[str, Any]:
     from reshuffle import Reasoner
     from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
     from reshuffle.reasoning.scaling.engines import opened
-    from reshuffle.reasoning.scaling.spark.spark_session import spark_session
+    from reshuffle.spark.spark_session import Spark, spark_session
 
     graph, reasoner = _graph(workload), Reasoner(_rules(workload))
     deduction = Deduction(reasoner.constraints, reasoner.rules)
     with (
         tempfile.TemporaryDirectory() as folder,
-        spark_session(Options("spark", master=CLUSTER)) as session,
+        spark_session(Spark(master=CLUSTER)) as session,
     ):
         options = Options("spark", session=session, plan="split", partitions=8)
         with opened(deduction, graph, options, beside=f"{folder}/x") as answers:
             answers.counts()  # the workers start, and load what they run
         with _Clock() as clock, opened(deduction, graph, options, beside=f"{folder}/x") as answers:
             derived = answers.write(f"{folder}/out/")
-        return {"derived": derived, "executors": len(answers.workers), **clock.result}  # type: ignore[attr-defined]
+        return {"derived": derived, "executors": len(answers.workers.seen), **clock.result}  # type: ignore[attr-defined]
 
 
 def by_hand(workload: str, what: str) -> dict[str, Any]:

@@ -38,6 +38,17 @@ def files(folder: Path) -> set[str]:
 # --- check --------------------------------------------------------------------------------------------------------
 
 
+def test_class_axioms_are_counted_as_they_were_written(folder, capsys):
+    pytest.importorskip("pyoxigraph")
+    (folder / "classes.ttl").write_text(
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix : <urn:x:> .\n"
+        ":A rdfs:subClassOf :B . :B rdfs:subClassOf :C . :p rdfs:domain :A ; rdfs:subPropertyOf :q .\n"
+    )
+    assert main(["check", "classes.ttl", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rules"], found["relations"]) == (4, 3)
+
+
 def test_check_says_what_was_proved(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "family.rules"]) == 0
     assert capsys.readouterr() == (

@@ -283,6 +283,30 @@ def test_types_are_printed_and_counted_without_helpers(university, capsys):
     }
 
 
+def test_literals_give_types_by_domains(university, tmp_path, capsys):
+    literals = tmp_path / "literals.nt"
+    literals.write_text('<http://example.org/bob> <http://example.org/teaches> "Latin" .\n', encoding="utf-8")
+    assert main(["infer", university[0], str(literals)]) == 0
+    printed = capsys.readouterr()
+    assert [line.split("\t")[2] for line in printed.out.splitlines()] == [
+        "http://example.org/Person",
+        "http://example.org/Teacher",
+    ]
+    assert printed.err == f"{literals}: 1 triple with a literal as tail skipped\n"
+    assert main(["infer", university[0], str(literals), "--with-facts", "-o", str(tmp_path / "out.nt")]) == 0
+    assert len(read_graph(tmp_path / "out.nt")) == 2
+    assert main(["infer", university[0], str(literals), "--count", "--json"]) == 0
+    assert "~" not in capsys.readouterr().out
+    assert main(["explain", university[0], str(literals), "ex:bob", "rdf:type", "ex:Teacher"]) == 0
+    assert capsys.readouterr().out == (
+        "rdf:type(ex:bob, ex:Teacher)    [ex:teaches(X, Y) -> rdf:type(X, ex:Teacher)]\n"
+        "└─ ex:teaches(ex:bob, a literal)    fact\n"
+    )
+    (tmp_path / "plain.rules").write_text('"http://example.org/teaches"(X, Y) -> r(X, Y)\n')
+    assert main(["infer", str(tmp_path / "plain.rules"), str(literals)]) == 2
+    assert "found no triples" in capsys.readouterr().err
+
+
 def test_turtle_has_the_prefixes_of_the_ontology(university, tmp_path):
     assert main(["infer", *university, "--with-facts", "-o", str(tmp_path / "out.ttl")]) == 0
     assert (tmp_path / "out.ttl").read_text() == (

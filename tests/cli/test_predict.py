@@ -226,6 +226,15 @@ def test_no_new_link_exits_with_1(files, tmp_path: Path, capsys):
             ["--all", "-o", "no/links.csv"],
             "no/links.csv: cannot be written: the directory 'no' does not exist",
         ),
+        (
+            ["--all", "--master", "local[2]"],
+            "--master is for Spark\n  hint: add --engine spark, or leave it out",
+        ),
+        (["--all", "--engine", "spark", "--partitions", "0"], "0 partitions\n  hint: give 1 or more\n"),
+        (
+            ["--all", "--engine", "spark", "--device", "cuda:1"],
+            "workers of Spark compute on CPUs\n  hint: leave out --device, or leave out --engine\n",
+        ),
     ],
 )
 def test_what_cannot_be_answered(files, arguments, message, capsys):
@@ -241,12 +250,20 @@ def test_what_cannot_be_answered(files, arguments, message, capsys):
         (["--head", "ann", "--known", "mark"], "--known mark needs --relation R"),
         (["--head", "ann", "--relation", "parent", "--tail", "bob"], "give --head H or --tail T"),
         (["--all", "--head", "ann"], "--all asks about all heads"),
+        (["--head", "ann", "--engine", "spark"], "--engine spark needs --all"),
+        (["--all", "--engine", "duckdb"], "argument --engine: invalid choice: 'duckdb'"),
     ],
 )
 def test_bad_usage(files, arguments, message, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["predict", *files, *arguments])
     assert stopped.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_spark_and_torchrun_do_not_share_the_work_both(files, capsys, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert main(["predict", *files, "--all", "--engine", "spark"]) == 2
+    assert "Spark and torchrun both share the work\n  hint: leave out torchrun" in capsys.readouterr().err
 
 
 def test_facts_of_relations_never_learned_are_told(files, tmp_path: Path, capsys):

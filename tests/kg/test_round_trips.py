@@ -270,6 +270,34 @@ def test_literals_are_skipped_and_blank_nodes_numbered(tmp_path):
     ]
 
 
+def test_who_has_which_literals_stands_beside_the_triples(tmp_path):
+    path = tmp_path / "facts.ttl"
+    path.write_text('<x:a> <x:r> [ <x:s> "text" ], <x:b> ; <x:s> 1, 2 . [] <x:s> 3 . <x:c> <x:t> "x"@en .')
+    graph = read_graph(path)
+    assert sorted(graph) == [("x:a", "x:r", "_:b1"), ("x:a", "x:r", "x:b")]
+    assert graph.literals is not None
+    assert sorted(graph.literals) == [
+        ("_:b1", "x:s", "a literal"),
+        ("_:b2", "x:s", "a literal"),
+        ("x:a", "x:s", "a literal"),
+        ("x:c", "x:t", "a literal"),
+    ]
+    assert "x:c" not in graph.entities
+    less = graph - KnowledgeGraph([("x:a", "x:r", "x:b")]).with_literals(graph.literals)
+    assert len(less) == 1 and not less.literals
+    assert (less | graph).literals == graph.literals == KnowledgeGraph(graph).literals
+    assert (less & graph).literals == less.literals
+    path.write_text("<x:a> <x:r> <x:b> .")
+    assert read_graph(path).literals is None
+
+
+def test_a_literal_may_have_no_relation_named_like_an_inverse(tmp_path):
+    path = tmp_path / "facts.ttl"
+    path.write_text('<x:a> <x:r> <x:b> ; <urn:reshuffle:r%5E-1> "text" .')
+    with pytest.raises(InputError, match="found the relation 'r\\^-1'"):
+        read_graph(path)
+
+
 def test_foreign_names_under_our_prefix_stay(tmp_path):
     path = tmp_path / "facts.nt"
     path.write_text("<urn:reshuffle:%FF> <urn:reshuffle:> <urn:reshuffle:a%20b> .\n")

@@ -79,6 +79,22 @@ def test_blank_nodes_of_two_files_are_two_nodes(tmp_path):
     assert len(graph) == 4 and graph.num_entities == 6
 
 
+def test_literals_alone_suffice_where_a_caller_says_so(tmp_path):
+    pytest.importorskip("pyoxigraph")
+    (tmp_path / "links.nt").write_text("_:b0 <urn:x:r> <urn:x:b> .\n")
+    (tmp_path / "texts.nt").write_text('_:b0 <urn:x:s> "text" .\n<urn:x:b> <urn:x:s> "text" .\n')
+    with pytest.raises(InputError, match="2 triples in it with a literal as tail"):
+        read_graph(tmp_path)
+    graph = read_graph(tmp_path, literals_suffice=True)
+    assert set(graph) == {("_:b0", "urn:x:r", "urn:x:b")}
+    assert graph.literals is not None
+    # A blank node belongs to its file.
+    assert {head for head, _, _ in graph.literals} == {"_:b1", "urn:x:b"}
+    (tmp_path / "empty.nt").touch()
+    with pytest.raises(InputError, match="the file is empty"):
+        read_graph(tmp_path, literals_suffice=True)
+
+
 @pytest.mark.parametrize(
     ("ending", "text"),
     [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reshuffle import KnowledgeGraph, Reasoner, RuleBase, parse_rules
 from reshuffle.errors import InputError, NotExpressibleError, UnknownNameError
+from reshuffle.kg.rows import LITERAL
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.reasoning.proofs import check_proof
 from reshuffle.rules.class_axioms import (
@@ -51,6 +52,7 @@ triples = st.one_of(
     st.tuples(st.sampled_from(ENTITIES), relations, st.sampled_from([*ENTITIES, "A"])),
     st.tuples(st.sampled_from(ENTITIES), st.just(TYPE), names),
 )
+literals = st.tuples(st.sampled_from([*ENTITIES, "new"]), relations, st.just(LITERAL))
 ENGINES: list[dict[str, str]] = [{}, {"engine": "chase"}]
 
 
@@ -115,6 +117,55 @@ def test_classes_are_exact_in_every_engine_and_after_every_change(options, said,
             (proof,) = answers.proofs(head, relation, tail)
             check_proof(proof, base, answers.facts)
         assert not any("~" in name for name in answers.counts())
+
+
+def about_entities(triples: set) -> set:
+    return {triple for triple in triples if LITERAL not in triple}
+
+
+@pytest.mark.parametrize("options", ENGINES)
+@given(
+    said=st.lists(axioms, max_size=6),
+    rules=st.sets(st.sampled_from([rule for rule in PROPERTIES if " & " not in rule])),
+    facts=st.sets(triples, min_size=1, max_size=6),
+    texts=st.sets(literals, min_size=1, max_size=4),
+    later=st.sets(literals, max_size=3),
+)
+@settings(max_examples=60, deadline=None)
+def test_literals_say_the_types_of_their_subjects_alone(options, said, rules, facts, texts, later):
+    """As if a literal were a node, but that nothing is ever said about it; also after changes."""
+    base = base_of(said, *sorted(rules))
+    given = KnowledgeGraph(facts).with_literals(KnowledgeGraph(texts))
+    answers = Reasoner(base, **options).on(given)
+    more = KnowledgeGraph().with_literals(KnowledgeGraph(later - texts))
+    for present, change in ((texts, None), (texts | later, answers.add), (texts, answers.remove)):
+        if change:
+            change(more)
+        known = closure(facts | present, base.classes.axioms, rules)
+        expected = about_entities(known) - facts
+        assert set(answers.triples()) == expected
+        assert answers.count() == len(expected)
+        assert (set(answers.facts), set(answers.facts.literals)) == (facts, present)
+        for head, relation, tail in expected:
+            (proof,) = answers.proofs(head, relation, tail)
+            check_proof(proof, base, facts | present)
+
+
+@pytest.mark.parametrize("options", ENGINES)
+def test_a_literal_is_named_in_short_and_its_facts_are_not_answers(options):
+    base = base_of([Domain("attribute", "Thing"), Domain("age^-1", "Number")], "age(X, Y) -> attribute(X, Y)")
+    answers = Reasoner(base, **options).on(
+        KnowledgeGraph().with_literals(KnowledgeGraph([("ada", "age", LITERAL)]))
+    )
+    assert list(answers.triples()) == [("ada", TYPE, "Thing")]
+    assert str(answers.explain("ada", TYPE, "Thing")).replace(f'"{TYPE}"', "type") == (
+        "type(ada, Thing)    [attribute(X, Y) -> type(X, Thing)]\n"
+        "└─ attribute(ada, a literal)    [age(X, Y) -> attribute(X, Y)]\n"
+        "   └─ age(ada, a literal)    fact"
+    )
+    assert not len(answers.facts) and "ada" not in answers.facts.entities
+    with pytest.raises(UnknownNameError):
+        answers.holds("ada", TYPE, LITERAL)
 
 
 def university() -> RuleBase:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_rule_options, rules_of
+from reshuffle.cli.inputs import rules_of
+from reshuffle.cli.options import add_rule_options
 from reshuffle.errors import with_hint
 from reshuffle.text import counted
 
@@ -54,7 +55,7 @@ def _data(
 
     bound = graph.bound if graph else None
     return {
-        "rules": len(base),
+        "rules": _num_rules(base),
         "relations": len({base_relation(relation) for relation in base.own_relations}),
         "nodes": graph.num_nodes if graph else 0,
         "class": classification.name,
@@ -63,6 +64,13 @@ def _data(
         "reason": classification.reason,
         "checks": {name: check.to_dict() for name, check in checks.items()},
     }
+
+
+def _num_rules(base: RuleBase) -> int:
+    """The rules and class axioms; several axioms may be one path rule of the geometry."""
+    if base.classes is None:
+        return len(base)
+    return sum(rule not in base.classes.rules for rule in base.rules) + len(base.classes.axioms)
 
 
 def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check]) -> str:

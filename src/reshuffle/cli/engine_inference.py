@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import graph_of, reasoners_of
-from reshuffle.errors import BudgetError, InputError, NotExpressibleError, Place
+from reshuffle.cli.spark_options import add_spark_options
+from reshuffle.errors import InputError, NotExpressibleError, Place, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,31 +24,19 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
     from reshuffle.reasoning.violations import Violation
 
-_ENGINES = ("duckdb", "spark")
+ENGINES = ("duckdb", "spark")
+"""The engines past one process."""
 _MOST_VIOLATIONS = 100  # of a constraint that are looked for
-_LARGE = 1_000_000_000  # bytes of facts from which an estimate is made
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """The options of engines past one process."""
-    group = parser.add_argument_group("Spark", "with --engine spark")
-    group.add_argument("--master", metavar="URL", help="of the cluster (default: local[*])")
-    group.add_argument("--partitions", type=int, metavar="N", help="shares of the work")
+    group = add_spark_options(parser)
     group.add_argument(
         "--plan",
         metavar="split|tables",
         help="split: shares of the heads, where the facts fit a worker; tables: joins (default: split where it fits)",
     )
-
-
-def is_engine(arguments: argparse.Namespace) -> bool:
-    """Is it an engine past one process? Options of such an engine alone are refused."""
-    if arguments.engine in _ENGINES:
-        return True
-    for name in ("master", "partitions", "plan"):
-        if getattr(arguments, name) is not None:
-            raise InputError(f"--{name} is for Spark", hint="add --engine spark, or leave it out")
-    return False
 
 
 @dataclass
@@ -57,6 +45,7 @@ class OnEngine:
 
     answers: EngineAnswers
     reasoner: Reasoner
+    literals: KnowledgeGraph | None = None
     derived: int | None = None
 
     @property
@@ -113,14 +102,27 @@ class OnEngine:
     def _proof(self, triple: Triple) -> Proof:
         behind = self.answers.behind(*triple)
         assert behind is not None, f"{triple} holds but nothing is behind it"
-        facts = [fact for fact in behind if fact[1] not in self._hidden]
-        return self.reasoner.on(facts).proofs(*triple)[0]
+        return self.reasoner.on(_shown_facts(behind, self.reasoner, self.literals)).proofs(*triple)[0]
 
     @property
     def _hidden(self) -> frozenset[str]:
-        """The helper relations of class axioms."""
-        rules = self.reasoner.rules
-        return frozenset() if rules is None or rules.classes is None else rules.classes.relations
+        return _helper_relations(self.reasoner)
+
+
+def _shown_facts(
+    behind: Iterable[tuple[str, str, str]], reasoner: Reasoner, literals: KnowledgeGraph | None
+) -> KnowledgeGraph:
+    """The facts that an engine found behind a triple, without helper facts; literals stand beside them again."""
+    from reshuffle.kg import KnowledgeGraph  # noqa: PLC0415
+
+    hidden = _helper_relations(reasoner)
+    return KnowledgeGraph([fact for fact in behind if fact[1] not in hidden]).with_literals(literals)
+
+
+def _helper_relations(reasoner: Reasoner) -> frozenset[str]:
+    """The helper relations of class axioms."""
+    rules = reasoner.rules
+    return frozenset() if rules is None or rules.classes is None else rules.classes.relations
 
 
 @contextmanager
@@ -143,27 +145,43 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
     if arguments.output:
         (check_writable if arguments.count else check_output)(arguments.output)
     reasoner = _reasoner(arguments, console)
-    deduction = Deduction(reasoner.constraints, reasoner.rules, arguments.node_budget)
+    deduction = Deduction(reasoner.constraints, reasoner.rules, reasoner.node_budget)
     facts = _facts(arguments, console, reasoner)
     with opened(
         deduction, facts, options, beside=arguments.output, progress=console.progress, notes=console.message
     ) as answers:
-        yield OnEngine(answers, reasoner)
+        yield OnEngine(answers, reasoner, getattr(facts, "literals", None))
 
 
 def facts_behind(
-    arguments: argparse.Namespace, console: Console, triple: tuple[str, str, str]
-) -> tuple[Reasoner, list[tuple[str, str, str]] | None]:
-    """The reasoner, and the facts of one derivation of a triple, which the engine looks for; None if there is none."""
+    arguments: argparse.Namespace, console: Console
+) -> tuple[tuple[str, str, str], Reasoner, KnowledgeGraph | None]:
+    """The triple that is meant, the reasoner, and the facts of one derivation, which the engine looks for, or None."""
     from reshuffle.reasoning.scaling.engine_interface import Deduction, Options  # noqa: PLC0415
     from reshuffle.reasoning.scaling.engines import opened  # noqa: PLC0415
 
     reasoner = _reasoner(arguments, console)
-    deduction = Deduction(reasoner.constraints, reasoner.rules, arguments.node_budget)
+    deduction = Deduction(reasoner.constraints, reasoner.rules, reasoner.node_budget)
     facts = _facts(arguments, console, reasoner)
     options = Options(arguments.engine, arguments.memory)
+    typed = (arguments.head, arguments.relation, arguments.tail)
     with opened(deduction, facts, options, progress=console.progress, notes=console.message) as answers:
-        return reasoner, answers.behind(*triple)
+        triple, behind = _behind(answers, typed, console)
+    literals = getattr(facts, "literals", None)
+    return triple, reasoner, None if behind is None else _shown_facts(behind, reasoner, literals)
+
+
+def _behind(
+    answers: EngineAnswers, typed: tuple[str, str, str], console: Console
+) -> tuple[tuple[str, str, str], list[tuple[str, str, str]] | None]:
+    """What is behind a triple; names as they were typed win over what their prefixes stand for."""
+    try:
+        return typed, answers.behind(*typed)
+    except UnknownNameError:
+        head, relation, tail = map(console.names.full, typed)
+        if (head, relation, tail) == typed:
+            raise
+        return (head, relation, tail), answers.behind(head, relation, tail)
 
 
 def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
@@ -196,7 +214,7 @@ def _facts(
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
 
     classes = None if reasoner.rules is None else reasoner.rules.classes
-    stored = arguments.facts[0] if len(arguments.facts) == 1 and _is_parquet(arguments.facts[0]) else None
+    stored = arguments.facts[0] if len(arguments.facts) == 1 and is_parquet(arguments.facts[0]) else None
     if classes is not None:
         if stored is not None and Path(stored).is_dir():
             raise InputError(
@@ -206,7 +224,9 @@ def _facts(
             )
         if classes.disjoint:
             console.message(f"disjoint classes are checked in memory only, not by {arguments.engine}")
-        return with_helpers(graph_of(arguments, console, [reasoner]), classes)
+        assert reasoner.rules is not None
+        graph = graph_of(arguments, console, [reasoner])
+        return with_helpers(graph, reasoner.rules).with_literals(graph.literals)
     inside = reasoner.rules is not None and reasoner.rules.facts
     if stored is not None and not inside and arguments.columns is None:
         return ParquetFacts.at(stored)
@@ -224,26 +244,7 @@ def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:
             folders.write(batch_of(some))
 
 
-def refuse_too_large(arguments: argparse.Namespace) -> None:
-    """Refuse facts that would not fit into the memory, and say which engine would do."""
-    large = [Path(path) for path in arguments.facts if _is_large(Path(path))]
-    if not large:
-        return
-    from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_to_load  # noqa: PLC0415
-    from reshuffle.reasoning.sharing import spelled_bytes  # noqa: PLC0415
-
-    needed, there = sum(map(bytes_to_load, large)), available_bytes()
-    if needed > there:
-        given = (arguments.rules, *arguments.facts, "-o", arguments.output or "out/")
-        memory = f"{max(1, int(0.8 * there / 1e9))}GB"
-        command = shlex.join(["reshuffle", "infer", *given, "--engine", "duckdb", "--memory", memory])
-        raise BudgetError(
-            f"loading these facts takes about {spelled_bytes(needed)}, and {spelled_bytes(there)} are free",
-            hint=f"DuckDB works beyond the memory: {command}",
-        )
-
-
-def _is_parquet(path: str) -> bool:
+def is_parquet(path: str) -> bool:
     """Is it a Parquet file, or a folder of nothing else?"""
     if not Path(path).is_dir():
         return path.endswith(".parquet")
@@ -251,7 +252,3 @@ def _is_parquet(path: str) -> bool:
         file for file in Path(path).rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
     ]
     return bool(inside) and all(file.suffix == ".parquet" for file in inside)
-
-
-def _is_large(path: Path) -> bool:
-    return _is_parquet(str(path)) if path.is_dir() else path.is_file() and path.stat().st_size >= _LARGE

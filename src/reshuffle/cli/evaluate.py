@@ -18,8 +18,9 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_columns, benchmark_of, is_rule_list, rule_model_of
-from reshuffle.cli.outputs import InputFacts, InputFile, InputModel, OutputFile
+from reshuffle.cli.inputs import InputFacts, InputFile, InputModel, benchmark_of, is_rule_list, rule_model_of
+from reshuffle.cli.options import add_columns, add_naming_options
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
 from reshuffle.errors import InputError, Place, did_you_mean
 
@@ -115,6 +116,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write a report, too: one page with plots, and a table by relation",
     )
     parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
+    add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -142,6 +144,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         check_writable(arguments.save_negatives)
     if arguments.output:
         check_writable(arguments.output, endings=(".html",))
+    console.names.learn(arguments, *(arguments.facts or ()), arguments.queries, arguments.train, labels=True)
     with shared_work(arguments.device) as (shares, arguments.device):
         report = _evaluated(arguments, protocol, shares, console)
     if not is_first():
@@ -153,7 +156,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.output:
         from reshuffle.cli.report_pages import write_evaluation  # noqa: PLC0415
 
-        write_evaluation(report, arguments)
+        write_evaluation(report, arguments, console.names)
         console.message(f"{arguments.output}: the report")
     console.result(str(report), {"benchmark": arguments.benchmark} | report.to_dict())
     return 0

@@ -7,6 +7,7 @@ output is sorted while memory stays bounded. With --sketch the answers are a sup
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from heapq import merge
@@ -15,21 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.engine_inference import (
+    ENGINES,
     add_engine_options,
     engine_answers,
-    is_engine,
-    refuse_too_large,
+    is_parquet,
     write_folder,
 )
-from reshuffle.cli.inputs import (
-    add_reasoning_options,
-    fact_files,
-    graph_of,
-    is_model,
-    is_rule_list,
-    reasoners_of,
-)
+from reshuffle.cli.inputs import graph_of, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
+from reshuffle.errors import BudgetError, InputError
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -46,6 +42,7 @@ if TYPE_CHECKING:
 HELP = "the triples that follow"
 
 _MOST_VIOLATIONS = 3
+_LARGE = 1_000_000_000  # bytes of facts from which an estimate is made
 _PRINTED = 1000  # lines at once: whoever looks at the first ones does not wait for many more
 
 
@@ -80,11 +77,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
-    if is_engine(arguments):
+    if arguments.engine in ENGINES:
         with engine_answers(arguments, console) as on_engine:
             return _put(on_engine, arguments, console)
+    _refuse_engine_options(arguments)
     _check_output(arguments)
-    refuse_too_large(arguments)
+    _refuse_too_large(arguments)
     return _put(_answers(arguments, console), arguments, console)
 
 
@@ -174,6 +172,12 @@ class Together:
         return counts
 
 
+def _refuse_engine_options(arguments: argparse.Namespace) -> None:
+    for name in ("master", "partitions", "plan"):
+        if getattr(arguments, name) is not None:
+            raise InputError(f"--{name} is for Spark", hint="add --engine spark, or leave it out")
+
+
 def _check_output(arguments: argparse.Namespace) -> None:
     """Refuse an output file that cannot be written, before any work is done."""
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
@@ -193,6 +197,29 @@ def _check_output(arguments: argparse.Namespace) -> None:
         check_folder_writable(arguments.output)
     elif arguments.output:
         check_triples_writable(arguments.output, named_graphs=arguments.named_graphs)
+
+
+def _refuse_too_large(arguments: argparse.Namespace) -> None:
+    """Refuse facts that would not fit into the memory, and say which engine would do."""
+    large = [Path(path) for path in arguments.facts if _is_large(Path(path))]
+    if not large:
+        return
+    from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_to_load  # noqa: PLC0415
+    from reshuffle.reasoning.sharing import spelled_bytes  # noqa: PLC0415
+
+    needed, there = sum(map(bytes_to_load, large)), available_bytes()
+    if needed > there:
+        given = (arguments.rules, *arguments.facts, "-o", arguments.output or "out/")
+        memory = f"{max(1, int(0.8 * there / 1e9))}GB"
+        command = shlex.join(["reshuffle", "infer", *given, "--engine", "duckdb", "--memory", memory])
+        raise BudgetError(
+            f"loading these facts takes about {spelled_bytes(needed)}, and {spelled_bytes(there)} are free",
+            hint=f"DuckDB works beyond the memory: {command}",
+        )
+
+
+def _is_large(path: Path) -> bool:
+    return is_parquet(str(path)) if path.is_dir() else path.is_file() and path.stat().st_size >= _LARGE
 
 
 def _answers(arguments: argparse.Namespace, console: Console) -> Together:
@@ -243,7 +270,7 @@ def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespac
     if not found:
         return
     shown = found if console.verbosity > 0 else found[:_MOST_VIOLATIONS]
-    console.names.learn(arguments, *fact_files(arguments.facts), arguments.rules, labels=True)
+    console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
     more = "" if len(shown) == len(found) else f"; the first {len(shown)}, -v shows all"
     console.message(f"warning: what follows breaks a constraint{more}:")
     for violation in shown:
@@ -302,15 +329,11 @@ def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console:
 def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | None:
     """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
     from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
-    from reshuffle.kg.io.prefixes import COMMON, prefixes_of, read_prefixes  # noqa: PLC0415
+    from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
 
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
-    known = COMMON
-    for path in (*fact_files(arguments.facts), arguments.rules):
-        if Path(path).is_file():
-            known |= prefixes_of(path)
-    if arguments.prefixes is not None:
-        known |= read_prefixes(arguments.prefixes)
+    files = (path for given in (*arguments.facts, arguments.rules) for path in given.paths())
+    known = prefixes_among(files, arguments.prefixes)
     named = [name for reasoner in answers.reasoners for name in reasoner.names]
     return known.used_in(chain(named, answers.facts.relations, answers.facts.entities))

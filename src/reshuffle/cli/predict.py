@@ -5,6 +5,7 @@ reshuffle predict model facts.tsv --relation speaks --tail english --top 5 --rea
 reshuffle predict model facts.tsv --head ada                           what is not known about ada
 reshuffle predict model facts.tsv --all --top 100 --reasons 2 -o missing.csv
 reshuffle predict model facts.tsv --head ada -o report.html            one page with reasons and rules, to mail
+reshuffle predict model facts.tsv --all -o missing.csv --engine spark --master spark://host:7077
 
 MODEL is a directory that `reshuffle train` wrote. --all looks for the most plausible missing links of the whole graph,
 or of one relation: of all heads whose facts are like those of a head in training. They come in the order of their
@@ -16,10 +17,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import RULE_MODEL, add_facts, fact_files, graph_of, is_compiled, rule_model_of
-from reshuffle.cli.outputs import InputModel, OutputFile
+from reshuffle.cli.inputs import RULE_MODEL, InputModel, graph_of, is_compiled, rule_model_of
+from reshuffle.cli.options import add_facts, add_naming_options
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
-from reshuffle.cli.shown_names import add_naming_options
+from reshuffle.cli.spark_options import add_spark_engine, spark_choice
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 
@@ -68,6 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write the table: .parquet, .csv or .tsv; or a report to mail to somebody: .html",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    add_spark_engine(parser, help="with --all: ask on the workers of Spark, with the same result")
     add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
 
@@ -76,6 +79,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
     _check_usage(arguments)
     reasons = _reasons(arguments)
+    arguments.spark = spark_choice(arguments, beside=arguments.output)
     with shared_work(arguments.device) as (shares, arguments.device):
         found, model, graph = _found(arguments, shares, console)
     if not is_first():
@@ -86,7 +90,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         if _is_report(arguments):
             from reshuffle.cli.report_pages import write_predictions  # noqa: PLC0415 - verbs import when they run
 
-            write_predictions(found, arguments, reasons=reasons, model=model, facts=graph)
+            write_predictions(
+                found, arguments, reasons=reasons, model=model, facts=graph, names=console.names
+            )
         else:
             found.write(arguments.output, reasons=reasons)
         text = f"{arguments.output}: {counted(len(found), 'prediction')}"
@@ -106,6 +112,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         arguments.usage_error("give --head H or --tail T, with or without --relation R; or --all")
     if not arguments.all and arguments.relation is None and arguments.known == "mark":
         arguments.usage_error("--known mark needs --relation R")
+    if arguments.engine is not None and not arguments.all:
+        arguments.usage_error("--engine spark needs --all: workers share the questions of a whole graph")
     for name, least in (("top", 1), ("reasons", 0)):
         if (given := getattr(arguments, name)) is not None and given < least:
             raise InputError(f"--{name} {given}", hint=f"give {least} or more")
@@ -136,13 +144,17 @@ def _found(
     model = _model_of(arguments, console)
     graph = graph_of(arguments, console)
     answers = model.on(graph, notes=console.message)
-    console.names.learn(arguments, *fact_files(arguments.facts), arguments.model, labels=True)
+    console.names.learn(arguments, *arguments.facts, arguments.model, labels=True)
     _take_full_names(arguments, console, graph)
     if arguments.all:
         # A rule list asks all questions at once: every process does.
         more: dict[str, Any] = {} if _is_rule_list(arguments) else {"shares": shares}
         found = answers.missing(
-            relation=arguments.relation, top=arguments.top, progress=console.progress, **more
+            relation=arguments.relation,
+            top=arguments.top,
+            progress=console.progress,
+            **arguments.spark,
+            **more,
         )
         return found, model, graph
     found = answers.predict(
@@ -174,4 +186,4 @@ def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | Ru
         return rule_model_of(arguments.model, console)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
-    return Reshuffle.load(arguments.model, device=arguments.device)
+    return Reshuffle.load(arguments.model, device="cpu" if arguments.spark else arguments.device)

@@ -17,8 +17,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import RECIPE_NAMES, add_training_options, facts_of, settings_of
-from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
+from reshuffle.cli.inputs import InputFile, InputModel, facts_of, settings_of
+from reshuffle.cli.options import RECIPE_NAMES, add_training_options
+from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.cli.processes import is_first
 from reshuffle.cli.training_curve import TrainingCurve
 

@@ -38,13 +38,13 @@ def as_triples(given: Triples) -> list[tuple[str, str, str]]:
     [('ada', 'bornIn', 'london')]
     """
     _refuse_others(given, _TO_ANSWER_ON)
-    triples = [(head, relation, tail) for head, relation, tail in triples_of(_iterable(given))]
+    triples = [(head, relation, tail) for head, relation, tail in triples_of(graph_of_others(given))]
     check_names([name for head, _, tail in triples for name in (head, tail)], kind="entity")
     check_names([relation for _, relation, _ in triples], kind="relation")
     return triples
 
 
-def _iterable(given: Triples) -> Triples:
+def graph_of_others(given: Triples) -> Triples:
     """A table or a graph of another library as a graph, all else as it is."""
     return KnowledgeGraph(given) if is_table(given) or type(given).__module__.startswith("rdflib") else given
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Set as AbstractSet
+from copy import copy
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -35,7 +37,7 @@ from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -59,10 +61,15 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
     each relation is one contiguous slice, and `by_head` and `by_tail` are built once, when first asked for.
     """
 
+    literals: KnowledgeGraph | None
+    """Facts of RDF whose tail is a literal: no triples of the graph, but domains in an ontology say types by them."""
+
     def __init__(self, triples: Iterable[tuple[str, str, str]] = ()) -> None:
         """Of triples of names; also of dictionaries with the three keys, of any table, and of an rdflib graph."""
         columns = numbered(triples) if isinstance(triples, KnowledgeGraph) else columns_from(triples)
         self._hold(columns.distinct())
+        if isinstance(triples, KnowledgeGraph):
+            self.literals = triples.literals
 
     @classmethod
     def from_ids(
@@ -89,8 +96,18 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
         self.heads, self.relation_ids, self.tails = columns.heads, columns.relation_ids, columns.tails
         self.num_entities = len(columns.entities)
         """|E|, isolated entities of the vocabulary included."""
+        literals = columns.literals
+        self.literals = None if literals is None else KnowledgeGraph.from_columns(literals)
         for column in (self.heads, self.relation_ids, self.tails):
             column.flags.writeable = False
+
+    def with_literals(self, literals: KnowledgeGraph | None) -> KnowledgeGraph:
+        """The same triples, with these facts beside them whose tails are literals."""
+        if literals is self.literals:
+            return self
+        graph = copy(self)
+        graph.literals = literals
+        return graph
 
     def naming(self, relations: Sequence[str]) -> KnowledgeGraph:
         """The same facts, over a vocabulary that has these relations as well; the ids of the others stay."""
@@ -165,22 +182,26 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
 
     def __and__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return _selected(self, _rows_in(self, other))
+            return _selected(self, _rows_in(self, other)).with_literals(
+                _among_literals(operator.and_, self, other)
+            )
         return super().__and__(other)  # type: ignore[return-value]
 
     def __sub__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return _selected(self, ~_rows_in(self, other))
+            return _selected(self, ~_rows_in(self, other)).with_literals(
+                _among_literals(operator.sub, self, other)
+            )
         return super().__sub__(other)  # type: ignore[return-value]
 
     def __or__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return _union(self, other)
+            return _union(self, other).with_literals(_among_literals(operator.or_, self, other))
         return super().__or__(other)  # type: ignore[return-value]
 
     def __xor__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return _union(self - other, other - self)
+            return (self - other) | (other - self)
         return super().__xor__(other)  # type: ignore[return-value]
 
     def __le__(self, other: AbstractSet[Any]) -> bool:
@@ -290,6 +311,7 @@ def read_graph(
     columns: Sequence[str] | None = None,
     format: str | None = None,
     may_be_empty: bool = False,
+    literals_suffice: bool = False,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
 ) -> KnowledgeGraph:
@@ -302,13 +324,19 @@ def read_graph(
     `notes` hears what was left out although nothing was wrong: duplicates, RDF literals; and of a first line that
     looks like a header, which TSV does not have. Whatever is wrong raises one `InputError` with the file, the line,
     and a way out. So does a file without triples, which mostly comes from a program that failed, unless it
-    `may_be_empty`.
+    `may_be_empty`; or unless its literals suffice, as they may where an ontology says the domains of properties.
     """
     if not paths:
         raise InputError("found no file to read", hint="give the path of at least one")
     form = None if format is None else format_named(format)
     triples = read_all(
-        paths, columns=columns, form=form, may_be_empty=may_be_empty, progress=progress, notes=notes
+        paths,
+        columns=columns,
+        form=form,
+        may_be_empty=may_be_empty,
+        literals_suffice=literals_suffice,
+        progress=progress,
+        notes=notes,
     )
     return KnowledgeGraph.from_columns(triples)
 
@@ -345,6 +373,17 @@ def _has_rows(graph: KnowledgeGraph, columns: Columns) -> NDArray[np.bool_]:
     result = np.empty_like(hits)
     result[order] = hits
     return result
+
+
+def _among_literals(
+    operation: Callable[[KnowledgeGraph, KnowledgeGraph], KnowledgeGraph],
+    one: KnowledgeGraph,
+    other: KnowledgeGraph,
+) -> KnowledgeGraph | None:
+    """A set operation on the facts with literals of two graphs."""
+    if one.literals is None and other.literals is None:
+        return None
+    return operation(one.literals or KnowledgeGraph(), other.literals or KnowledgeGraph())
 
 
 def _selected(graph: KnowledgeGraph, rows: NDArray[np.bool_]) -> KnowledgeGraph:

@@ -7,12 +7,13 @@ relation is (`reshuffle.neighbours` reads it).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError
 from reshuffle.kg.io.columns import columns_of
-from reshuffle.kg.io.rdf import from_iri
+from reshuffle.kg.io.rdf import LiteralFacts, from_iri
 from reshuffle.kg.io.tables import from_table, is_table
 from reshuffle.kg.rows import checked_triple, numbered
 
@@ -37,14 +38,14 @@ def columns_from(given: Iterable[Any]) -> TripleColumns:
             hint=_HINTS[library],
         )
     if library == "rdflib":
-        return numbered(rdf_rows(given))
+        return _of_rdf(given)
     if is_table(given):
         return from_table(given)
     rows = iter(given)
     first = next(rows, ())
     given = chain([first], rows) if first != () else rows
     if isinstance(first, tuple) and any(type(term).__module__.startswith("rdflib") for term in first):
-        return numbered(rdf_rows(given))
+        return _of_rdf(given)
     return numbered(triples_of(given))
 
 
@@ -71,11 +72,21 @@ def _in_order(triple: Any) -> Sequence[str]:
     return checked_triple(triple)
 
 
-def rdf_rows(graph: Iterable[Any]) -> Iterator[tuple[str, str, str]]:
-    """The triples of an rdflib graph between IRIs and blank nodes; literals are passed over, as in files."""
+def _of_rdf(graph: Iterable[Any]) -> TripleColumns:
+    """The triples of an rdflib graph between IRIs and blank nodes; literals stand beside them, as in files."""
+    literals = LiteralFacts()
+    triples = numbered(_rdf_rows(graph, literals))
+    return replace(triples, literals=literals.columns())
+
+
+def _rdf_rows(graph: Iterable[Any], literals: LiteralFacts) -> Iterator[tuple[str, str, str]]:
     for quad in graph:
         head, relation, tail = quad[:3]
-        if type(head).__name__ != "Literal" and type(tail).__name__ != "Literal":
+        if type(head).__name__ == "Literal":
+            continue
+        if type(tail).__name__ == "Literal":
+            literals.add(_name(head), _name(relation))
+        else:
             yield _name(head), _name(relation), _name(tail)
 
 

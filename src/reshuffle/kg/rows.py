@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 COLUMNS = ("head", "relation", "tail")
 
+LITERAL = "a literal"
+"""The tail of every fact in `TripleColumns.literals`: what the literal is does not matter to any rule."""
+
 # From here on the compiled radix sort earns back what importing numba costs.
 _LARGE = 2_000_000
 _KEY_BITS = 63
@@ -61,6 +64,8 @@ class TripleColumns:
     tails: Column
     entities: Vocabulary
     relations: Vocabulary
+    literals: TripleColumns | None = None
+    """Facts whose tail is a literal, which are no triples of a graph: who has which property; see `LITERAL`."""
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -74,7 +79,8 @@ class TripleColumns:
     def distinct(self) -> TripleColumns:
         """Each triple once, sorted by (relation, head, tail)."""
         columns = sorted_distinct(self.heads, self.relation_ids, self.tails)
-        return TripleColumns(*columns, self.entities, self.relations)
+        literals = None if self.literals is None else self.literals.distinct()
+        return TripleColumns(*columns, self.entities, self.relations, literals)
 
 
 def numbered(triples: Iterable[Sequence[str]]) -> TripleColumns:

@@ -252,6 +252,7 @@ class Reshuffle:
             heads_through_inverse=self._heads_through_inverse,
             calibration=self.calibration if initial in (None, self.settings.architecture.initial) else None,
             listed=self.listed,
+            source=copy.copy(self),  # a later fit of this one is another model
             notes=notes,
         )
 

@@ -17,9 +17,10 @@ from reshuffle.kg.io.tables import SCHEMA, name_batches
 from reshuffle.kg.io.writing import batch_of
 from reshuffle.kg.rows import Triple, is_triple
 from reshuffle.pictures.notebook import shown_triples
-from reshuffle.reasoning.scaling.engine_interface import IN_MEMORY, Options, write_blocks
+from reshuffle.reasoning.scaling.engine_interface import Options, write_blocks
 from reshuffle.reasoning.scaling.engines import opened
 from reshuffle.reasoning.why_not import NoProof
+from reshuffle.spark.spark_session import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

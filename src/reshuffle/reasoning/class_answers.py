@@ -12,27 +12,33 @@ import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary
-from reshuffle.kg.coerce import as_triples
+from reshuffle.kg.coerce import as_triples, graph_of_others
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.reasoning.answers import Answers
+from reshuffle.reasoning.literal_types import LiteralTypes
 from reshuffle.reasoning.proofs import Proof
 from reshuffle.reasoning.violations import Violation, violations
 from reshuffle.reasoning.why_not import UNBOUND, PartialDerivation
-from reshuffle.rules.class_axioms import ANYTHING, HUB, TYPE
+from reshuffle.rules.class_axioms import ANYTHING, BY_LITERAL, HUB, TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from reshuffle.kg.coerce import Triples
     from reshuffle.reasoning.answers import Count
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.rules import RuleBase
     from reshuffle.rules.class_axioms import ClassAxiom, ClassAxioms, DisjointClasses
 
 
-def with_helpers(facts: KnowledgeGraph, classes: ClassAxioms) -> KnowledgeGraph:
+def with_helpers(facts: KnowledgeGraph, rules: RuleBase) -> KnowledgeGraph:
     """The facts with the helper facts of the axioms; the ids of the facts' names stay."""
-    _refuse_helpers(facts.relations, classes)
+    classes = rules.classes
+    assert classes is not None
+    for given in (facts, facts.literals):
+        _refuse_helpers(() if given is None else given.relations, classes)
     helpers = KnowledgeGraph([*classes.by_helper, (HUB, ANYTHING, HUB)])
+    helpers |= LiteralTypes(rules, facts.literals).helpers()
     entities, entity_ids = facts.entities.extended_by(helpers.entities)
     relations, relation_ids = facts.relations.extended_by(helpers.relations)
     everyone = np.arange(facts.num_entities, dtype=np.int32)
@@ -63,6 +69,7 @@ class ClassAnswers(Answers):
         self._inner, self._rules, self._classes = inner, rules, rules.classes
         self._given: KnowledgeGraph | None = facts
         self._num_given = facts.num_entities
+        self._by_literals = LiteralTypes(rules, facts.literals)
         self._known = dict.fromkeys([*map(base_relation, rules.own_relations), *facts.relations])
         self.shared = inner.shared
 
@@ -89,7 +96,8 @@ class ClassAnswers(Answers):
         """The graph as it is now, updates included, without helper facts."""
         with self.shared.reading(), self.shared.building:
             if self._given is None:
-                self._given = _without_helpers(self._inner.facts, self._classes, self._num_given)
+                left = _without_helpers(self._inner.facts, self._classes, self._num_given)
+                self._given = left.with_literals(self._by_literals.literals)
             return self._given
 
     # --- questions ----------------------------------------------------------------------------------
@@ -130,24 +138,29 @@ class ClassAnswers(Answers):
 
     # --- updates ------------------------------------------------------------------------------------
 
-    def add(self, triples: Iterable[tuple[str, str, str]]) -> None:
+    def add(self, triples: Triples) -> None:
         """Add facts, also with new entities, which get their helper fact in the same step."""
-        given = as_triples(triples)
+        given, literals = _opened(triples)
         _refuse_helpers((relation for _, relation, _ in given), self._classes)
         entities = dict.fromkeys(name for head, _, tail in given for name in (head, tail))
         with self.shared.writing():
-            self._inner.add([*given, *((name, ANYTHING, HUB) for name in entities)])
+            types = self._by_literals.replaced(_joined(self._by_literals.literals, literals))
+            new = types.helpers() - self._by_literals.helpers() if literals else ()
+            self._inner.add([*given, *((name, ANYTHING, HUB) for name in entities), *new])
             self._known.update(dict.fromkeys(relation for _, relation, _ in given))
-            self._given = None
+            self._given, self._by_literals = None, types
 
-    def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """Take facts back. Helper facts stay: they say nothing by themselves."""
-        given = as_triples(triples)
+    def remove(self, triples: Triples) -> None:
+        """Take facts back. Helper facts stay, but for those of literals: they say nothing by themselves."""
+        given, literals = _opened(triples)
         for head, relation, tail in given:
             self._check(relation, head, tail)
         with self.shared.writing():
-            self._inner.remove(given)
-            self._given = None
+            kept = self._by_literals.literals
+            types = self._by_literals.replaced(kept - literals if kept and literals else kept)
+            gone = self._by_literals.helpers() - types.helpers() if literals else ()
+            self._inner.remove([*given, *gone])
+            self._given, self._by_literals = None, types
 
     # --- proofs -------------------------------------------------------------------------------------
 
@@ -164,6 +177,9 @@ class ClassAnswers(Answers):
                 made[id(p)] for p in step.premises if p.triple.relation not in self._classes.relations
             )
             if step.triple.relation in self._classes.relations:
+                continue
+            if step.rule == BY_LITERAL:
+                made[id(step)] = self._by_literals.proof(step.triple.head, step.triple.tail)
                 continue
             axiom = self._axiom_of(step)
             made[id(step)] = Proof(step.triple, step.rule if axiom is None else axiom.shown, premises)
@@ -224,6 +240,16 @@ def _without_helpers(graph: KnowledgeGraph, classes: ClassAxioms, num_given: int
         graph.heads[kept], places[graph.relation_ids[kept]], graph.tails[kept], entities=graph.entities, relations=names
     )  # fmt: skip
     return left.without_gone(num_given)[0]
+
+
+def _opened(triples: Triples) -> tuple[list[tuple[str, str, str]], KnowledgeGraph | None]:
+    """Triples, and the facts with literals beside them."""
+    graph = graph_of_others(triples)
+    return as_triples(graph), graph.literals if isinstance(graph, KnowledgeGraph) else None
+
+
+def _joined(one: KnowledgeGraph | None, other: KnowledgeGraph | None) -> KnowledgeGraph | None:
+    return one | other if one is not None and other is not None else one or other
 
 
 def _missing(axiom: ClassAxiom, entity: str) -> PartialDerivation:

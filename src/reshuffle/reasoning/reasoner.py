@@ -19,10 +19,11 @@ from reshuffle.rules import RuleBase
 from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Set
     from pathlib import Path
 
     from reshuffle.kg.coerce import Triples
+    from reshuffle.kg.vocabulary import Vocabulary
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
     from reshuffle.reasoning.sketch.answers import SketchedAnswers
@@ -63,7 +64,7 @@ class Reasoner:
         _check_engine(engine, bound)
         self.engine = engine
         self._memory = None if memory is None else parsed_bytes(str(memory))
-        self._node_budget = DEFAULT_NODE_BUDGET if node_budget is None else _checked_nodes(node_budget)
+        self.node_budget = DEFAULT_NODE_BUDGET if node_budget is None else _checked_nodes(node_budget)
         self.constraints: OrderingConstraints | None = None
         self._too_large: BudgetError | None = None
         if isinstance(rules, OrderingConstraints):
@@ -81,7 +82,7 @@ class Reasoner:
 
     def _compile(self, rules: RuleBase, bound: int | None) -> None:
         try:
-            self.constraints = constraints_for(rules, bound=bound, node_budget=self._node_budget)
+            self.constraints = constraints_for(rules, bound=bound, node_budget=self.node_budget)
         except BudgetError as error:
             if self.engine == "geometry" or bound is not None:
                 raise
@@ -132,20 +133,27 @@ class Reasoner:
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
         facts = graph if isinstance(graph, KnowledgeGraph) else as_graph(graph)
-        # What nothing can follow from is no error, since facts may be added later.
-        if len(facts.relations) and self._relations.keys().isdisjoint(facts.relations):
-            notes(_nothing_shared(self._relations, facts.relations))
-        elif notes is not UNHEARD and len(facts.relations):
-            for told in _never_met(self.rules, facts.relations):
-                notes(told)
+        used = facts.relations
+        if facts.literals is not None and self._classes is not None:  # domains may meet these
+            used, _ = used.extended_by(facts.literals.relations)
+        if notes is not UNHEARD and len(used):
+            self._note_names(used, notes)
         if self._classes is None:
             return self._answers(facts, progress, notes)
         return self._with_classes(facts, lambda graph: self._answers(graph, progress, notes))
 
+    def _note_names(self, used: Vocabulary, notes: Notes) -> None:
+        """Note names that nothing can follow from. They are no errors, since facts may be added later."""
+        missing = [] if self.rules is None else self.rules.never_met(used)
+        if self._relations.keys().isdisjoint(used):
+            notes(_nothing_shared(self._relations, used))
+        elif self.rules is not None and missing:
+            notes(_never_met(missing, {*used, *self.rules.concluded}))
+
     def _with_classes(self, facts: KnowledgeGraph, answered: Callable[[KnowledgeGraph], Answers]) -> Answers:
         """The answers over the facts and the helper facts of class axioms, which stay hidden."""
         assert self.rules is not None and self._classes is not None
-        return ClassAnswers(answered(with_helpers(facts, self._classes)), self.rules, facts)
+        return ClassAnswers(answered(with_helpers(facts, self.rules)), self.rules, facts)
 
     def _answers(self, facts: KnowledgeGraph, progress: Progress, notes: Notes) -> Answers:
         too_large = self._too_large
@@ -172,7 +180,7 @@ class Reasoner:
         from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
 
         # Without rules, as a hardened model has none, nothing else could answer.
-        nodes = None if self.rules is None else self._node_budget
+        nodes = None if self.rules is None else self.node_budget
         return GeometryAnswers(constraints, facts, memory=self._memory, node_budget=nodes, progress=progress)
 
     def _by_chase(self, facts: KnowledgeGraph, too_large: BudgetError | None, progress: Progress) -> Answers:
@@ -278,20 +286,12 @@ def _nothing_shared(relations: Iterable[str], used: Iterable[str]) -> str:
     return f"warning: facts and rules share no relation, so nothing follows{hint}"
 
 
-def _never_met(rules: RuleBase | None, used: Iterable[str]) -> Iterator[str]:
+def _never_met(missing: list[str], given: Set[str]) -> str:
     """What a user is told of relations that rule bodies ask for and that neither a fact nor a head gives."""
-    if rules is None:
-        return
-    given = {*used, *map(base_relation, (*rules.by_head, *rules.fresh))}
-    # An ontology says the domains of many properties that no fact has.
-    bodies = (name for rule in rules.own_rules for name in rule.body)
-    missing = list(dict.fromkeys(name for name in map(base_relation, bodies) if name not in given))
-    if not missing:
-        return
     compared = missing[:_MOST_COMPARED]
     near = {name: found[0] for name in compared if (found := near_names(name, given, most=1))}
     shown = sorted(compared, key=lambda name: name not in near)[:_MOST_SHOWN]
     named = [f"'{name}'" + (f" (near: '{near[name]}')" if name in near else "") for name in shown]
     more = f" and {len(missing) - len(shown):,} more" if len(missing) > len(shown) else ""
     asked = "is a relation of a rule body" if len(missing) == 1 else "are relations of rule bodies"
-    yield f"note: {', '.join(named)}{more} {asked} that no fact has and no rule concludes"
+    return f"note: {', '.join(named)}{more} {asked} that no fact has and no rule concludes"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,14 +35,17 @@ from reshuffle.rulelist.body_walks import walks_of
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
 from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.rule_links import best_links
+from reshuffle.rulelist.rule_links import LinkQuestions, best_links
 from reshuffle.rulelist.rule_predictions import RulePrediction, RulePredictions
+from reshuffle.rulelist.spark.links_on_spark import links_on_spark
 from reshuffle.rulelist.sums import Part, RuleSum
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
+from reshuffle.spark.spark_session import IN_MEMORY, spark_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from os import PathLike
 
     from numpy.typing import NDArray
 
@@ -299,7 +302,7 @@ class RuleAnswers(DerivedByOthers):
         )
         return RulePredictions(tuple(rows))
 
-    def missing(
+    def missing(  # noqa: PLR0913 - all are options by name
         self,
         *,
         relation: str | None = None,
@@ -307,17 +310,28 @@ class RuleAnswers(DerivedByOthers):
         tail: str | None = None,
         top: int = 100,
         progress: Progress = SILENT,
+        engine: str = IN_MEMORY,
+        session: Any = None,
+        master: str | None = None,
+        partitions: int | None = None,
+        folder: str | PathLike[str] | None = None,
     ) -> RulePredictions:
         """The most plausible links that are no facts and that rules lead to: of one relation or all, from a head, to a
         tail, or anywhere. They come in the order of their `plausibility`, score + log of its share in a softmax.
+
+        `engine="spark"` asks on the workers of Spark (docs/how-to/scale.md), with the same result; a `session` that is
+        given is used, and not stopped. `folder` is one that all workers see.
         """
         check_top(top)
+        spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
         state = self._state
         names = self.relations if relation is None else (relation,)
-        numbers = np.array([learned_relation(state.graph, self.relations, name) for name in names])
-        anchor, side = anchor_of(state.graph, head=head, tail=tail)
-        anchors = np.arange(state.graph.num_entities) if anchor is None else np.array([anchor])
-        links = best_links(state, anchors, numbers, side, top=top, progress=progress)
+        numbers = tuple(learned_relation(state.graph, self.relations, name) for name in names)
+        asked = LinkQuestions(numbers, *anchor_of(state.graph, head=head, tail=tail))
+        if spark is None:
+            links = best_links(state, asked, top=top, progress=progress)
+        else:
+            links = links_on_spark(state, asked, spark, top=top)
         rows = (
             RulePrediction(
                 question.triple(state.graph, answer), state.sum_of(question, answer, most=1), False, value

@@ -10,15 +10,15 @@ its answers already leaves little for new ones. Only who is found by a rule is p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reshuffle.evaluation.questions import Question
+from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from reshuffle.evaluation.scorer import Side
     from reshuffle.progress import Progress
     from reshuffle.rulelist.rule_answers import RulesOnGraph
@@ -27,29 +27,48 @@ Link = tuple[float, Question, int]
 _SCORES_AT_ONCE = 1 << 21
 
 
+@dataclass(frozen=True)
+class LinkQuestions:
+    """Questions about one entity or all, over some relations, numbered entity after entity."""
+
+    relations: tuple[int, ...]
+    anchor: int | None
+    side: Side
+
+    def pieces(self, num_entities: int) -> list[range]:
+        """The numbers of the questions, as many at a time as there is room for scores."""
+        count = len(self.relations) * (num_entities if self.anchor is None else 1)
+        step = max(1, _SCORES_AT_ONCE // max(1, num_entities))
+        return [range(start, min(start + step, count)) for start in range(0, count, step)]
+
+    def of(self, numbers: range) -> list[Question]:
+        """The questions of these numbers."""
+        places = (divmod(number, len(self.relations)) for number in numbers)
+        return [
+            Question(entity if self.anchor is None else self.anchor, self.relations[place], self.side)
+            for entity, place in places
+        ]
+
+
 def best_links(
     state: RulesOnGraph,
-    anchors: NDArray[np.int64],
-    relations: NDArray[np.int64],
-    side: Side,
+    asked: LinkQuestions,
     *,
     top: int,
-    progress: Progress,
+    share: slice = slice(None),
+    progress: Progress = SILENT,
 ) -> list[Link]:
-    """The best new answers to all questions of an anchor and a relation."""
-    asked = [
-        Question(anchor, relation, side) for anchor in anchors.tolist() for relation in relations.tolist()
-    ]
+    """The best new answers to all questions, or to those of a share of the pieces."""
     kept: list[Link] = []
-    step = max(1, _SCORES_AT_ONCE // max(1, state.graph.num_entities))
-    with progress("missing links", total=len(asked), unit=" questions") as report:
-        for start in range(0, len(asked), step):
-            kept = _best([*kept, *_links(state, asked[start : start + step], side)], top)
-            report(len(asked[start : start + step]))
+    pieces = asked.pieces(state.graph.num_entities)[share]
+    with progress("missing links", total=sum(map(len, pieces)), unit=" questions") as report:
+        for numbers in pieces:
+            kept = best([*kept, *_links(state, asked.of(numbers), asked.side)], top)
+            report(len(numbers))
     return kept
 
 
-def _best(links: list[Link], top: int) -> list[Link]:
+def best(links: list[Link], top: int) -> list[Link]:
     """The most plausible ones; equal ones by id, so that the order of the questions does not matter."""
     return sorted(links, key=lambda link: (-link[0], link[1].relation, *link[1].ends(link[2])))[:top]
 

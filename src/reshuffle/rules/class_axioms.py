@@ -10,12 +10,14 @@ has a helper fact that leads to one hub, and from there a helper fact of p leads
 | `p rdfs:range c` | `p^-1 ; ~anything ; ~range of p -> type` | `~range of p(hub, c)` |
 | `[p value v] rdfs:subClassOf c` | `p ; ~value of p -> type` | `~value of p(v, c)` |
 | `c owl:oneOf (... a ...)` | `~member -> type` | `~member(a, c)` |
+| `p rdfs:domain c`, and `x p "..."` | `~literal -> type` | `~literal(x, c)` |
 
 `[p some owl:Thing] rdfs:subClassOf c` is a domain, too. The rules are left-linear in `rdf:type`, and classes are
 entities: the geometry is exact wherever that of the other rules is, and its size does not depend on the number of
 classes. Each path is sound by itself, since the hub leads to the classes of p only behind an edge of p. (A class as a
 loop c(X, X), with a domain as the path p ; p^-1 -> c, would also relate an x and a z that share a p-neighbour.) Nothing
-leads to the hub but `~anything`, so it is never an answer.
+leads to the hub but `~anything`, so it is never an answer. Literals are no entities, so that no path leads to them;
+`reasoning.literal_types` finds the classes that domains give to what has them.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 ANYTHING = "~anything"
 HUB = "~reshuffle: every entity leads here"
 _SUBCLASS, _MEMBER = "~subclass", "~member"
+BY_LITERAL = PathRule(("~literal",), TYPE)
+"""The rule of all domains of properties that lead to literals."""
 _VARIABLES = ("X", "Y")
 
 Fact: TypeAlias = tuple[str, str, str]
@@ -262,7 +266,13 @@ class ClassAxioms:
     @cached_property
     def rules(self) -> tuple[PathRule, ...]:
         """The path rules that stand for the axioms."""
-        return tuple(dict.fromkeys(axiom.rule for axiom in self.axioms))
+        of_literals = [BY_LITERAL] if self.have_domains else []
+        return tuple(dict.fromkeys([*(axiom.rule for axiom in self.axioms), *of_literals]))
+
+    @cached_property
+    def have_domains(self) -> bool:
+        """Can an entity get a class by having a property, whatever its value is?"""
+        return any(isinstance(axiom, Domain) for axiom in self.axioms)
 
     @cached_property
     def by_helper(self) -> dict[Fact, ClassAxiom]:
@@ -280,7 +290,7 @@ class ClassAxioms:
     @cached_property
     def relations(self) -> frozenset[str]:
         """The helper relations, which no answer may show."""
-        return frozenset({ANYTHING, *(relation for _, relation, _ in self.by_helper)})
+        return frozenset({ANYTHING, *BY_LITERAL.body, *(relation for _, relation, _ in self.by_helper)})
 
     @cached_property
     def shown(self) -> frozenset[ClassRule]:

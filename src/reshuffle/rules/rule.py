@@ -298,6 +298,20 @@ class RuleBase:
         return {head: tuple(rules) for head, rules in grouped.items()}
 
     @cached_property
+    def concluded(self) -> frozenset[str]:
+        """The relations that heads give triples to, backwards or not, and those that were made up for the rules."""
+        return frozenset(map(base_relation, (*self.head_relations, *self.fresh)))
+
+    def never_met(self, given: Iterable[str]) -> list[str]:
+        """The relations that bodies ask for, and that are neither given nor concluded; class axioms ask for nothing.
+
+        An ontology says the domains of many properties that no fact has.
+        """
+        asked = dict.fromkeys(name for rule in self.own_rules for name in rule.body)
+        met = self.concluded.union(given)
+        return list(dict.fromkeys(name for name in map(base_relation, asked) if name not in met))
+
+    @cached_property
     def uses_inverses(self) -> bool:
         """Does any atom run backwards?"""
         return any(is_inverse(relation) for relation in self.relations)

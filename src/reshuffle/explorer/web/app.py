@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,21 @@ class Asked:
             raise InputError(f"'{name}' is missing", hint=f"add {name}=... to the address")
         return self.query[name]
 
+    def full(self, name: str, progress: Progress) -> str:
+        """A name that the question cannot do without, in full; what was typed wins over what its prefix stands for."""
+        typed, facts = self.need(name), self.world(progress).facts
+        known = facts.relations if name == "relation" else facts.entities
+        return typed if typed in known else self.exhibit.prefixes.expanded(typed) or typed
+
+    def change(self, data: Any, progress: Progress) -> Change:
+        """A change, with full names."""
+        change = Change.of(data, self.exhibit.prefixes)
+        if change.triple is None:
+            return change
+        query = dict(zip(("head", "relation", "tail"), change.triple, strict=True))
+        named = replace(self, query={**self.query, **query})
+        return replace(change, triple=Triple(*(named.full(name, progress) for name in query)))
+
     def number(self, name: str, default: int) -> int:
         """A whole number."""
         given = self.query.get(name, "")
@@ -97,7 +112,7 @@ class Asked:
         """A rule, where one is given."""
         if not self.query.get(name):
             return None
-        rules = parse_rules(self.query[name]).rules
+        rules = parse_rules(self.query[name], prefixes=self.exhibit.prefixes).rules
         if len(rules) != 1:
             raise InputError("found no rule that says something", hint="write one rule")
         return rules[0]
@@ -114,12 +129,12 @@ def _search(asked: Asked, progress: Progress) -> dict[str, Any]:
 
 def _entity(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.exhibit.subject(progress).need_facts()
-    world, name = asked.world(progress), asked.need("name")
+    world, name = asked.world(progress), asked.full("name", progress)
     if asked.query.get("relation"):
         return group_page(
             world,
             name,
-            asked.need("relation"),
+            asked.full("relation", progress),
             asked.query.get("side", "tail"),
             derived=asked.query.get("derived") == "true",
             start=asked.number("start", 0),
@@ -132,9 +147,10 @@ def _predictions(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.exhibit.subject(progress).need_facts()
     return predictions_page(
         asked.world(progress),
-        head=asked.query.get("head") or None,
-        tail=asked.query.get("tail") or None,
-        relation=asked.query.get("relation") or None,
+        **{
+            name: asked.full(name, progress) if asked.query.get(name) else None
+            for name in ("head", "tail", "relation")
+        },
         top=asked.number("top", 10),
         reasons=asked.number("reasons", 0),
     )
@@ -142,7 +158,7 @@ def _predictions(asked: Asked, progress: Progress) -> dict[str, Any]:
 
 def _why(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.exhibit.subject(progress).need_facts()
-    triple = Triple(asked.need("head"), asked.need("relation"), asked.need("tail"))
+    triple = Triple(*(asked.full(name, progress) for name in ("head", "relation", "tail")))
     return why_page(asked.world(progress), triple, most=asked.number("most", 3))
 
 
@@ -183,7 +199,7 @@ def _rule_graph(asked: Asked, progress: Progress) -> dict[str, Any]:
 def _effect(asked: Asked, progress: Progress) -> dict[str, Any]:
     """What one more change would do, before it is kept."""
     try:
-        change = Change.of(json.loads(asked.need("change")))
+        change = asked.change(json.loads(asked.need("change")), progress)
     except ValueError as error:
         raise InputError(
             f"the change is no JSON: {error}", hint='such as {"kind": "add-fact", ...}'
@@ -333,6 +349,7 @@ class Explorer:
                         "loaded": one.is_loaded,
                         "training": one.directory is not None,
                         "changes": len(session.changes_of(one.key)),
+                        "prefixes": dict(one.prefixes.namespaces),
                         **_size(one),
                     }
                     for one in self.exhibits.values()
@@ -348,11 +365,11 @@ class Explorer:
     async def _changed(self, request: Request) -> Response:
         """Keep a change: it must be one that answers can be given after."""
         data = await _body(request)
-        asked = self._asked(request, data if isinstance(data, dict) else {})
-        change = Change.of(data.get("change") if isinstance(data, dict) else None)
-        after = asked.edits.after(change)
+        asked = self._asked(request, data)
 
         def keep(progress: Progress) -> Response:
+            change = asked.change(data.get("change"), progress)
+            after = asked.edits.after(change)
             asked.exhibit.world(after, progress)  # raises where the change does not fit
             asked.session.add(asked.exhibit.key, change)
             return JSONResponse({"changes": len(asked.session.changes_of(asked.exhibit.key))})

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
 from reshuffle.kg.rows import COLUMNS
+from reshuffle.progress import UNHEARD
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from reshuffle.errors import Place
+    from reshuffle.progress import Notes
 
 # What columns are called elsewhere: in RDF, in graph libraries and databases, and by their first letters.
 _KNOWN = {
@@ -26,6 +28,8 @@ _KNOWN = {
     "relation": ("relation", "predicate", "type", "property", "edge", "p", "r", ":type"),
     "tail": ("tail", "object", "target", "to", "end", "o", "t", ":end_id"),
 }
+COMMON_NAMES = {name: column for column, names in _KNOWN.items() for name in names}
+"""What each of these names stands for: head, relation or tail."""
 _LISTED = 8  # columns that a message names
 HINT = (
     "say which columns hold the head, the relation and the tail: --columns HEAD,RELATION,TAIL "
@@ -55,6 +59,31 @@ class ChosenColumns:
         return f"{counted(len(self.others), 'column')} passed over: {', '.join(self.others[:_LISTED])}{more}"
 
 
+@dataclass(frozen=True)
+class WantedColumns:
+    """Which columns hold triples, as far as the user says it."""
+
+    wanted: Sequence[str] | None
+    notes: Notes
+
+    def chosen(self, header: list[str], place: Place) -> ChosenColumns:
+        """The columns of a header; a note names those that are passed over."""
+        chosen = columns_of(header, self.wanted, place=place)
+        if chosen.passed_over is not None:
+            self.notes(f"{place.file}: {chosen.passed_over}")
+        return chosen
+
+    def in_order(self, header: list[str]) -> bool:
+        """Does a header name head, relation and tail in this order, and nothing else?"""
+        try:
+            return columns_of(header, self.wanted).in_order
+        except InputError:
+            return False
+
+
+BY_COMMON_NAMES = WantedColumns(None, UNHEARD)
+
+
 def columns_of(
     found: Sequence[str], wanted: Sequence[str] | None = None, *, place: Place | None = None
 ) -> ChosenColumns:
@@ -69,14 +98,6 @@ def columns_of(
         )
     others = tuple(name for number, name in enumerate(found) if number not in chosen)
     return ChosenColumns(chosen, (found[chosen[0]], found[chosen[1]], found[chosen[2]]), others)
-
-
-def looks_like_header(row: Sequence[str]) -> bool:
-    """Do these three names call columns by common names, in whatever order?"""
-    try:
-        return len(row) == 3 and _recognised(row, None) is not None
-    except InputError:  # two columns may be meant
-        return False
 
 
 def by_role(header: Sequence[str]) -> str:
@@ -109,7 +130,8 @@ def _recognised(found: Sequence[str], place: Place | None) -> tuple[int, int, in
     if set(COLUMNS) <= set(found):
         return _named(found, COLUMNS, place)
     lowered = [str(name).strip().casefold() for name in found]
-    roles = [[number for number, name in enumerate(lowered) if name in _KNOWN[column]] for column in COLUMNS]
+    meant = [COMMON_NAMES.get(name) for name in lowered]
+    roles = [[number for number, role in enumerate(meant) if role == column] for column in COLUMNS]
     if not all(roles):
         return None
     for column, numbers in zip(COLUMNS, roles, strict=True):

@@ -10,8 +10,10 @@ import io
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
+import tempfile
 import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from reshuffle.kg.rows import TripleColumns
+
 STDIN = "-"
 _BUFFER = 1 << 20
 LONGEST_LINE = 1 << 24  # bytes; a packed file of a few kilobytes may hold a line that fills the memory
+BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _NAMES_SHOWN = 5
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -196,6 +201,9 @@ def broken_gzip(source: Source, error: Exception, *, line: int) -> InputError:
 class NoTriplesError(InputError):
     """A source without a single triple; where that is a meaningful answer, `read_graph` gives an empty graph."""
 
+    literals: TripleColumns | None = None
+    """The facts with literals that it has; see `TripleColumns.literals`."""
+
 
 def no_triples(source: Source, expected: str) -> NoTriplesError:
     """The error for a source without a single triple."""
@@ -277,6 +285,16 @@ def made_directory(directory: str | Path) -> Path:
             f"cannot be made a directory: {error.strerror}", place=Place(str(directory)), hint="name another"
         ) from error
     return Path(directory)
+
+
+@contextmanager
+def work_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+    """A folder for what is stored meanwhile, in the parent or where temporary files lie; it is removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix=".reshuffle-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

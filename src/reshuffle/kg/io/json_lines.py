@@ -6,37 +6,33 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError
-from reshuffle.kg.io.columns import columns_of
 from reshuffle.kg.io.files import no_triples
 from reshuffle.kg.rows import COLUMNS, numbered
 from reshuffle.kg.vocabulary import refuse_inverse_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from reshuffle.kg.io.columns import ChosenColumns
+    from reshuffle.kg.io.columns import ChosenColumns, WantedColumns
     from reshuffle.kg.io.files import Source
     from reshuffle.kg.rows import TripleColumns
-    from reshuffle.progress import Notes
 
 _SHOWN = 120
 _HINT = 'every line holds one triple: {"head": "ada", "relation": "bornIn", "tail": "london"}, or an array of names'
 
 
 def read_json_lines(
-    source: Source, lines: Iterator[tuple[int, str]], columns: Sequence[str] | None, notes: Notes
+    source: Source, lines: Iterator[tuple[int, str]], columns: WantedColumns
 ) -> TripleColumns:
     """The triples of numbered lines; the keys of the first object say which of them hold triples."""
-    triples = numbered(_rows(source, lines, columns, notes))
+    triples = numbered(_rows(source, lines, columns))
     if not len(triples):
         raise no_triples(source, "lines such as " + json.dumps(dict.fromkeys(COLUMNS, "...")))
     refuse_inverse_names(triples.relations, place=source.place())
     return triples
 
 
-def _rows(
-    source: Source, lines: Iterator[tuple[int, str]], columns: Sequence[str] | None, notes: Notes
-) -> Iterator[list[str]]:
+def _rows(source: Source, lines: Iterator[tuple[int, str]], columns: WantedColumns) -> Iterator[list[str]]:
     chosen: ChosenColumns | None = None
     for number, line in lines:
         if not line.strip():
@@ -44,9 +40,7 @@ def _rows(
         found = _parsed(source, number, line)
         if isinstance(found, dict):
             if chosen is None or any(name not in found for name in chosen.names):
-                chosen = columns_of(list(found), columns, place=source.place(number))
-                if chosen.passed_over is not None:
-                    notes(f"{source.name}: {chosen.passed_over}")
+                chosen = columns.chosen(list(found), source.place(number))
             found = [found[name] for name in chosen.names]
         yield _names(source, number, line, found)
 

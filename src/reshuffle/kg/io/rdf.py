@@ -14,22 +14,24 @@ writing and reading give back every name:
 from __future__ import annotations
 
 import re
+from array import array
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
+import numpy as np
+
 from reshuffle.errors import InputError, Place, install_line
 from reshuffle.kg.io.files import GZIP_ERRORS, Format, broken_gzip, no_triples
-from reshuffle.kg.rows import numbered
+from reshuffle.kg.rows import LITERAL, TripleColumns, numbered
 from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Container, Iterator, Mapping
 
     from reshuffle.kg.io.files import Source
-    from reshuffle.kg.rows import TripleColumns
     from reshuffle.progress import Notes
 
 OWN_NAMES = "urn:reshuffle:"
@@ -83,37 +85,78 @@ def _is_iri(name: str) -> bool:
 def read_rdf(source: Source, syntax: Format, report: Callable[[int], None], notes: Notes) -> TripleColumns:
     """The triples between IRIs and blank nodes of a file; `notes` hears how many literals were left out."""
     reader = _Reader(source, syntax)
-    triples = _blank_nodes_numbered(numbered(reader.triples(report)))
-    literals = f"{counted(reader.literals, 'triple')}{{}} with a literal as tail"
-    if reader.literals:
+    between_nodes = numbered(reader.triples(report))  # which reads the literals, too
+    triples = _blank_nodes_numbered(replace(between_nodes, literals=reader.literals.columns()))
+    literals = f"{counted(reader.skipped, 'triple')}{{}} with a literal as tail"
+    if reader.skipped:
         notes(f"{source.name}: {literals.format('')} skipped")
+    for columns in filter(None, (triples, triples.literals)):
+        refuse_inverse_names(columns.relations, place=source.place())
     if not len(triples):
-        skipped = f"; {literals.format(' in it')}" if reader.literals else ""
-        raise no_triples(source, f"triples between IRIs or blank nodes{skipped}")
-    refuse_inverse_names(triples.relations, place=source.place())
+        skipped = f"; {literals.format(' in it')}" if reader.skipped else ""
+        error = no_triples(source, f"triples between IRIs or blank nodes{skipped}")
+        error.literals = triples.literals
+        raise error
     return triples
+
+
+class LiteralFacts:
+    """Collects who has which property with a literal: no triple of a graph, but what the property's domain is about."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, int] = {LITERAL: 0}
+        self._properties: dict[str, int] = {}
+        self._rows = array("i")
+
+    def add(self, subject: str, predicate: str) -> None:
+        """One more such fact; which literal it was is not kept."""
+        self._rows.append(self._names.setdefault(subject, len(self._names)))
+        self._rows.append(self._properties.setdefault(predicate, len(self._properties)))
+
+    def columns(self) -> TripleColumns | None:
+        """All of them as triples whose tail is `LITERAL`, or None where there are none."""
+        rows = np.array(self._rows, dtype=np.int32).reshape(-1, 2)
+        names = Vocabulary(self._names, kind="entity")
+        properties = Vocabulary(self._properties, kind="relation")
+        columns = TripleColumns(rows[:, 0], rows[:, 1], np.zeros(len(rows), np.int32), names, properties)
+        return columns.distinct() if len(rows) else None
+
+
+def blank_nodes(triples: TripleColumns) -> list[str]:
+    """The names of blank nodes, of those with literals alone, too."""
+    parts = filter(None, (triples, triples.literals))
+    return list(dict.fromkeys(name for part in parts for name in part.entities if name.startswith("_:")))
 
 
 def with_nodes_apart(triples: TripleColumns, taken: Container[str]) -> TripleColumns:
     """The triples of one more file: blank nodes whose labels are taken are others than those, and get other labels."""
-    names = list(triples.entities)
-    used, number = set(names), 0
-    for place, name in enumerate(names):
-        if name.startswith("_:") and name in taken:
+    names = blank_nodes(triples)
+    used, number, renamed = set(names), 0, {}
+    for name in names:
+        if name in taken:
             while (free := f"_:b{number}") in used or free in taken:
                 number += 1
-            names[place] = free
+            renamed[name] = free
             used.add(free)
-    return replace(triples, entities=Vocabulary(names, kind="entity"))
+    return _renamed(triples, renamed)
+
+
+def _renamed(triples: TripleColumns, names: Mapping[str, str]) -> TripleColumns:
+    """The triples with other names for some blank nodes."""
+    if not names:
+        return triples
+    entities = Vocabulary([names.get(name, name) for name in triples.entities], kind="entity")
+    literals = None if triples.literals is None else _renamed(triples.literals, names)
+    return replace(triples, entities=entities, literals=literals)
 
 
 class _Reader:
-    """Reads the triples between IRIs and blank nodes; `literals` counts the others."""
+    """Reads the triples between IRIs and blank nodes; `skipped` counts the others, `literals` knows what they say."""
 
     def __init__(self, source: Source, syntax: Format) -> None:
         self._source, self._syntax = source, syntax
         self._library = pyoxigraph(source.place())
-        self.literals = 0
+        self.literals, self.skipped = LiteralFacts(), 0
 
     def triples(self, report: Callable[[int], None]) -> Iterator[tuple[str, str, str]]:
         """Named triples in the order of the file."""
@@ -126,7 +169,9 @@ class _Reader:
                     if isinstance(found.object, nodes) and isinstance(found.subject, nodes):
                         yield self._name(found.subject), self._name(found.predicate), self._name(found.object)
                     else:
-                        self.literals += 1
+                        self.skipped += 1
+                        if isinstance(found.object, library.Literal) and isinstance(found.subject, nodes):
+                            self.literals.add(self._name(found.subject), self._name(found.predicate))
         except SyntaxError as error:
             raise self._malformed(error) from error
         except GZIP_ERRORS as error:
@@ -146,12 +191,11 @@ class _Reader:
 
 def _blank_nodes_numbered(triples: TripleColumns) -> TripleColumns:
     """The triples with numbers for anonymous blank nodes, so that every reading gives the same names."""
-    names = list(triples.entities)
-    invented = [position for position, name in enumerate(names) if _INVENTED_LABEL.fullmatch(name)]
-    taken, number = set(names), 0
-    for position in invented:
+    taken, number = set(names := blank_nodes(triples)), 0
+    renamed = {}
+    for name in filter(_INVENTED_LABEL.fullmatch, names):
         number += 1
         while f"_:b{number}" in taken:
             number += 1
-        names[position] = f"_:b{number}"
-    return replace(triples, entities=Vocabulary(names, kind="entity")) if invented else triples
+        renamed[name] = f"_:b{number}"
+    return _renamed(triples, renamed)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg.graph import KnowledgeGraph
-    from reshuffle.kg.io.columns import ChosenColumns
+    from reshuffle.kg.io.columns import ChosenColumns, WantedColumns
     from reshuffle.kg.io.files import Source
     from reshuffle.progress import Notes
 
@@ -60,8 +60,14 @@ def joined(parts: Sequence[TripleColumns]) -> TripleColumns:
     heads = [ids[part.heads] for ids, part in zip(entity_ids, parts, strict=True)]
     middle = [ids[part.relation_ids] for ids, part in zip(relation_ids, parts, strict=True)]
     tails = [ids[part.tails] for ids, part in zip(entity_ids, parts, strict=True)]
+    literals = [part.literals for part in parts if part.literals is not None]
     return TripleColumns(
-        np.concatenate(heads), np.concatenate(middle), np.concatenate(tails), entities, relations
+        np.concatenate(heads),
+        np.concatenate(middle),
+        np.concatenate(tails),
+        entities,
+        relations,
+        joined(literals) if literals else None,
     )
 
 
@@ -141,12 +147,7 @@ def _as_arrow(given: Any) -> pa.Table:
     )
 
 
-def read_parquet(
-    source: Source,
-    report: Callable[[int], None],
-    columns: Sequence[str] | None = None,
-    notes: Notes = UNHEARD,
-) -> TripleColumns:
+def read_parquet(source: Source, report: Callable[[int], None], columns: WantedColumns) -> TripleColumns:
     """The triples of a Parquet file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load, and only needed here
 
@@ -155,9 +156,7 @@ def read_parquet(
     with refusing_damage(source.place()):
         file = pq.ParquetFile(pa.BufferReader(content))
         names = list(file.schema_arrow.names)
-    chosen = columns_of(names, columns, place=source.place())
-    if chosen.passed_over is not None:
-        notes(f"{source.name}: {chosen.passed_over}")
+    chosen = columns.chosen(names, source.place())
     with refusing_damage(source.place()):
         table = file.read(columns=list(chosen.names))
         table.validate(full=True)

@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg.io.delimited import BYTE_ORDER_MARK
-from reshuffle.kg.io.files import Format, check_writable, written_format, written_whole
+from reshuffle.kg.io.files import BYTE_ORDER_MARK, Format, check_writable, written_format, written_whole
 from reshuffle.kg.io.prefixes import COMMON, Prefixes
 from reshuffle.kg.io.rdf import RDF, pyoxigraph, to_term
 from reshuffle.kg.io.rdf_writing import WITH_GRAPHS, write_rdf

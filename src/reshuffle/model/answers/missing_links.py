@@ -30,7 +30,7 @@ from reshuffle.progress import SILENT
 from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,24 +42,28 @@ if TYPE_CHECKING:
     from reshuffle.work_shares import Shares
 
 _MOST_SCORES = 1 << 21  # held at a time
+NUMBERS = ("plausibility", "confidence", "constraint_score", "injected")
+"""What a link has besides the evidence by kind."""
 
 
 @dataclass(frozen=True)
-class _Links:
+class Links:
     """Links by id, and what their scores are made of; one row each."""
 
     ids: NDArray[np.int64]  # link (anchor relation answer)
-    numbers: NDArray[
-        np.float64
-    ]  # link (plausibility, confidence, constraint score, injected, evidence by kind)
+    numbers: NDArray[np.float64]  # link (NUMBERS, then the evidence by kind)
+    kinds: tuple[str, ...]
+    """The names of the evidence."""
 
-    def best(self, top: int) -> _Links:
+    def best(self, top: int) -> Links:
         """The most plausible ones; equal ones by id, so that the order of the questions does not matter."""
         order = np.lexsort((*self.ids.T[::-1], -self.numbers[:, 0]))[:top]
-        return _Links(self.ids[order], self.numbers[order])
+        return replace(self, ids=self.ids[order], numbers=self.numbers[order])
 
-    def and_also(self, other: _Links) -> _Links:
-        return _Links(np.concatenate([self.ids, other.ids]), np.concatenate([self.numbers, other.numbers]))
+    def and_also(self, other: Links) -> Links:
+        """These and others."""
+        ids, numbers = np.concatenate([self.ids, other.ids]), np.concatenate([self.numbers, other.numbers])
+        return Links(ids, numbers, other.kinds)
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,11 @@ class _Questions:
 
     def __getitem__(self, piece: slice) -> _Questions:
         return replace(self, asked=self.asked[piece], likely=self.likely[piece], derived=self.derived[piece])
+
+    def pieces(self) -> list[_Questions]:
+        """As many at a time as there is room for scores."""
+        step = max(1, _MOST_SCORES // max(1, self.graph.num_entities))
+        return [self[slice(start, start + step)] for start in range(0, len(self), step)]
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:  # question entity
@@ -127,28 +136,45 @@ def missing_links(  # noqa: PLR0913 - all but the model are options by name
 
     `answers` is kept for those who ask a prediction for its reasons.
     """
-    check_top(top)
-    wanted = None if relation is None else learned_relation(model.graph, model.relations, relation)
-    questions = _questions(answers, model, wanted, *anchor_of(model.graph, head=head, tail=tail))
-    kept: _Links | None = None
-    kinds: tuple[str, ...] = ()
-    step = max(1, _MOST_SCORES // max(1, model.graph.num_entities))
+    asked = asked_ids(model, relation=relation, head=head, tail=tail, top=top)
+    questions = questions_about(answers, model, *asked)
     # What has no question has no columns to give: few questions are answered by every process.
     own = questions[shares.rows(len(questions))] if len(questions) >= shares.size else questions
-    with progress("missing links", total=len(own), unit=" questions") as report:
-        for start in range(0, len(own), step):
-            some = own[slice(start, start + step)]
+    kept = best_links(model, own.pieces(), top=top, calibration=answers.calibration, progress=progress)
+    if kept is not None and len(questions) >= shares.size > 1:
+        kept = replace(kept, ids=shares.joined(kept.ids), numbers=shares.joined(kept.numbers)).best(top)
+    return predictions_of(answers, kept, questions.side)
+
+
+def asked_ids(
+    model: ModelOnGraph, *, relation: str | None, head: str | None, tail: str | None, top: int
+) -> tuple[int | None, int | None, Side]:
+    """The relation and the entity that are asked about, None for all, and the end that is asked for."""
+    check_top(top)
+    wanted = None if relation is None else learned_relation(model.graph, model.relations, relation)
+    return wanted, *anchor_of(model.graph, head=head, tail=tail)
+
+
+def best_links(
+    model: ModelOnGraph,
+    pieces: Sequence[_Questions],
+    *,
+    top: int,
+    calibration: Calibration | None,
+    progress: Progress = SILENT,
+) -> Links | None:
+    """The most plausible links of some pieces of questions; None where there is no question."""
+    kept: Links | None = None
+    with progress("missing links", total=sum(map(len, pieces)), unit=" questions") as report:
+        for some in pieces:
             scores = model.scores(some.asked[:, 0], some.asked[:, 1], side=some.side)
-            found, kinds = _best_of(scores, some, top, answers.calibration), tuple(scores.evidence)
+            found = _best_of(scores, some, top, calibration)
             kept = found if kept is None else kept.and_also(found).best(top)
             report(len(some))
-    if kept is not None and len(questions) >= shares.size > 1:
-        kept = _Links(shares.joined(kept.ids), shares.joined(kept.numbers)).best(top)
-    rows = () if kept is None else tuple(_predictions(answers, kept, kinds, questions.side))
-    return Predictions(rows, kinds, whole_graph=True)
+    return kept
 
 
-def _questions(
+def questions_about(
     answers: ModelAnswers, model: ModelOnGraph, wanted: int | None, anchor: int | None, side: Side
 ) -> _Questions:
     """Whom to ask about what, entity after entity, so that the questions of one share its channel."""
@@ -183,7 +209,7 @@ def _likely(
 
 def _best_of(
     scores: Scores[NDArray[np.float32]], some: _Questions, top: int, calibration: Calibration | None
-) -> _Links:
+) -> Links:
     """The most plausible links of some questions."""
     totals, nothing = scores.summed(), np.full(scores.constraint.shape, np.nan)
     refuse_nan(totals)
@@ -198,7 +224,7 @@ def _best_of(
     columns = [plausible, sure, scores.constraint, rules, *scores.evidence.values()]
     ids = np.column_stack([some.asked[rows], tails])
     numbers = np.stack([column[rows, tails] for column in columns], axis=1).astype(np.float64)
-    return _Links(ids, numbers).best(top)
+    return Links(ids, numbers, tuple(scores.evidence)).best(top)
 
 
 def _log_sums(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # question 1
@@ -215,14 +241,19 @@ def _highest(values: NDArray[np.float64], top: int) -> NDArray[np.int64]:
     return np.flatnonzero(values >= least)
 
 
-def _predictions(
-    answers: ModelAnswers, links: _Links, kinds: tuple[str, ...], side: Side
-) -> Iterator[Prediction]:
+def predictions_of(answers: ModelAnswers, links: Links | None, side: Side) -> Predictions:
+    """The links by name; `answers` is kept for those who ask a prediction for its reasons."""
+    if links is None:
+        return Predictions((), (), whole_graph=True)
+    return Predictions(tuple(_predictions(answers, links, side)), links.kinds, whole_graph=True)
+
+
+def _predictions(answers: ModelAnswers, links: Links, side: Side) -> Iterator[Prediction]:
     for ids, row in zip(links.ids.tolist(), links.numbers.tolist(), strict=True):
         anchor, relation, answer = ids
         plausible, sure, constraint, rules, *evidence = row
         triple = Question(anchor, relation, side).triple(answers.graph, answer)
-        parts: dict[str, Any] = dict(zip(kinds, evidence, strict=True))
+        parts: dict[str, Any] = dict(zip(links.kinds, evidence, strict=True))
         yield Prediction(
             triple,
             constraint,

@@ -7,7 +7,7 @@ and reasons.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,7 +21,8 @@ from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.model.answers import explanations
-from reshuffle.model.answers.missing_links import missing_links
+from reshuffle.model.answers.missing_links import asked_ids, missing_links, predictions_of
+from reshuffle.model.answers.missing_on_spark import links_on_spark
 from reshuffle.model.answers.predictions import Judgement, parts_of, predict
 from reshuffle.model.answers.walks import WalkGraph
 from reshuffle.model.channels.registry import CHANNELS, channel_kind
@@ -36,11 +37,13 @@ from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Shared, built_once
 from reshuffle.rulelist.rule_answers import RulesOnGraph
+from reshuffle.spark.spark_session import IN_MEMORY, spark_of
 from reshuffle.text import counted
 from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from os import PathLike
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
+    from reshuffle.model.answers.missing_on_spark import SavableModel
     from reshuffle.model.answers.predictions import Predictions
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.channels.registry import Kind
@@ -89,7 +93,7 @@ class ModelOnGraph:
         known = {relation: number for number, relation in enumerate(relations)}
         self.graph = graph if known.keys() <= set(graph.relations) else graph.naming(relations)
         self.model, self.relations, self.listed = model, relations, listed
-        self.initial, self._seed, self.through_inverse = initial, seed, through_inverse
+        self.initial, self.seed, self.through_inverse = initial, seed, through_inverse
         self._num_given = graph.num_entities
         self.gone: Sequence[str] = ()
         """Entities that came with an update and went with the last one."""
@@ -160,7 +164,7 @@ class ModelOnGraph:
             self.relations,
             graph,
             initial=self.initial,
-            seed=self._seed,
+            seed=self.seed,
             through_inverse=self.through_inverse,
             listed=self.listed,
             matrices=self.matrices,
@@ -309,12 +313,14 @@ class ModelAnswers(DerivedByOthers):
         heads_through_inverse: bool = True,
         calibration: Calibration | None = None,
         listed: RuleModel | None = None,
+        source: SavableModel | None = None,
         notes: Notes = UNHEARD,
     ) -> None:
+        """`source` is the model as other processes can load it, for those who ask on Spark."""
         if initial is not None:
             channel_kind(initial)  # refuses what is none
         self.shared = Shared()
-        self._model, self._seed = model, seed
+        self._model, self._seed, self._source = model, seed, source
         self.relations, self.calibration = tuple(relations), calibration
         self.training_types = training_types
         """Which roles went together in training, where that is known."""
@@ -330,6 +336,11 @@ class ModelAnswers(DerivedByOthers):
         self._gone: set[str] = set()
         if notes is not UNHEARD and (told := _unlearned_facts(graph, relations)) is not None:
             notes(told)
+
+    @property
+    def on_graph(self) -> ModelOnGraph:
+        """The model's tensors on the facts as they are now, for those who compute with them."""
+        return self._on_graph
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -373,6 +384,7 @@ class ModelAnswers(DerivedByOthers):
             heads_through_inverse=self._on_graph.through_inverse,
             calibration=self.calibration,
             listed=self._on_graph.listed,
+            source=self._source,
             notes=notes,
         )
 
@@ -500,7 +512,7 @@ class ModelAnswers(DerivedByOthers):
             question = question_of(model.graph, self.relations, relation, head=head, tail=tail)
             return predict(self, model, question, top=top, known=known)
 
-    def missing(
+    def missing(  # noqa: PLR0913 - all are options by name
         self,
         *,
         relation: str | None = None,
@@ -509,23 +521,27 @@ class ModelAnswers(DerivedByOthers):
         top: int = 100,
         progress: Progress = SILENT,
         shares: Shares = WHOLE,
+        engine: str = IN_MEMORY,
+        session: Any = None,
+        master: str | None = None,
+        partitions: int | None = None,
+        folder: str | PathLike[str] | None = None,
     ) -> Predictions:
         """The most plausible links that are no facts: of one relation or all, from a head, to a tail, or anywhere.
 
         They come in the order of their `plausibility`, which compares links of several questions. `shares`: of several
-        processes each asks its own, and all get the links.
+        processes each asks its own, and all get the links. `engine="spark"` asks on the workers of Spark
+        (docs/how-to/scale.md), with the same result; a `session` that is given is used, and not stopped. `folder` is
+        one that all workers see.
         """
+        spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
+        about: dict[str, Any] = {"relation": relation, "head": head, "tail": tail, "top": top}
         with self.shared.reading():
-            return missing_links(
-                self,
-                self._on_graph,
-                relation=relation,
-                head=head,
-                tail=tail,
-                top=top,
-                progress=progress,
-                shares=shares,
-            )
+            model = self._on_graph
+            if spark is None:
+                return missing_links(self, model, **about, progress=progress, shares=shares)
+            asked = asked_ids(model, **about)
+            return predictions_of(self, links_on_spark(self._source, model, asked, spark, top=top), asked[-1])
 
     def reasons(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"

@@ -18,6 +18,7 @@ from reshuffle.reasoning.scaling.data_sets import (
     written_folder,
 )
 from reshuffle.reasoning.sharing import parsed_bytes
+from reshuffle.spark.spark_session import Spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from reshuffle.rules import RuleBase
     from reshuffle.rules.rule import Disjointness
 
-IN_MEMORY = "memory"
 ENGINES = ("duckdb", "spark")
 PLANS = ("split", "tables")
 
@@ -71,13 +71,17 @@ class Options:
                 f"unknown plan '{self.plan}'{did_you_mean(self.plan, PLANS)}",
                 hint="split: shares of the sources, where the graph fits a worker; tables: joins, round by round",
             )
-        if self.partitions is not None and self.partitions < 1:
-            raise InputError(f"{self.partitions} partitions", hint="give 1 or more")
+        self.spark  # noqa: B018 - refuses what it cannot take
 
     @property
     def bytes(self) -> int | None:
         """The memory as a number of bytes."""
         return None if self.memory is None else parsed_bytes(str(self.memory))
+
+    @property
+    def spark(self) -> Spark:
+        """What of them is for Spark."""
+        return Spark(self.session, self.master, self.partitions, self.bytes)
 
 
 class EngineAnswers(ABC):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.kg.io.files import work_folder
 from reshuffle.kg.io.writing import check_triples_writable
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.scaling.data_sets import check_folder_writable, is_data_set
@@ -36,7 +35,7 @@ def opened(
 
     What it stores meanwhile lies beside the output, or where temporary files lie.
     """
-    with _work_folder(beside) as folder:
+    with work_folder(None if beside is None else Path(os.path.realpath(beside)).parent) as folder:
         if options.engine == "duckdb":
             from reshuffle.reasoning.scaling.duckdb_engine import DuckDBAnswers, database  # noqa: PLC0415
 
@@ -54,13 +53,3 @@ def opened(
 def check_output(path: str | os.PathLike[str]) -> None:
     """Refuse an output that cannot be written, before any work is done."""
     (check_folder_writable if is_data_set(path) else check_triples_writable)(path)
-
-
-@contextmanager
-def _work_folder(beside: str | os.PathLike[str] | None) -> Iterator[Path]:
-    parent = None if beside is None else Path(os.path.realpath(beside)).parent
-    folder = Path(tempfile.mkdtemp(prefix=".reshuffle-", dir=parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

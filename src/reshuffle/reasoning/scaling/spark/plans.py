@@ -9,9 +9,9 @@ from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_of_rows
 from reshuffle.reasoning.scaling.spark.shares import ShareAnswers
-from reshuffle.reasoning.scaling.spark.spark_session import spark_session
 from reshuffle.reasoning.scaling.spark.table_rounds import TableAnswers
 from reshuffle.reasoning.sharing import spelled_bytes
+from reshuffle.spark.spark_session import spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def spark_answers(
     notes: Notes,
 ) -> Iterator[EngineAnswers]:
     """The answers of Spark, by the plan that was asked for or that fits; `notes` hears which one."""
-    with spark_session(options) as session:
+    with spark_session(options.spark) as session:
         plan, reason = _plan(deduction, facts, options)
         notes(f"spark: the plan is {plan} ({reason})")
         if plan == "split":

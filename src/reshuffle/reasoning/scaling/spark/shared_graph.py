@@ -8,36 +8,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from reshuffle.constraints import OrderingConstraints
-from reshuffle.kg import KnowledgeGraph, Vocabulary
-from reshuffle.kg.rows import TripleColumns
 from reshuffle.reasoning.geometry.all_pairs import AllPairs
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph, both_directions
 from reshuffle.reasoning.geometry.relation_automata import assemble
 from reshuffle.reasoning.scaling.data_sets import RelationFolders, named
 from reshuffle.reasoning.sharing import budget
+from reshuffle.spark.graph_files import mapped_array, mapped_graph, write_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-_COLUMNS = ("heads", "relation_ids", "tails")
+    from reshuffle.kg import KnowledgeGraph
+
 _ROWS = ("starts", "labels", "neighbours")
 
 
 def share_graph(folder: Path, graph: KnowledgeGraph, constraints: OrderingConstraints) -> None:
-    """Write the files: columns of ids, rows in both directions, names, constraints."""
+    """Write the files: the graph, its rows in both directions, the constraints."""
+    write_graph(folder, graph)
     rows = both_directions(graph.heads, graph.relation_ids, graph.tails, graph.num_entities)
-    arrays: list[NDArray[Any]] = [*rows, graph.heads, graph.relation_ids, graph.tails]
-    for name, array in zip((*_ROWS, *_COLUMNS), arrays, strict=True):
+    arrays: list[NDArray[Any]] = [*rows]
+    for name, array in zip(_ROWS, arrays, strict=True):
         np.save(folder / f"{name}.npy", array)
-    for name in ("entities", "relations"):
-        names = getattr(graph, name).to_arrow()
-        with pa.ipc.new_file(folder / f"{name}.arrow", pa.schema([("name", names.type)])) as writer:
-            writer.write_batch(pa.record_batch([names], names=["name"]))
     (folder / "constraints.json").write_bytes(constraints.to_bytes())
 
 
@@ -72,22 +68,9 @@ class SharedGraph:
 @lru_cache(maxsize=1)
 def shared_graph(folder: str, memory: int | None) -> SharedGraph:
     """The graph of a folder, mapped and made ready once in each process."""
-    heads, relation_ids, tails = (_mapped(folder, name) for name in _COLUMNS)
-    entities = Vocabulary(_names(folder, "entities"), kind="entity")
-    relations = Vocabulary(_names(folder, "relations"), kind="relation")
-    graph = KnowledgeGraph.from_columns(TripleColumns(heads, relation_ids, tails, entities, relations))
-    live = LiveGraph(graph, tuple(_mapped(folder, name) for name in _ROWS))  # type: ignore[arg-type]
+    graph = mapped_graph(folder)
+    live = LiveGraph(graph, tuple(mapped_array(folder, name) for name in _ROWS))  # type: ignore[arg-type]
     constraints = OrderingConstraints.load(Path(folder) / "constraints.json")
     machine = assemble(constraints, live.labels)
     share = budget(memory, num_entities=graph.num_entities, words=machine.most_words, cores=1)
     return SharedGraph(live, tuple(machine.clauses_of), AllPairs(live, machine, share))
-
-
-def _mapped(folder: str, name: str) -> NDArray[Any]:
-    # Copies on write: kernels are compiled for arrays that may be written, and nothing is.
-    return np.asarray(np.load(Path(folder) / f"{name}.npy", mmap_mode="c"))
-
-
-def _names(folder: str, name: str) -> pa.Array:
-    table = pa.ipc.open_file(pa.memory_map(f"{folder}/{name}.arrow")).read_all()
-    return table["name"].chunk(0) if table["name"].num_chunks else pa.array([], pa.large_string())

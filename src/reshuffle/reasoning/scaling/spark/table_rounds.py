@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.scaling.data_sets import folder_of
-from reshuffle.reasoning.scaling.spark.spark_session import without_pandas_warning
 from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
+from reshuffle.spark.spark_session import without_pandas_warning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

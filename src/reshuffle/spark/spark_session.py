@@ -1,4 +1,4 @@
-"""A Spark session: the user's own, or one that is started here and stopped again."""
+"""Which Spark: the user's own session, or one that is started here and stopped again."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import shutil
 import sys
 import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import InputError, MissingPackageError
+from reshuffle.errors import InputError, MissingPackageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.reasoning.scaling.engine_interface import Options
-
+IN_MEMORY, SPARK = "memory", "spark"
 LOCAL = "local[*]"
 _PYTHON = "PYSPARK_PYTHON"  # the Python of workers
 _PASSED_ON = (
@@ -26,18 +26,51 @@ _PASSED_ON = (
 )  # of the environment, to workers that are started for us
 
 
+@dataclass(frozen=True)
+class Spark:
+    """A session, or the master for which one is started, and how work is cut into shares."""
+
+    session: Any = None
+    master: str | None = None
+    partitions: int | None = None
+    """Shares of the work."""
+    memory: int | None = None
+    """Bytes of the driver and of executors that are started."""
+    folder: str | os.PathLike[str] | None = None
+    """Seen by all workers: graph, model and results lie there meanwhile. By default where temporary files lie."""
+
+    def __post_init__(self) -> None:
+        if self.partitions is not None and self.partitions < 1:
+            raise InputError(f"{self.partitions} partitions", hint="give 1 or more")
+
+
+def spark_of(engine: str, **options: Any) -> Spark | None:
+    """Spark with the options that are given; None for the memory of this process, which takes none of them."""
+    if engine == SPARK:
+        return Spark(**options)
+    if engine != IN_MEMORY:
+        raise InputError(
+            f"unknown engine '{engine}'{did_you_mean(engine, (IN_MEMORY, SPARK))}",
+            hint="the engines of models and of the search for rules are memory and spark",
+        )
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name} is for Spark", hint="leave it out, or take the engine spark")
+    return None
+
+
 @contextmanager
-def spark_session(options: Options) -> Iterator[Any]:
-    """The session of the options, which stays as it is, or a new one."""
+def spark_session(spark: Spark) -> Iterator[Any]:
+    """The session that is given, which stays as it is, or a new one."""
     try:
         pyspark = import_module("pyspark.sql")
     except ImportError as error:
         raise MissingPackageError("pyspark", extra="scale") from error
-    if options.session is not None:
-        yield options.session
+    if spark.session is not None:
+        yield spark.session
         return
     _check_java()
-    session = _started(pyspark.SparkSession.builder, options)
+    session = _started(pyspark.SparkSession.builder, spark)
     try:
         yield session
     finally:
@@ -77,8 +110,8 @@ def _python_of_workers() -> Iterator[None]:
         del os.environ[_PYTHON]
 
 
-def _started(builder: Any, options: Options) -> Any:
-    master = options.master or LOCAL
+def _started(builder: Any, spark: Spark) -> Any:
+    master = spark.master or LOCAL
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -90,10 +123,9 @@ def _started(builder: Any, options: Options) -> Any:
     settings |= {f"spark.executorEnv.{name}": os.environ[name] for name in _PASSED_ON if name in os.environ}
     if master.startswith("local"):
         settings["spark.driver.host"] = "127.0.0.1"
-    if options.memory is not None:
-        settings["spark.driver.memory"] = settings["spark.executor.memory"] = (
-            f"{(options.bytes or 0) // 2**20}m"
-        )
+    if spark.memory is not None:
+        memory = f"{spark.memory // 2**20}m"
+        settings["spark.driver.memory"] = settings["spark.executor.memory"] = memory
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:

@@ -1,0 +1,123 @@
+"""Links of models and the search for rules on Spark: the same as on one machine, to the last bit (`local[2]`)."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from reshuffle import KnowledgeGraph, Reshuffle, learn_rules, parse_rules
+from reshuffle.errors import InputError, ReshuffleError
+from reshuffle.spark.spark_session import Spark, spark_session
+from reshuffle.spark.workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+
+TINY = {"num_slots": 4, "num_layers": 2, "epoch_steps": 3, "max_epochs": 1, "batch_size": 15}
+
+
+def families(people: int) -> KnowledgeGraph:
+    """Parents, grandparents of most of them, and people who know each other by chance."""
+    chance, facts = random.Random(people), []
+    for number in range(people):
+        parent = (7 * number + 3) % people
+        facts.append((f"p{number}", "parent", f"p{parent}"))
+        if number % 5:
+            facts.append((f"p{number}", "grandparent", f"p{(7 * parent + 3) % people}"))
+        facts.append((f"p{number}", "knows", f"p{chance.randrange(people)}"))
+    return KnowledgeGraph(facts)
+
+
+SMALL, LARGE = families(60), families(1000)  # the questions of the large one are asked in several pieces
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    with spark_session(Spark(master="local[2, 2]")) as made:  # a task may fail once
+        yield made
+
+
+@pytest.fixture(scope="module")
+def soft() -> Reshuffle:
+    """With every kind of evidence, a rule list, and injected rules."""
+    rules = parse_rules("parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)")
+    return Reshuffle(recipe="best", device="cpu", **TINY).fit(SMALL, inject=rules)
+
+
+@pytest.mark.parametrize("asked", [{}, {"relation": "knows", "tail": "p7"}])
+def test_a_soft_model_finds_the_links_of_one_machine(
+    asked: dict[str, str], soft: Reshuffle, session: Any, tmp_path: Path
+) -> None:
+    answers = soft.on(LARGE)
+    alone = answers.missing(**asked, top=300)
+    found = answers.missing(**asked, top=300, engine="spark", session=session, partitions=3, folder=tmp_path)
+    assert len(alone) and alone.kinds
+    assert found == alone
+    assert found.to_arrow() == alone.to_arrow()
+    assert found[0].explain()  # reasons are looked for here
+    assert not list(tmp_path.iterdir())
+    assert session.range(3).count() == 3  # a session that is given goes on
+
+
+def test_channels_that_are_drawn_are_drawn_alike(session: Any) -> None:
+    model = Reshuffle(recipe="paper", device="cpu", num_channels=4, **TINY).fit(SMALL)
+    answers = model.on(LARGE, seed=7)
+    found = answers.missing(top=50, engine="spark", session=session, partitions=2)
+    assert len(found) == 50
+    assert found == answers.missing(top=50)
+
+
+def test_a_rule_model_finds_the_links_of_one_machine(session: Any, tmp_path: Path) -> None:
+    answers = learn_rules(SMALL).on(LARGE)
+    for asked in ({}, {"head": "p3"}, {"relation": "knows"}):
+        alone = answers.missing(**asked, top=300)
+        found = answers.missing(
+            **asked, top=300, engine="spark", session=session, partitions=3, folder=tmp_path
+        )
+        assert len(alone)
+        assert found == alone
+    assert not list(tmp_path.iterdir())
+
+
+def test_tasks_that_fail_run_again_and_nothing_is_there_twice(session: Any, tmp_path: Path) -> None:
+    def task(share: slice) -> pa.Table:  # inside, so that it travels to workers as code
+        first = tmp_path / f"tried-{share.start}"
+        if share.start == 1 and not first.exists():
+            first.touch()
+            raise ValueError("not yet")
+        return pa.table({"number": list(range(10))[share]})
+
+    workers = Workers(session, tmp_path, shares=3)
+    assert [table["number"].to_pylist() for table in workers.tables(task)] == [
+        [0, 3, 6, 9],
+        [1, 4, 7],
+        [2, 5, 8],
+    ]
+    assert (tmp_path / "tried-1").exists()
+
+
+def test_a_task_that_fails_again_is_one_clear_error(session: Any, tmp_path: Path) -> None:
+    def task(share: slice) -> pa.Table:
+        raise ValueError(f"share {share.start} is odd\nand more")
+
+    with pytest.raises(ReshuffleError) as told:
+        Workers(session, tmp_path, shares=1).tables(task)
+    assert told.value.message == "Spark gave up on a task: ValueError: share 0 is odd"
+
+
+def test_a_folder_that_workers_do_not_see_is_told(session: Any, tmp_path: Path) -> None:
+    with pytest.raises(ReshuffleError, match="does not see the folder /nowhere"):
+        Workers(session, Path("/nowhere"), shares=1).tables(lambda _share: pa.table({}))
+
+
+def test_answers_whose_model_is_here_alone_are_refused(soft: Reshuffle, session: Any) -> None:
+    answers = soft.on(SMALL)
+    alone = type(answers)(soft.model, soft.relations, SMALL)
+    with pytest.raises(InputError, match="these answers cannot be computed elsewhere"):
+        alone.missing(engine="spark", session=session)

@@ -1,0 +1,118 @@
+"""Missing links of a soft model on Spark: each task asks the questions of its share.
+
+The model is saved to the folder that all workers see, and a process loads it once. Shares are of the pieces into which
+one machine cuts its questions: the last bits of a score depend on the queries beside it. So every score is computed by
+the same call as on one machine, and the best links of all tasks are those of one machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from reshuffle.errors import InputError
+from reshuffle.model.answers.missing_links import NUMBERS, Links, best_links, questions_about
+from reshuffle.spark.graph_files import mapped_graph
+from reshuffle.spark.workers import workers_on
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reshuffle.evaluation.scorer import Side
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
+    from reshuffle.model.channels.registry import Kind
+    from reshuffle.spark.spark_session import Spark
+
+_IDS = ("anchor", "relation", "answer")
+_MODEL = "model"
+
+
+class SavableModel(Protocol):
+    """A model that goes to another process by way of files."""
+
+    def save(self, directory: str | Path) -> None:
+        """Write it."""
+
+    @classmethod
+    def load(cls, directory: str | Path, *, device: str) -> SavableModel:
+        """Read it."""
+        ...
+
+    def on(self, graph: KnowledgeGraph, *, seed: int | None, initial: Kind | None) -> ModelAnswers:
+        """Its answers about a graph."""
+        ...
+
+
+def links_on_spark(
+    source: SavableModel | None,
+    model: ModelOnGraph,
+    asked: tuple[int | None, int | None, Side],
+    spark: Spark,
+    *,
+    top: int,
+) -> Links | None:
+    """What `best_links` gives for all questions about the ids that are asked."""
+    if source is None or model.channels.keeps_layers:
+        raise InputError(
+            "these answers cannot be computed elsewhere: their model, or a draw of states, is in this process alone",
+            hint="ask the answers of a model, model.on(facts), made after the last change of the facts",
+        )
+    with workers_on(model.graph, spark) as workers:
+        source.save(workers.folder / _MODEL)
+        place = _Place(type(source), str(workers.folder), model.seed, model.initial)
+        task = partial(_links_of, place, asked, top)
+        found = [links for table in workers.tables(task) if (links := _links(table)) is not None]
+    if not found:
+        return None
+    first, *more = found
+    for links in more:
+        first = first.and_also(links)
+    return first.best(top)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a model lies, and how it is put on the graph beside it."""
+
+    kind: type[SavableModel]
+    folder: str
+    seed: int
+    initial: Kind
+
+
+def _links_of(place: _Place, asked: tuple[int | None, int | None, Side], top: int, share: slice) -> pa.Table:
+    """A task: the best links of its share."""
+    answers = _answers(place)
+    model = answers.on_graph
+    pieces = questions_about(answers, model, *asked).pieces()[share]
+    return _table(best_links(model, pieces, top=top, calibration=answers.calibration))
+
+
+@lru_cache(maxsize=1)
+def _answers(place: _Place) -> ModelAnswers:
+    """The model on the graph, loaded once in each process."""
+    torch.set_num_threads(1)  # a task has one core
+    model = place.kind.load(f"{place.folder}/{_MODEL}", device="cpu")
+    return model.on(mapped_graph(place.folder), seed=place.seed, initial=place.initial)
+
+
+def _table(links: Links | None) -> pa.Table:
+    """Links as a table; one without columns where there was no question."""
+    if links is None:
+        return pa.table({})
+    names, columns = [*_IDS, *NUMBERS, *links.kinds], [*links.ids.T, *links.numbers.T]
+    return pa.table([pa.array(column.copy()) for column in columns], names=names)
+
+
+def _links(table: pa.Table) -> Links | None:
+    if not table.num_columns:
+        return None
+    columns = [column.to_numpy() for column in table.columns]
+    ids, numbers = (np.column_stack(part) for part in (columns[: len(_IDS)], columns[len(_IDS) :]))
+    return Links(ids, numbers, tuple(table.column_names[len(_IDS) + len(NUMBERS) :]))

@@ -1,0 +1,1 @@
+"""Rule models on Spark: their missing links, and the search for rules."""
