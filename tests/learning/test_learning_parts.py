@@ -17,7 +17,7 @@ from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
 from reshuffle.learning.settings import SETTINGS, Settings, read_settings, setting_from_text
-from reshuffle.learning.training.examples import examples_of
+from reshuffle.learning.training.examples import TrainingData, examples_of
 from reshuffle.learning.training.loop import memory_in_use
 from reshuffle.learning.training.objective import (
     ValidationQueries,
@@ -116,6 +116,21 @@ def test_no_validation_triples_make_no_queries() -> None:
     nothing, known = np.empty((0, 3), dtype=np.int64), np.array([[0, 0, 1]])
     queries = ValidationQueries.build(nothing, known, num_entities=2, num_relations=1)
     assert len(queries.anchors) == len(queries.known_entities) == 0
+
+
+def test_of_many_validation_triples_a_sample_is_ranked_and_the_others_are_known() -> None:
+    triples = np.array([[0, 0, 1], [1, 0, 2]])
+    valid = np.array([[0, 0, tail] for tail in range(2, 9)])
+    data = TrainingData(triples, valid, num_entities=9, num_relations=1)
+    drawn, again, other = (ValidationQueries.drawn(data, most=3, seed=seed) for seed in (1, 1, 2))
+    assert len(drawn) == 6 and torch.equal(drawn.answers, again.answers)
+    assert not torch.equal(drawn.answers, other.answers)
+    tails = drawn.relations == 0
+    for query in tails.nonzero().flatten().tolist():
+        filtered = set(drawn.known_entities[drawn.known_queries == query].tolist())
+        assert filtered == set(range(1, 9)) - {int(drawn.answers[query])}
+    everything = ValidationQueries.drawn(data, most=7, seed=1)
+    assert everything.answers[:7].tolist() == list(range(2, 9))
 
 
 # --- settings -------------------------------------------------------------------------------------------------

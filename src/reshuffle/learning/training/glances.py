@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 
 from reshuffle.learning.training.history import Glance
@@ -42,15 +41,8 @@ class Glances:
         size = min(int(scores / (2 * max(1, data.num_entities))), _MOST, len(data.valid))
         if settings.look_every * POINTS <= settings.max_epochs or size < _FEWEST:
             return cls(total)
-        chosen = np.random.default_rng(settings.seed).permutation(len(data.valid))[:size]
-        queries = ValidationQueries.build(
-            data.valid[np.sort(chosen)],
-            np.concatenate([data.triples, data.valid]),
-            num_entities=data.num_entities,
-            num_relations=data.num_relations,
-            device=trainer.device,
-        )
-        return cls(total, queries)
+        drawn = ValidationQueries.drawn(data, most=size, seed=settings.seed, device=trainer.device)
+        return cls(total, drawn)
 
     def is_due(self, step: int) -> bool:
         """Is it time for one after so many steps of the training?"""

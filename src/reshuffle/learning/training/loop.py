@@ -145,11 +145,12 @@ class Pace:
 
 def introduction(trainer: Trainer) -> str:
     """What is trained on, where, and how many steps it takes."""
-    data, settings = trainer.data, trainer.settings
+    data, settings, validated = trainer.data, trainer.settings, len(trainer.queries) // 2
+    sample = f"; validation on {validated:,} of {len(data.valid):,} triples"
     return (
         f"training on {len(data.triples):,} facts of {counted(data.num_relations, 'relation')} and "
         f"{data.num_entities:,} entities, on {trainer.device}: at most {counted(settings.max_epochs, 'epoch')} "
-        f"of {counted(trainer.steps_per_epoch, 'step')}"
+        f"of {counted(trainer.steps_per_epoch, 'step')}{sample if validated < len(data.valid) else ''}"
     )
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.learning.training.examples import TrainingData
     from reshuffle.learning.training.trainer import Trainer
     from reshuffle.progress import Notes, Progress
 
@@ -303,6 +304,20 @@ class ValidationQueries:
     answers: Tensor  # query
     known_queries: Tensor  # known
     known_entities: Tensor  # known
+
+    @classmethod
+    def drawn(
+        cls, data: TrainingData, *, most: int, seed: int, device: torch.device | None = None
+    ) -> ValidationQueries:
+        """Those of at most so many validation triples, drawn by seed; all others are known answers as well."""
+        chosen = np.sort(np.random.default_rng(seed).permutation(len(data.valid))[:most])
+        return cls.build(
+            data.valid[chosen],
+            np.concatenate([data.triples, data.valid]),
+            num_entities=data.num_entities,
+            num_relations=data.num_relations,
+            device=device,
+        )
 
     @classmethod
     def build(
