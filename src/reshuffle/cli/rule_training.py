@@ -66,6 +66,7 @@ def _learned(
         resume=arguments.resume,
         progress=console.progress,
         notes=console.message,
+        **arguments.spark,
     )
 
 
