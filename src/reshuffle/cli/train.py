@@ -47,23 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="take up the training in DIR where it was cut off"
     )
-    parser.add_argument(
-        "--inject",
-        type=InputFile,
-        metavar="RULES",
-        help="rules to start from; those that do not fit together are named",
-    )
-    parser.add_argument(
-        "--inject-mode",
-        choices=["frozen", "refine"],
-        help="frozen: in a block of their own that never changes (default); refine: as the start of what is learned",
-    )
-    parser.add_argument(
-        "--inject-slots",
-        metavar="N",
-        type=int,
-        help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
-    )
+    _add_injection(parser)
     parser.add_argument(
         "--rules",
         type=InputModel,
@@ -88,6 +72,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--refit", action="store_true", help="recipe rules: fit the weights of the rules in DIR again"
     )
     add_training_options(parser, recipes=(*RECIPE_NAMES, "rules"))
+
+
+def _add_injection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--inject",
+        type=InputFile,
+        metavar="RULES",
+        help="rules to start from; those that do not fit together are named",
+    )
+    parser.add_argument(
+        "--inject-mode",
+        choices=["frozen", "refine"],
+        help="frozen: in a block of their own that never changes (default); refine: as the start of what is learned",
+    )
+    parser.add_argument(
+        "--inject-slots",
+        metavar="N",
+        type=int,
+        help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
