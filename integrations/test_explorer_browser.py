@@ -280,3 +280,35 @@ def test_the_focus_goes_where_one_expects(visit: Visit) -> None:
     expect(page.get_by_role("combobox", name="Search entities")).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Entities")).to_be_focused()
+
+
+def test_names_are_short_where_one_reads(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "facts.ttl").write_text(
+        "@prefix ex: <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+        'ex:ann ex:parent ex:bob . ex:bob ex:parent ex:cleo ; rdfs:label "Bob the Second" .\n'
+    )
+    (tmp_path / "my.rules").write_text(
+        "@prefix ex: <http://example.org/> .\nex:parent(X, Y) & ex:parent(Y, Z) -> ex:grandparent(X, Z)\n"
+    )
+    with served("my.rules", "facts.ttl", cwd=tmp_path) as address:
+        visit = Visit(browser, address)
+        page = visit.page
+        page.locator("main .name", has_text="Bob the Second").wait_for()
+        asked = "/why?head=ex:ann&relation=ex:grandparent&tail=ex:cleo"
+        for path in (
+            "/",
+            "/entity?name=http://example.org/ann",
+            asked,
+            "/rules",
+            "/rule-graph",
+            "/rule-graph?slots=true",
+        ):
+            page.goto(visit.base + path)
+            page.get_by_text("ex:grandparent" if path != "/" else "ex:ann").first.wait_for()
+            # What one types, and the address that an entity's page names, are in full.
+            shown = page.evaluate("document.querySelector('main').innerText.replace(/^http\\S+$/gm, '')")
+            assert "example.org" not in shown, path
+        page.goto(visit.base + "/rules")
+        assert "http://example.org/parent" in page.locator("code.rule").first.get_attribute("title")
+        assert visit.complaints == []
+        visit.context.close()

@@ -20,7 +20,8 @@ import uvicorn
 from reshuffle.cli.main import main
 from reshuffle.explorer.exhibits import Exhibit
 from reshuffle.explorer.opening import Wanted, opened
-from reshuffle.explorer.web.app import PAGES, QUESTIONS, Explorer
+from reshuffle.explorer.web.api_questions import QUESTIONS
+from reshuffle.explorer.web.app import PAGES, Explorer
 from reshuffle.explorer.web.guard import LARGEST_BODY, POLICY, Door
 from reshuffle.explorer.web.serving import bound_socket
 
@@ -411,3 +412,31 @@ def test_a_port_that_is_taken_is_told(data: Path, tmp_path: Path, capsys: pytest
         port = taken.getsockname()[1]
         assert main(["serve", str(data / "my.rules"), "--no-browser", "--port", str(port)]) == 2
     assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in capsys.readouterr().err
+
+
+def test_short_names_are_accepted_and_told(tmp_path: Path) -> None:
+    (tmp_path / "facts.ttl").write_text(
+        "@prefix ex: <http://example.org/> . ex:ann ex:parent ex:bob . ex:bob ex:parent ex:cleo ."
+    )
+    (tmp_path / "my.rules").write_text(
+        "@prefix ex: <http://example.org/> .\nex:parent(X, Y) & ex:parent(Y, Z) -> ex:grandparent(X, Z)\n"
+    )
+    running = Running(opened(Wanted(str(tmp_path / "my.rules"), str(tmp_path / "facts.ttl"))), tmp_path)
+    try:
+        client = running.guest()
+        about = client.get("/api/v1").json()["exhibits"][0]
+        assert about["prefixes"]["ex"] == "http://example.org/"
+        triple = {"head": "ex:ann", "relation": "ex:grandparent", "tail": "ex:cleo"}
+        full = [f"http://example.org/{name}" for name in ("ann", "grandparent", "cleo")]
+        assert asked(client, "why", params=triple).json()["triple"] == full
+        assert asked(client, "entity", params={"name": "ex:ann"}).json()["entity"] == full[0]
+        assert asked(client, "search", params={"q": "ex:cl"}).json()["names"] == [full[2]]
+        for change in (
+            {"kind": "add-fact", "triple": ["ex:cleo", "ex:parent", "ex:new"]},
+            {"kind": "add-rule", "rule": "ex:parent(X, Y) -> ex:knows(X, Y)"},
+        ):
+            assert told(client, "changes", {"change": change}).json()["changes"]
+        kept = json.dumps(asked(client, "what-if").json()["changes"])
+        assert "ex:" not in kept and "http://example.org/new" in kept and "http://example.org/knows" in kept
+    finally:
+        running.end()

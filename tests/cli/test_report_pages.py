@@ -151,3 +151,80 @@ def test_a_page_does_not_replace_an_input_and_has_no_format(
     assert capsys.readouterr().err == (
         "--format amie prints lines, and -o writes a page\n  hint: give one of the two; > FILE keeps what is printed\n"
     )
+
+
+# --- names of IRIs ------------------------------------------------------------------------------------------------
+
+NAMED = """@prefix ex: <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:ann ex:parent ex:bob ; rdfs:label "Ann" . ex:bob ex:parent ex:cleo . ex:x ex:grandparent ex:y .
+"""
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Facts in Turtle with prefixes and a label, and rules about them."""
+    pytest.importorskip("pyoxigraph")
+    folder = tmp_path_factory.mktemp("named")
+    (folder / "facts.ttl").write_text(NAMED, encoding="utf-8")
+    (folder / "my.rules").write_text(
+        "@prefix ex: <http://example.org/> .\nex:parent(X, Y) & ex:parent(Y, Z) -> ex:grandparent(X, Z)\n"
+    )
+    assert main(["train", str(folder / "facts.ttl"), "-o", str(folder / "list"), "--quick", "-q",
+                 "--rules", str(folder / "my.rules")]) == 0  # fmt: skip
+    return folder
+
+
+def seen(path: Path) -> str:
+    """What one reads on a page or picture without pointing at anything; how it was made has the command as typed."""
+    markup = path.read_text(encoding="utf-8").partition("How this was made")[0]
+    return re.sub(r"<[^>]*>", " ", re.sub(r"<(title|style|head)>.*?</\1>", "", markup, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["predict", "list", "facts.ttl", "--head", "ex:ann", "-o", "report.html"],
+        ["rules", "list", "--on", "facts.ttl", "-o", "rules.html"],
+        ["evaluate", "list", "--facts", "facts.ttl", "--queries", "facts.ttl", "-o", "evaluation.html"],
+        ["explain", "my.rules", "facts.ttl", "ex:ann", "ex:grandparent", "ex:cleo", "-o", "proof.html"],
+        ["explain", "my.rules", "facts.ttl", "ex:ann", "ex:grandparent", "ex:cleo", "-o", "proof.svg"],
+        ["explain", "my.rules", "facts.ttl", "ex:ann", "ex:grandparent", "ex:cleo", "-o", "proof.mmd"],
+        ["explain", "my.rules", "facts.ttl", "ex:ann", "ex:grandparent", "ex:cleo", "-o", "proof.dot"],
+    ],
+    ids=lambda asked: asked[-1],
+)
+def test_names_are_short_where_one_reads_and_in_full_where_one_points(
+    named: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(named)
+    assert main([*asked, "-q"]) == 0
+    page = named / asked[-1]
+    assert "ex:grandparent" in seen(page)
+    if page.suffix == ".dot":
+        assert "example.org" not in re.sub('tooltip="(\\\\.|[^"\\\\])*"', "", page.read_text())
+    else:
+        assert "example.org" not in seen(page)
+    if page.suffix != ".mmd":
+        assert "http://example.org/grandparent" in page.read_text(encoding="utf-8")
+    if asked[0] in ("predict", "explain"):
+        assert re.search('ex:ann (&quot;|#quot;|\\\\")Ann', page.read_text(encoding="utf-8"))
+
+
+def test_tables_and_json_have_full_names(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(named)
+    assert main(["predict", "list", "facts.ttl", "--head", "ex:ann", "-o", "table.csv", "-q"]) == 0
+    assert "http://example.org/ann" in (named / "table.csv").read_text()
+    asked = [
+        "explain",
+        "my.rules",
+        "facts.ttl",
+        "ex:ann",
+        "ex:grandparent",
+        "ex:cleo",
+        "-o",
+        "proof.json",
+        "-q",
+    ]
+    assert main(asked) == 0
+    assert "http://example.org/ann" in (named / "proof.json").read_text()

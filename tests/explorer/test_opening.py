@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reshuffle import KnowledgeGraph, RuleModel, parse_rules
-from reshuffle.cli import serve
 from reshuffle.cli.main import main
+from reshuffle.cli.verbs import serve
 from reshuffle.data import finding
 from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Change, Edits, edits_of
@@ -64,6 +64,19 @@ def test_rule_files_and_rule_models(tmp_path: Path, facts: str) -> None:
     (alone,) = opened(Wanted(str(tmp_path / "model")))
     with pytest.raises(InputError, match="there are no facts to look at"):
         alone.subject().need_facts()
+
+
+def test_rdf_brings_prefixes_and_labels(tmp_path: Path) -> None:
+    (tmp_path / "zoo.ttl").write_text("""
+        @prefix zoo: <http://zoo/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        zoo:eats rdfs:subPropertyOf zoo:touches . zoo:tom zoo:eats zoo:fish ; rdfs:label "Tom" .
+    """)
+    (tmp_path / "more.ttl").write_text("@prefix water: <http://zoo/fi> .")
+    (exhibit,) = opened(Wanted(str(tmp_path / "zoo.ttl"), prefixes=str(tmp_path / "more.ttl")))
+    assert exhibit.labels == {"http://zoo/tom": "Tom"}
+    assert exhibit.prefixes.shortened("http://zoo/tom") == "zoo:tom"
+    assert exhibit.prefixes.shortened("http://zoo/fish") == "water:sh"
+    assert exhibit.find("zoo:fi", Edits()) == exhibit.find("water:sh", Edits()) == ["http://zoo/fish"]
 
 
 def test_an_ontology_brings_its_facts_and_types_follow(tmp_path: Path) -> None:

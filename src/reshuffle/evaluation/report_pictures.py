@@ -12,6 +12,8 @@ from reshuffle.evaluation.scorer import SIDES
 from reshuffle.pictures.charts import bars
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.report import Ranked, Report
@@ -24,8 +26,8 @@ _EDGES = (1, 2, 4, 11, 31, 101, 301, 1_001, 10_001, 10**12)
 _RELATIONS = 30  # in a plot
 
 
-def charts(report: Report) -> list[Chart]:
-    """What there is to plot."""
+def charts(report: Report, shown: Callable[[str], str] = str) -> list[Chart]:
+    """What there is to plot; `shown` says how the names of relations are written."""
     metrics = [name for name in report.metrics.values if name != "mean_rank"]
     whole: Chart = ("metrics", [(name, [one.metrics[name] for one in report.ranked]) for name in metrics])
     sides: Chart = (
@@ -39,14 +41,14 @@ def charts(report: Report) -> list[Chart]:
     found = by_relation(report)[:_RELATIONS]
     title = "mrr by relation" + (f", the {_RELATIONS} most asked for" if len(found) == _RELATIONS else "")
     names = [_column("mrr", one, report) for one in report.ranked]
-    relations: Chart = (title, [(row["relation"], [row[name] for name in names]) for row in found])
+    relations: Chart = (title, [(shown(row["relation"]), [row[name] for name in names]) for row in found])
     return [whole, sides, *([relations] if found else []), ("ranks of the true answers", _spread(report))]
 
 
-def scenes(report: Report) -> list[Scene]:
+def scenes(report: Report, shown: Callable[[str], str] = str) -> list[Scene]:
     """The plots as pictures."""
     names = [one.name for one in report.ranked]
-    *shares, spread = charts(report)
+    *shares, spread = charts(report, shown)
     return [*(bars(*chart, names) for chart in shares), bars(*spread, names, whole=None)]
 
 

@@ -12,6 +12,7 @@ from reshuffle.rules.parsing import parse_rules
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.rules import Rule
 
 FACT_KINDS = ("add-fact", "remove-fact")
@@ -31,14 +32,17 @@ class Change:
     """What an edited rule becomes."""
 
     @classmethod
-    def of(cls, data: Any) -> Change:
-        """From data, as `{"kind": "add-fact", "triple": [h, r, t]}` or `{"kind": "reject-rule", "rule": "..."}`."""
+    def of(cls, data: Any, prefixes: Prefixes | None = None) -> Change:
+        """From data, as `{"kind": "add-fact", "triple": [h, r, t]}` or `{"kind": "reject-rule", "rule": "..."}`.
+
+        Rules may have short names where `prefixes` are given.
+        """
         kind = data.get("kind") if isinstance(data, dict) else None
         if kind in FACT_KINDS:
             return cls(kind, triple=_triple(data.get("triple")))
         if kind in RULE_KINDS:
-            to = _rule(data.get("to")) if kind == "edit-rule" else None
-            return cls(kind, rule=_rule(data.get("rule")), to=to)
+            to = _rule(data.get("to"), prefixes) if kind == "edit-rule" else None
+            return cls(kind, rule=_rule(data.get("rule"), prefixes), to=to)
         raise InputError(
             f"found the kind {kind!r} of a change",
             hint=f"give one of {', '.join((*FACT_KINDS, *RULE_KINDS))}",
@@ -63,10 +67,10 @@ def _triple(given: Any) -> Triple:
     return Triple(*names)
 
 
-def _rule(given: Any) -> Rule:
+def _rule(given: Any, prefixes: Prefixes | None) -> Rule:
     if not isinstance(given, str):
         raise InputError("found no rule", hint="write it as  r(X, Y) & s(Y, Z) -> t(X, Z)")
-    rules = parse_rules(given).rules
+    rules = parse_rules(given, prefixes=prefixes).rules
     if len(rules) != 1:
         raise InputError(f"found {len(rules)} rules that say something, expected one", hint="write one rule")
     return rules[0]

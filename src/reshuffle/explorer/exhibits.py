@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from reshuffle.explorer.name_search import NameSearch
+from reshuffle.kg.io.prefixes import COMMON
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Subject, World
+    from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.progress import Progress
 
 _WORLDS = 8  # beside the one without edits
@@ -35,6 +37,7 @@ class Exhibit:
     load: Callable[[Progress], Subject]
     directory: Path | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    prefixes: Prefixes = COMMON
     inputs: tuple[Path, ...] = ()
     """Files and directories that it was read from, which nothing is written over."""
     _subject: Subject | None = field(default=None, init=False, repr=False)
@@ -80,10 +83,12 @@ class Exhibit:
         return found
 
     def find(self, typed: str, edits: Edits, *, most: int = 20) -> list[str]:
-        """Entities by a part of their name or label; those that edits brought are looked through one by one."""
+        """Entities by a part of their name, short or in full, or label; those that edits brought are looked through."""
         self.subject()
         assert self._search is not None
         new = dict.fromkeys(name for triple in edits.added for name in (triple.head, triple.tail))
         wanted = typed.strip().lower()
         fresh = [name for name in new if wanted in name.lower()]
-        return list(dict.fromkeys([*fresh, *self._search.find(typed, most=most)]))[:most]
+        full = self.prefixes.expanded(typed.strip())
+        by_prefix = [] if full is None else self._search.find(full, most=most)
+        return list(dict.fromkeys([*fresh, *by_prefix, *self._search.find(typed, most=most)]))[:most]

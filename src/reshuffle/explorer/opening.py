@@ -23,7 +23,8 @@ from reshuffle.explorer.soft_models import SoftModelSubject
 from reshuffle.explorer.subject import Source
 from reshuffle.explorer.views.training_page import LOG, SETTINGS
 from reshuffle.kg import KnowledgeGraph, read_graph
-from reshuffle.kg.io.labels import read_labels
+from reshuffle.kg.io.labels import labels_among, read_labels
+from reshuffle.kg.io.prefixes import prefixes_among
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
@@ -57,15 +58,18 @@ class Wanted:
     bound: int | None = None
     progress: Progress = field(default=SILENT, repr=False)
     notes: Notes = field(default=UNHEARD, repr=False)
+    prefixes: str | None = None
 
 
 def opened(wanted: Wanted) -> list[Exhibit]:
     """The exhibits, the one to begin with first."""
-    labels = {} if wanted.labels is None else read_labels(wanted.labels)
     exhibits = list(_exhibits(wanted))
+    inputs = [path for path in (wanted.name, wanted.facts, wanted.held_out) if path is not None]
+    labels = labels_among(inputs) if wanted.labels is None else read_labels(wanted.labels)
+    prefixes = prefixes_among(inputs, wanted.prefixes)
     read = tuple(Path(name) for name in (wanted.facts, wanted.labels, wanted.held_out) if name is not None)
     for exhibit in exhibits:
-        exhibit.labels = labels
+        exhibit.labels, exhibit.prefixes = labels, prefixes
         exhibit.inputs = (*exhibit.inputs, *(path for path in read if path.exists()))
     return exhibits
 

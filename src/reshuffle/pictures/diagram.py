@@ -24,6 +24,15 @@ class Node:
     note: str = ""
     kind: Kind = "derived"
     below: tuple[int, ...] = ()
+    full: str = ""
+    """The text and the note in full, where other words stand for them."""
+
+    def worded(self, shown: Callable[[str], str]) -> Node:
+        """The same with other words, which keeps its own."""
+        text, note = shown(self.text), shown(self.note)
+        if (text, note) == (self.text, self.note):
+            return self
+        return replace(self, text=text, note=note, full="\n".join(filter(None, (self.text, self.note))))
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,7 @@ class Diagram:
 
     def worded(self, shown: Callable[[str], str]) -> Diagram:
         """The same with other words, such as short names."""
-        nodes = [replace(node, text=shown(node.text), note=shown(node.note)) for node in self.nodes]
-        return Diagram(shown(self.title), tuple(nodes), self.roots)
+        return Diagram(shown(self.title), tuple(node.worded(shown) for node in self.nodes), self.roots)
 
     def to_mermaid(self) -> str:
         """A flow chart from what nodes rest on up to them; facts are round."""
@@ -60,7 +68,8 @@ class Diagram:
         for number, node in enumerate(self.nodes):
             text = "\n".join(part for part in (node.text, node.note) if part)
             shape = f", {_SHAPES[node.kind]}" if node.kind in _SHAPES else ""
-            lines.append(f"  {number} [label={quoted_label(text)}{shape}];")
+            tooltip = f", tooltip={quoted_label(node.full)}" if node.full else ""
+            lines.append(f"  {number} [label={quoted_label(text)}{shape}{tooltip}];")
             lines.extend(f"  {other} -> {number};" for other in node.below)
         return "\n".join([*lines, "}", ""])
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reshuffle.text import visible
@@ -64,6 +65,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 """
+
+
+@dataclass(frozen=True)
+class Titled:
+    """A text in a table, with another one that is seen when one points at it."""
+
+    text: str
+    title: str
 
 
 def escaped(text: object) -> str:
@@ -129,6 +138,8 @@ def _cell(value: object, right: bool) -> str:
         return f'<td{_class(right)} data-value="{value!r}">{value:,.3f}</td>'
     if isinstance(value, int):
         return f'<td{_class(right)} data-value="{value}">{value:,}</td>'
+    if isinstance(value, Titled):
+        return f'<td title="{escaped(value.title)}">{escaped(value.text)}</td>'
     return f"<td>{escaped(value)}</td>"
 
 

@@ -7,7 +7,7 @@ drawn as far as the nodes nearest to its root go; a box says how much is left ou
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from reshuffle.pictures.scene import Box, Curve, Scene, stacked, text_box
@@ -69,7 +69,9 @@ def _unfolded(diagram: Diagram, root: int, room: int) -> list[_Placed]:
 
 def _box_of(diagram: Diagram, number: int, *, again: bool) -> Box:
     node = diagram.nodes[number]
-    return text_box(node.text, "drawn elsewhere" if again else node.note, kind="more" if again else node.kind)
+    note, kind = ("drawn elsewhere", "more") if again else (node.note, node.kind)
+    box = text_box(node.text, note, kind=kind)  # type: ignore[arg-type]
+    return replace(box, full=node.full) if node.full else box
 
 
 def _num_below(diagram: Diagram, number: int, drawn: set[int]) -> int:

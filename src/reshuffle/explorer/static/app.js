@@ -47,7 +47,7 @@ function App() {
   if (failed) return html`<main class="page"><${Failure} error=${failed} /></main>`;
   if (!about) return html`<p class="waiting">Starting …</p>`;
   const exhibit = about.exhibits.find((one) => one.key === at.params.of) || about.exhibits[0];
-  setContext({ of: exhibit.key === about.exhibits[0].key ? undefined : exhibit.key });
+  setContext({ of: exhibit.key === about.exhibits[0].key ? undefined : exhibit.key, prefixes: exhibit.prefixes });
   const View = VIEWS[at.path] || Start;
   const changed = () => setVersion((before) => before + 1);
   return html`

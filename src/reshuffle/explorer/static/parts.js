@@ -4,9 +4,13 @@ import { address, ask, cancel, queryOf, tell } from "./api.js";
 
 // --- addresses ------------------------------------------------------------------------------------------------------
 
-let current = { of: undefined, labels: {} };
+let current = { of: undefined, labels: {}, prefixes: [] };
 
-export function setContext(context) { current = { ...current, ...context }; }
+// `prefixes` are namespaces by prefix; the longest one that fits makes a name short.
+export function setContext({ of, prefixes }) {
+  const ordered = Object.entries(prefixes || {}).sort((one, other) => other[1].length - one[1].length || (one[0] < other[0] ? -1 : 1));
+  current = { ...current, of, prefixes: ordered };
+}
 
 export function addLabels(labels) { if (labels) current.labels = { ...current.labels, ...labels }; }
 
@@ -23,11 +27,32 @@ export function ofCurrent(params) { return { of: current.of, ...params }; }
 
 // --- names ----------------------------------------------------------------------------------------------------------
 
-export function label(name) { return current.labels[name] || name; }
+const LOCAL = /^[\p{L}\p{N}_](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?$/u;
+
+function short(name) {
+  for (const [prefix, namespace] of current.prefixes) {
+    if (name.startsWith(namespace) && LOCAL.test(name.slice(namespace.length))) return `${prefix}:${name.slice(namespace.length)}`;
+  }
+  return name;
+}
+
+export function label(name) { return current.labels[name] || short(name); }
 
 export function plain(relation) {
+  if (label(relation) !== relation) return label(relation);
   const last = relation.split("/").filter(Boolean).pop() || relation;
   return relation.startsWith("/") && relation.length > 28 ? "…/" + last : relation;
+}
+
+// A text with short names: relations in quotes before their arguments, IRIs in brackets, and words.
+const WORD = /"([^"\s]+)"(?=(?:\^-1)?\()|<([A-Za-z][^<>\s]*:[^<>\s]*)>|([^\s(),"<>[\]']+)/g;
+
+export function worded(text) {
+  return text.replace(WORD, (found, quoted, bracketed, word) => {
+    const name = quoted || bracketed || word;
+    const made = short(name);
+    return made === name ? found : made;
+  });
 }
 
 export function Name({ name, quiet }) {
@@ -47,17 +72,19 @@ export function TripleText({ triple, linked = true }) {
 
 export function WhyLink({ triple, children, className }) {
   const [head, relation, tail] = triple;
-  const told = `why: ${label(head)} ${relation} ${label(tail)}`;
+  const told = `why: ${label(head)} ${plain(relation)} ${label(tail)}`;
   return html`<a class=${"why-link " + (className || "")} href=${to("/why", { head, relation, tail })}
     aria-label=${children ? undefined : told}>${children || "why?"}</a>`;
 }
 
 // A rule as it is written, with its head set off.
 export function RuleText({ rule }) {
-  const at = rule.lastIndexOf(" -> ");
-  if (at < 0) return html`<code class="rule">${rule}</code>`;
-  return html`<code class="rule"><span class="body">${rule.slice(0, at)}</span><span class="arrow"> → </span><span
-    class="head">${rule.slice(at + 4)}</span></code>`;
+  const text = worded(rule);
+  const title = text === rule ? undefined : rule;
+  const at = text.lastIndexOf(" -> ");
+  if (at < 0) return html`<code class="rule" title=${title}>${text}</code>`;
+  return html`<code class="rule" title=${title}><span class="body">${text.slice(0, at)}</span><span class="arrow"> → </span><span
+    class="head">${text.slice(at + 4)}</span></code>`;
 }
 
 // --- waiting and failing ----------------------------------------------------------------------------------------------

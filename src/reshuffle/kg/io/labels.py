@@ -6,6 +6,7 @@ Of several labels of a name in RDF, one without a language comes first, then an 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
@@ -13,6 +14,7 @@ from reshuffle.kg.io.files import STDIN, Format, find_source, format_of
 from reshuffle.kg.io.rdf import RDF, from_iri, pyoxigraph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from os import PathLike
 
     from reshuffle.kg.io.files import Source
@@ -22,6 +24,18 @@ _PREDICATES = (
     "http://www.w3.org/2004/02/skos/core#prefLabel",
     "http://schema.org/name",
 )
+LABELLED = (".ttl", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
+"""The endings of files that may hold labels."""
+_MOST_BYTES = 50_000_000  # of an RDF file that is searched for labels without being asked to
+
+
+def labels_among(paths: Iterable[str | PathLike[str]]) -> dict[str, str]:
+    """The labels in those of the files that are RDF, and not too large to be searched for them."""
+    labels: dict[str, str] = {}
+    for file in map(Path, paths):
+        if file.suffix.lower() in LABELLED and file.is_file() and file.stat().st_size <= _MOST_BYTES:
+            labels |= read_labels(file)
+    return labels
 
 
 def read_labels(path: str | PathLike[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
@@ -101,13 +102,21 @@ def declared_in(text: str) -> Prefixes:
 
 
 def prefixes_of(path: str | PathLike[str]) -> Prefixes:
-    """The prefixes that the opening of a file declares; none where it is no text."""
-    source = find_source(path)
+    """The prefixes that the opening of a file declares; none where it is no text, or cannot be read."""
     try:
-        with source.open(lambda _: None) as stream:
+        with find_source(path).open(lambda _: None) as stream:
             return declared_in(stream.read(_OPENING).decode(errors="replace"))
-    except GZIP_ERRORS:  # whoever reads the file says what is wrong
+    except (*GZIP_ERRORS, InputError, OSError):  # whoever reads the file says what is wrong
         return Prefixes()
+
+
+def prefixes_among(paths: Iterable[str | PathLike[str]], more: str | PathLike[str] | None = None) -> Prefixes:
+    """The common prefixes, those that files declare, and those of the file `more`, which is made of them."""
+    known = COMMON
+    for path in paths:
+        if Path(path).is_file():
+            known |= prefixes_of(path)
+    return known if more is None else known | read_prefixes(more)
 
 
 def read_prefixes(path: str | PathLike[str]) -> Prefixes:

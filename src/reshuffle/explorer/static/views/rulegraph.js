@@ -2,7 +2,7 @@
 import { html, useMemo, useRef } from "../vendor/htm-preact.js";
 import { useAnswer } from "../api.js";
 import { Layered, download, shortened } from "../drawing.js";
-import { Answer, Heading, RuleText, go, ofCurrent, plain, to } from "../parts.js";
+import { Answer, Heading, RuleText, go, ofCurrent, plain, to, worded } from "../parts.js";
 
 export function RuleGraph({ params, version }) {
   const wanted = { focus: params.focus, rule: params.rule, slots: params.slots };
@@ -22,11 +22,14 @@ export function RuleGraph({ params, version }) {
       <aside class="card" aria-label="Rules of this graph">
         ${slots ? null : html`<label class="small-label" for="focus">About one relation</label>
           <select id="focus" onChange=${(event) => go(to("/rule-graph", { focus: event.target.value }))}><option value="">all</option>
-          ${(data.relations || []).map((one) => html`<option value=${one} selected=${one === params.focus}>${one}</option>`)}</select>`}
+          ${(data.relations || []).map((one) => html`<option value=${one} selected=${one === params.focus}>${plain(one)}</option>`)}</select>`}
         <h2>Rules</h2><ul class="plain-list rule-list">${data.rules.slice(0, 100).map((rule) => html`<li><a aria-current=${rule === params.rule ? "true" : undefined}
           href=${to("/rule-graph", { rule: rule === params.rule ? undefined : rule, focus: params.focus, slots: params.slots })}><${RuleText} rule=${rule} /></a></li>`)}</ul></aside>
     </div>`}<//>`;
 }
+
+// Slots are named after relations, such as n_parent.
+function slotName(name) { return name.startsWith("n_") ? "n_" + worded(name.slice(2)) : worded(name); }
 
 function Drawn({ data, params, picture }) {
   const [nodes, edges] = useMemo(() => {
@@ -44,7 +47,7 @@ function Drawn({ data, params, picture }) {
     return [
       data.nodes.map((node) => ({
         id: node.id,
-        lines: slots ? [node.name] : [shortened(plain(node.id), 34), ...(node.facts ? [`${node.facts.toLocaleString()} facts`] : [])],
+        lines: slots ? [slotName(node.name)] : [shortened(plain(node.id), 34), ...(node.facts ? [`${node.facts.toLocaleString()} facts`] : [])],
         kind: slots ? (run.has(node.id) ? "slot lit" : "slot") : (node.concluded ? "derived" : "fact") + (onPath.has(node.id) ? " lit" : ""),
         title: slots ? node.name : node.id,
         href: slots ? undefined : to("/rule-graph", { focus: node.id === params.focus ? undefined : node.id }),
@@ -52,7 +55,7 @@ function Drawn({ data, params, picture }) {
       [...bundles.values()].map((edge) => ({
         from: edge.from,
         to: edge.to,
-        label: slots ? shortened(edge.labels.join(", "), 40) : undefined,
+        label: slots ? shortened(edge.labels.map(plain).join(", "), 40) : undefined,
         title: slots ? edge.labels.join(", ") : (edge.rules || []).join("\n"),
         kind: (edge.on_path || lit.has(edge.from + "\u0000" + edge.to) ? "lit" : params.rule ? "dim" : "") + (edge.identity ? " identity" : ""),
       })),

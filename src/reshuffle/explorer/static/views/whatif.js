@@ -1,7 +1,7 @@
 // What if: facts added or taken back, rules changed; what all of it does; undo; save under a new name.
 import { html, useState } from "../vendor/htm-preact.js";
 import { address, tell, useAnswer } from "../api.js";
-import { Answer, Effect, EntityBox, Failure, Heading, Preview, changeText, ofCurrent } from "../parts.js";
+import { Answer, Effect, EntityBox, Failure, Heading, Preview, changeText, ofCurrent, plain } from "../parts.js";
 
 export function WhatIf({ params, exhibit, version, changed }) {
   const state = useAnswer("what-if", ofCurrent({}), version);
@@ -30,7 +30,7 @@ function Try({ params, exhibit, onTry }) {
     <${EntityBox} id="if-head" text="head" value=${head} onInput=${setHead} onPick=${setHead} />
     <div class="entity-box"><label class="small-label" for="if-relation">relation</label>
       <input id="if-relation" list="if-relations" value=${relation} autocomplete="off" onInput=${(event) => setRelation(event.target.value)} />
-      <datalist id="if-relations">${(exhibit.relations || []).map((one) => html`<option value=${one} />`)}</datalist></div>
+      <datalist id="if-relations">${(exhibit.relations || []).map((one) => html`<option value=${one}>${plain(one)}</option>`)}</datalist></div>
     <${EntityBox} id="if-tail" text="tail" value=${tail} onInput=${setTail} onPick=${setTail} />
     <button type="submit" class="primary" disabled=${!whole}>Add it</button>
     <button type="button" disabled=${!whole} onClick=${() => change("remove-fact")}>Take it back</button></form>`;

@@ -2,7 +2,7 @@
 import { html, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { useAnswer } from "../api.js";
 import { Layered, download, shortened } from "../drawing.js";
-import { Answer, EntityBox, Heading, Preview, RuleText, TripleText, go, label, ofCurrent, plain, to } from "../parts.js";
+import { Answer, EntityBox, Heading, Preview, RuleText, TripleText, go, label, ofCurrent, plain, to, worded } from "../parts.js";
 
 export function Why({ params, exhibit, version, changed }) {
   const asked = params.head && params.relation && params.tail;
@@ -24,7 +24,7 @@ function Question({ params, exhibit }) {
       <${EntityBox} id="head" text="head" value=${head} onInput=${setHead} onPick=${setHead} />
       <div class="entity-box"><label class="small-label" for="relation">relation</label>
         <input id="relation" list="relations" value=${relation} autocomplete="off" onInput=${(event) => setRelation(event.target.value)} />
-        <datalist id="relations">${(exhibit.relations || []).map((one) => html`<option value=${one} />`)}</datalist></div>
+        <datalist id="relations">${(exhibit.relations || []).map((one) => html`<option value=${one}>${plain(one)}</option>`)}</datalist></div>
       <${EntityBox} id="tail" text="tail" value=${tail} onInput=${setTail} onPick=${setTail} />
       <button type="submit" class="primary" disabled=${!(head && relation && tail)}>Why?</button>
     </form>`;
@@ -54,8 +54,8 @@ function Because({ params, exhibit, version, changed }) {
           ${one.missing.map((triple) => html`<span class="pill missing"><${TripleText} triple=${triple} linked=${false} /></span>`)}</div></li>`)}</ul></details>` : null}
       ${data.explanation.parts ? html`<${Parts} parts=${data.explanation.parts} score=${data.explanation.score} />` : null}
       ${(data.explanation.remarks || []).length ? html`<section class="card"><h2>What else was looked at</h2><ul class="plain-list">
-        ${data.explanation.remarks.map((one) => html`<li><b>${one.kind}</b> <span class=${"speaks " + one.speaks}>${one.speaks === "little" ? "says little" : `speaks ${one.speaks} it`}</span> ${one.words}</li>`)}</ul></section>` : null}
-      <details class="card"><summary>As text</summary><pre tabindex="0" aria-label="The explanation as text">${data.text}</pre></details>`}<//>`;
+        ${data.explanation.remarks.map((one) => html`<li><b>${one.kind}</b> <span class=${"speaks " + one.speaks}>${one.speaks === "little" ? "says little" : `speaks ${one.speaks} it`}</span> ${worded(one.words)}</li>`)}</ul></section>` : null}
+      <details class="card"><summary>As text</summary><pre tabindex="0" aria-label="The explanation as text">${worded(data.text)}</pre></details>`}<//>`;
 }
 
 function Verdict({ data, exhibit }) {
@@ -82,8 +82,8 @@ function Tree({ drawn, picture }) {
       id: node.id,
       kind: node.kind,
       round: node.kind === "fact",
-      lines: node.triple ? [atom(node.triple), ...(node.rule ? [shortened("by " + node.rule, 64)] : []), ...(node.value !== undefined ? [`score ${node.value.toFixed(3)}`] : [])]
-        : [node.rule ? shortened(node.rule, 64) : node.text, ...(node.value !== undefined ? [`${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.walks ? ` by ${node.walks} walk${node.walks > 1 ? "s" : ""}` : ""}`] : []),
+      lines: node.triple ? [atom(node.triple), ...(node.rule ? [shortened("by " + worded(node.rule), 64)] : []), ...(node.value !== undefined ? [`score ${node.value.toFixed(3)}`] : [])]
+        : [node.rule ? shortened(worded(node.rule), 64) : worded(node.text || ""), ...(node.value !== undefined ? [`${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.walks ? ` by ${node.walks} walk${node.walks > 1 ? "s" : ""}` : ""}`] : []),
           ...(node.share !== undefined ? [`${Math.round(100 * node.share)}% of its support`] : [])],
       title: node.triple ? node.triple.join(" ") + (node.rule ? ` by ${node.rule}` : ": a fact") : node.rule || node.text,
       href: node.triple ? (node.kind === "fact" ? to("/entity", { name: node.triple[0] }) : to("/why", { head: node.triple[0], relation: node.triple[1], tail: node.triple[2] }))

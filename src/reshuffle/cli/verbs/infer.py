@@ -22,14 +22,8 @@ from reshuffle.cli.engine_inference import (
     is_parquet,
     write_folder,
 )
-from reshuffle.cli.inputs import (
-    add_reasoning_options,
-    fact_files,
-    graph_of,
-    is_model,
-    is_rule_list,
-    reasoners_of,
-)
+from reshuffle.cli.inputs import graph_of, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import BudgetError, InputError
 from reshuffle.text import counted
@@ -276,7 +270,7 @@ def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespac
     if not found:
         return
     shown = found if console.verbosity > 0 else found[:_MOST_VIOLATIONS]
-    console.names.learn(arguments, *fact_files(arguments.facts), arguments.rules, labels=True)
+    console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
     more = "" if len(shown) == len(found) else f"; the first {len(shown)}, -v shows all"
     console.message(f"warning: what follows breaks a constraint{more}:")
     for violation in shown:
@@ -335,15 +329,11 @@ def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console:
 def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | None:
     """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
     from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
-    from reshuffle.kg.io.prefixes import COMMON, prefixes_of, read_prefixes  # noqa: PLC0415
+    from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
 
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
-    known = COMMON
-    for path in (*fact_files(arguments.facts), arguments.rules):
-        if Path(path).is_file():
-            known |= prefixes_of(path)
-    if arguments.prefixes is not None:
-        known |= read_prefixes(arguments.prefixes)
+    files = (path for given in (*arguments.facts, arguments.rules) for path in given.paths())
+    known = prefixes_among(files, arguments.prefixes)
     named = [name for reasoner in answers.reasoners for name in reasoner.names]
     return known.used_in(chain(named, answers.facts.relations, answers.facts.entities))

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.outputs import InputFile, InputModel
+from reshuffle.cli.inputs import InputFile, InputModel
 from reshuffle.errors import InputError, MissingPackageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-browser", action="store_true", help="do not open the address in a browser")
     parser.add_argument(
-        "--labels", type=InputFile, metavar="FILE", help="names to show: lines with a name, a tab, a label"
+        "--labels",
+        type=InputFile,
+        metavar="FILE",
+        help="names to show: lines with a name, a tab, a label; or rdfs:label, as RDF inputs have them",
+    )
+    parser.add_argument(
+        "--prefixes",
+        type=InputFile,
+        metavar="FILE",
+        help="more prefixes, as Turtle declares them; those of the inputs are known",
     )
     parser.add_argument(
         "--held-out", type=InputFile, metavar="FILE", help="true triples that are no facts, to try rules on"
@@ -86,6 +95,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             arguments.bound,
             console.progress,
             console.message,
+            arguments.prefixes,
         )
     )
     from reshuffle.explorer.web.app import Explorer  # noqa: PLC0415

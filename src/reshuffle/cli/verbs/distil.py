@@ -14,8 +14,9 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_columns, facts_of
-from reshuffle.cli.outputs import InputFacts, InputModel, OutputDirectory
+from reshuffle.cli.inputs import InputFacts, InputModel, facts_of
+from reshuffle.cli.options import add_columns
+from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
