@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reshuffle.cli.inputs import MODEL_FILES, InputFacts, InputFile, InputModel
 from reshuffle.cli.main import build_parser, main
-from reshuffle.cli.outputs import MODEL_FILES, InputFacts, InputFile, InputModel, OutputDirectory, OutputFile
+from reshuffle.cli.outputs import OutputDirectory, OutputFile
 from reshuffle.learning import model_files
 from reshuffle.rulelist.model_text import FILE
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from reshuffle.cli.inputs import RECIPE_NAMES, add_settings_options, settings_of
+from reshuffle.cli.inputs import settings_of
 from reshuffle.cli.main import main
+from reshuffle.cli.options import RECIPE_NAMES, add_settings_options
 from reshuffle.errors import ReshuffleError
 from reshuffle.learning.recipes import RECIPES, Recipe
 from reshuffle.learning.settings import Settings

@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from reshuffle.cli.console import ShownNames, folded
+from reshuffle.cli.inputs import InputFile
 from reshuffle.cli.main import main
-from reshuffle.cli.shown_names import ShownNames, folded
 from reshuffle.errors import InputError
 from reshuffle.kg.io.labels import read_labels
 from reshuffle.kg.io.prefixes import COMMON, Prefixes, prefixes_of, read_prefixes
@@ -190,6 +192,17 @@ def test_a_text_is_shortened_once():
     once = 'ex:r^-1(ex:a "an A", Q1 "one") and ex:r; ex:a "an A": Q1 "one".'
     assert names.text(text) == once
     assert names.text(once) == once
+
+
+def test_an_error_is_told_where_no_prefix_can_be_looked_for(tmp_path):
+    facts = InputFile(tmp_path / "facts.ttl")
+    (tmp_path / "facts.ttl").write_text("@prefix ex: <http://example.org/> .\n")
+    names = ShownNames()
+    names.learn(Namespace(prefixes=None, labels=None), facts)
+    (tmp_path / "facts.ttl").unlink()
+    assert (
+        names.text(f"{facts}:1: found http://www.w3.org/2002/07/owl#Thing") == f"{facts}:1: found owl:Thing"
+    )
 
 
 def test_folded_lines_stay_inside_their_branch():

@@ -1,4 +1,4 @@
-"""What verbs are given: the options that several of them share, and how rules, models, facts and settings are read.
+"""What verbs are given: files that they read, and how rules, models, facts and settings are read from them.
 
 Rules come from a rule file, compiled constraints or a model directory. Facts come from a file; to train on, also from a
 benchmark by name.
@@ -7,17 +7,19 @@ benchmark by name.
 from __future__ import annotations
 
 import glob
+import os
+import stat
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.outputs import InputFacts, InputFile, InputModel
-from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reshuffle.cli.console import Console
     from reshuffle.constraints import OrderingConstraints
@@ -29,136 +31,71 @@ if TYPE_CHECKING:
     from reshuffle.rulelist import RuleModel
     from reshuffle.rules import RuleBase
 
-RECIPE_NAMES = ("best", "best-0.1", "paper")
-"""`learning.recipes.RECIPES`, which needs torch to be installed."""
-
-_BEYOND = {
-    "auto|chase|duckdb": "; duckdb: for more facts than fit into the memory",
-    "auto|chase|duckdb|spark": "; duckdb, spark: for more facts than fit into the memory",
-}
+MODEL_FILES = ("model.safetensors", "settings.toml", "injected.json", "injected.rules", "model.rules")
+"""The files that make a model of a directory; `learning.model_files` and `rulelist.model_text` write them."""
 
 RULE_MODEL = "model.rules"
 """`rulelist.model_text.FILE`, which is slow to import; few verbs are given a rule model."""
 
 
-def add_rule_options(parser: argparse.ArgumentParser) -> None:
-    """The arguments of verbs that build a rule graph."""
-    parser.add_argument(
-        "rules",
-        type=InputFile,
-        metavar="RULES",
-        help="a rule file: ours, AnyBURL's, AMIE's, or an OWL ontology",
-    )
-    parser.add_argument(
-        "--bound", type=int, metavar="M", help="exact for what follows in M steps, for any path rules"
-    )
-    parser.add_argument(
-        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
-    )
-    parser.add_argument(
-        "--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes (default 20000)"
-    )
+class InputFile(str):
+    """A file that is read. A directory of that name is something else: a benchmark may have the same name."""
+
+    __slots__ = ()
+
+    def files(self) -> Iterator[os.stat_result]:
+        """What is read, as the file system knows it."""
+        with suppress(OSError, ValueError):  # nothing there, or a stream without a file behind it
+            found = os.fstat(sys.stdin.fileno()) if self == "-" else Path(self).stat()
+            if stat.S_ISREG(found.st_mode):
+                yield found
+
+    def paths(self) -> list[str]:
+        """The paths of single files, as far as they are there."""
+        return [str(self)] if Path(self).is_file() else []
 
 
-def add_reasoning_options(
-    parser: argparse.ArgumentParser, *, facts_may_be_missing: bool = False, engines: str = "auto|chase"
-) -> None:
-    """The arguments of verbs that reason: rules, facts, and how to reason."""
-    parser.add_argument(
-        "rules",
-        type=InputModel,
-        metavar="RULES",
-        help="a rule file, compiled constraints, or a model directory",
-    )
-    add_facts(
-        parser,
-        may_be_missing=facts_may_be_missing,
-        more="; may be left out where RULES holds facts, too" if facts_may_be_missing else "",
-    )
-    parser.add_argument(
-        "--bound", type=int, metavar="M", help="only what follows in M steps, for any path rules"
-    )
-    parser.add_argument(
-        "--engine",
-        default="auto",
-        metavar=engines,
-        help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
-        "large" + _BEYOND.get(engines, ""),
-    )
-    add_naming_options(parser)
-    parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
-    parser.add_argument(
-        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
-    )
-    parser.add_argument("--node-budget", type=int, metavar="N", help="give up beyond N nodes")
+class InputFacts(InputFile):
+    """Facts that are read: a file, the files of a folder, or those that match a pattern."""
+
+    __slots__ = ()
+
+    def files(self) -> Iterator[os.stat_result]:
+        """All of these files."""
+        yield from super().files()
+        for file in self.paths():
+            yield from InputFile(file).files()
+
+    def paths(self) -> list[str]:
+        """The paths of these files, as far as they are there."""
+        if Path(self).is_file():
+            return [str(self)]
+        if not Path(self).is_dir():
+            found = glob.glob(self, recursive=True)  # noqa: PTH207 - takes absolute patterns
+        else:
+            found = [] if _is_benchmark(self) else [str(file) for file in Path(self).iterdir()]
+        return [path for path in found if Path(path).is_file()]
 
 
-def add_facts(
-    parser: argparse.ArgumentParser, *, metavar: str = "FACTS", more: str = "", may_be_missing: bool = False
-) -> None:
-    """The facts of a verb, and how they are read."""
-    parser.add_argument(
-        "facts",
-        type=InputFacts,
-        nargs="*" if may_be_missing else "+",
-        metavar=metavar,
-        help=f"files of triples, folders of them, or patterns; - is stdin{more}",
-    )
-    add_columns(parser)
+def _is_benchmark(name: str) -> bool:
+    """Is it a benchmark's name, which wins over a directory's? Models are often called by what they were trained on."""
+    from reshuffle.data.load import benchmark_names  # noqa: PLC0415 - slow to import
+
+    return name in benchmark_names()
 
 
-def add_columns(parser: argparse.ArgumentParser, *, formats: bool = True) -> None:
-    """How facts are read; where `--format` is of the output, their endings alone say the format."""
-    parser.add_argument(
-        "--columns",
-        metavar="H,R,T",
-        help="the names of the columns that hold head, relation and tail (default: common names)",
-    )
-    if formats:
-        parser.add_argument(
-            "--format",
-            metavar="FORMAT",
-            help="of the facts, where their ending does not say it: tsv, csv, nt, ttl, jsonl, ...",
-        )
+class InputModel(InputFile):
+    """A model directory that is read, or a file in its place."""
 
+    __slots__ = ()
 
-def fact_files(facts: Sequence[InputFacts] | None) -> list[str]:
-    """The single files that facts come from."""
-    return [path for given in facts or () for path in given.paths()]
-
-
-def add_training_options(parser: argparse.ArgumentParser, *, recipes: Sequence[str] = RECIPE_NAMES) -> None:
-    """The arguments of verbs that train: the facts and the settings."""
-    add_facts(
-        parser,
-        metavar="FACTS_OR_BENCHMARK",
-        more="; or the name of a benchmark, or a directory that holds one",
-    )
-    add_settings_options(parser, recipes=recipes)
-
-
-def add_settings_options(parser: argparse.ArgumentParser, *, recipes: Sequence[str] = RECIPE_NAMES) -> None:
-    """The options for settings: a recipe, a file, single settings, and the device."""
-    parser.add_argument(
-        "--recipe",
-        choices=recipes,
-        help="the settings to start from: the best ones known, those of release 0.1, or the paper's own model"
-        + ("; rules: a weighted rule list instead, which needs no torch" if "rules" in recipes else ""),
-    )
-    parser.add_argument(
-        "--config", type=InputFile, metavar="FILE.toml", help="settings, one `name = value` per line"
-    )
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        dest="changes",
-        help="one setting, such as num_slots=30, num_channels=60, num_layers=4, margin=2.0, learning_rate=0.005, "
-        "max_epochs=100, seed=2; may be repeated; a wrong name lists near ones",
-    )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
-    parser.set_defaults(usage_error=parser.error)
+    def files(self) -> Iterator[os.stat_result]:
+        """The directory itself, too."""
+        yield from super().files()
+        if Path(self).is_dir():
+            yield Path(self).stat()
+            for name in MODEL_FILES:
+                yield from InputFile(Path(self) / name).files()
 
 
 def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
@@ -222,11 +159,12 @@ def graph_of(
     Without a file these alone, or the triples of an ontology, which may hold both.
     """
     from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
+    from reshuffle.rules.parsing import ONTOLOGY_ENDINGS  # noqa: PLC0415
 
     inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
     paths = arguments.facts
     if not paths and not inside:
-        if Path(arguments.rules).suffix.lower() not in (".ttl", ".nt", ".rdf", ".owl"):
+        if Path(arguments.rules).suffix.lower() not in ONTOLOGY_ENDINGS:
             arguments.usage_error("the following arguments are required: FACTS")
         paths = [arguments.rules]
     if inside:
@@ -336,6 +274,14 @@ def facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph 
     if bench is not None:
         return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
     return graph_of(arguments, console)
+
+
+def learned_facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph:
+    """The triples to learn from, without those that a benchmark holds out for early stopping."""
+    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415
+
+    given = facts_of(arguments, console)
+    return given.facts if isinstance(given, GraphSplit) else given
 
 
 def benchmark_of(name: str, console: Console) -> Benchmark | None:

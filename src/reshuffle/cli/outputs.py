@@ -1,80 +1,20 @@
-"""Which arguments of a verb are read and which are written, so that no output replaces an input.
+"""Which arguments of a verb are written, and that no output replaces an input.
 
 Verbs declare them as the `type` of an argument; `main` asks `refuse_inputs_as_outputs` before it runs a verb.
 """
 
 from __future__ import annotations
 
-import glob
 import os
-import stat
-import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.inputs import InputFile
 from reshuffle.errors import InputError, Place
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
-
-MODEL_FILES = ("model.safetensors", "settings.toml", "injected.json", "injected.rules", "model.rules")
-"""The files that make a model of a directory; `learning.model_files` and `rulelist.model_text` write them."""
-
-
-class InputFile(str):
-    """A file that is read. A directory of that name is something else: a benchmark may have the same name."""
-
-    __slots__ = ()
-
-    def files(self) -> Iterator[os.stat_result]:
-        """What is read, as the file system knows it."""
-        with suppress(OSError, ValueError):  # nothing there, or a stream without a file behind it
-            found = os.fstat(sys.stdin.fileno()) if self == "-" else Path(self).stat()
-            if stat.S_ISREG(found.st_mode):
-                yield found
-
-
-class InputFacts(InputFile):
-    """Facts that are read: a file, the files of a folder, or those that match a pattern."""
-
-    __slots__ = ()
-
-    def files(self) -> Iterator[os.stat_result]:
-        """All of these files."""
-        yield from super().files()
-        for file in self.paths():
-            yield from InputFile(file).files()
-
-    def paths(self) -> list[str]:
-        """The paths of these files, as far as they are there."""
-        if Path(self).is_file():
-            return [str(self)]
-        if not Path(self).is_dir():
-            return glob.glob(self, recursive=True)  # noqa: PTH207 - takes absolute patterns
-        return [] if _is_benchmark(self) else [str(file) for file in Path(self).iterdir()]
-
-
-def _is_benchmark(name: str) -> bool:
-    """Is it a benchmark's name, which wins over a directory's? Models are often called by what they were trained on."""
-    from reshuffle.data.load import benchmark_names  # noqa: PLC0415 - slow to import
-
-    return name in benchmark_names()
-
-
-class InputModel(InputFile):
-    """A model directory that is read, or a file in its place."""
-
-    __slots__ = ()
-
-    def files(self) -> Iterator[os.stat_result]:
-        """The directory itself, too."""
-        yield from super().files()
-        if Path(self).is_dir():
-            yield Path(self).stat()
-            for name in MODEL_FILES:
-                yield from InputFile(Path(self) / name).files()
 
 
 class OutputFile(str):

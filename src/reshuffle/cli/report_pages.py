@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from reshuffle.cli.shown_names import ShownNames
+    from reshuffle.cli.console import ShownNames
     from reshuffle.evaluation.report import Report
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.learning.estimator import Reshuffle

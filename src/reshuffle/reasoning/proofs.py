@@ -142,6 +142,31 @@ class Proof:
         return drawn_tree(repr(self)[1:-1], self.diagram())
 
 
+@dataclass(frozen=True)
+class Proofs:
+    """Proofs of one triple, as they are told together; `NoProof` is what is told where there is none."""
+
+    each: tuple[Proof, ...]
+    exactness: str
+    opening: str = ""
+    """What is said before them."""
+
+    def __str__(self) -> str:
+        return self.opening + "\n\n".join(map(str, self.each))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "follows": True,
+            "exactness": self.exactness,
+            "proofs": [proof.to_dict() for proof in self.each],
+        }
+
+    def diagram(self) -> Diagram:
+        """The proofs side by side, as they are drawn."""
+        return proofs_diagram(self.each)
+
+
 def proofs_diagram(proofs: Sequence[Proof]) -> Diagram:
     """Proofs of one triple side by side; a step that several share is one node."""
     number: dict[int, int] = {}

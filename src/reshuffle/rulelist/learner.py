@@ -176,7 +176,7 @@ class _Learning:
     def _rules(self, given: list[Rule], *, mine: bool) -> list[Rule]:
         """The given rules, measured where they bring no confidence, and behind them the mined ones."""
         options: dict[str, Any] = {"budget": self.settings.finding, "seed": self.settings.seed}
-        rules = measured(given, self.graph, **options) if given else []
+        rules = measured(given, self.graph, **options, progress=self.progress) if given else []
         if not mine:
             return rules
         found = find_rules(self.graph, **options, progress=self.progress)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Progress, Report
     from reshuffle.rulelist.features import WalkRows
     from reshuffle.rules import Rule
 
@@ -307,25 +307,31 @@ class _Measuring:
             graph.relation_ids, np.flatnonzero(np.diff(program.walks.firsts)[: len(graph.relations)])
         )
         asked = Questions(graph.heads[facts], graph.relation_ids[facts], graph.tails[facts])
-        hidden = self._right(features, program, asked, asked.answers)
-        plain = self._right(
-            features, program, asked._replace(answers=np.full_like(asked.answers, -1)), asked.answers
-        )
+        shown = asked._replace(answers=np.full_like(asked.answers, -1))
+        with self.progress("measuring rules", total=2 * len(asked.anchors), unit="questions") as report:
+            hidden = self._right(features, program, asked, asked.answers, report)
+            plain = self._right(features, program, shown, asked.answers, report)
         joined = self._joined(features, program) - (plain - hidden)
         return [
             quality_of(support, max(support, pairs)) for support, pairs in zip(hidden, joined, strict=True)
         ]
 
     def _right(
-        self, features: FeatureGraph, program: Program, questions: Questions, answers: NDArray[np.int32]
+        self,
+        features: FeatureGraph,
+        program: Program,
+        questions: Questions,
+        answers: NDArray[np.int32],
+        report: Report,
     ) -> NDArray[np.float64]:  # rule
         def right(rows: slice, walks: WalkRows) -> NDArray[np.int32]:
             found: NDArray[np.bool_] = walks.ends == np.repeat(answers[rows], np.diff(walks.starts))
             return walks.rules[found]
 
         counts = np.zeros(len(self.rules))
-        for _, found in features.counts_in_pieces(program, questions, len(self.rules), right):
+        for piece, found in features.counts_in_pieces(program, questions, len(self.rules), right):
             counts += found
+            report(piece.stop - piece.start)
         return counts
 
     def _joined(self, features: FeatureGraph, program: Program) -> NDArray[np.float64]:  # rule
@@ -333,14 +339,16 @@ class _Measuring:
         everyone = np.flatnonzero(np.diff(features.edges[0])).astype(np.int32)
         starts = np.random.default_rng(self.seed).permutation(everyone)
         counts, done, work = np.zeros(len(self.rules)), 0, 0
-        while done < len(starts) and work < self.budget.work:
-            some = starts[done : done + _STARTS_AT_ONCE]
-            anchors, asked = np.repeat(some, len(relations)), np.tile(relations, len(some))
-            questions = Questions(anchors, asked, np.full_like(anchors, -1))
-            for _, found in features.counts_in_pieces(program, questions, len(self.rules)):
-                counts += found
-                work += int(found.sum())
-            done += len(some)
+        with self.progress("counting pairs", total=len(starts), unit="entities") as report:
+            while done < len(starts) and work < self.budget.work:
+                some = starts[done : done + _STARTS_AT_ONCE]
+                anchors, asked = np.repeat(some, len(relations)), np.tile(relations, len(some))
+                questions = Questions(anchors, asked, np.full_like(anchors, -1))
+                for _, found in features.counts_in_pieces(program, questions, len(self.rules)):
+                    counts += found
+                    work += int(found.sum())
+                done += len(some)
+                report(len(some))
         return counts * (len(starts) / max(1, done))
 
 

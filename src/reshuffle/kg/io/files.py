@@ -116,7 +116,8 @@ def written_format(path: str | os.PathLike[str]) -> Format:
         raise InputError(
             f"found the ending '{ending}', which names no format that triples are written in",
             place=Place(os.fspath(path)),
-            hint=f"the endings are {', '.join((*_PLAIN[1:], *_FORMATS))}, also with .gz; none is tab-separated",
+            hint=f"the endings are {', '.join((*_PLAIN[1:], *_FORMATS))}, also with .gz; "
+            "without one it is tab-separated",
         )
     return format_of(path)
 

@@ -24,7 +24,8 @@ _PREDICATES = (
     "http://www.w3.org/2004/02/skos/core#prefLabel",
     "http://schema.org/name",
 )
-_ENDINGS = (".ttl", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
+LABELLED = (".ttl", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
+"""The endings of files that may hold labels."""
 _MOST_BYTES = 50_000_000  # of an RDF file that is searched for labels without being asked to
 
 
@@ -32,7 +33,7 @@ def labels_among(paths: Iterable[str | PathLike[str]]) -> dict[str, str]:
     """The labels in those of the files that are RDF, and not too large to be searched for them."""
     labels: dict[str, str] = {}
     for file in map(Path, paths):
-        if file.suffix.lower() in _ENDINGS and file.is_file() and file.stat().st_size <= _MOST_BYTES:
+        if file.suffix.lower() in LABELLED and file.is_file() and file.stat().st_size <= _MOST_BYTES:
             labels |= read_labels(file)
     return labels
 

@@ -102,12 +102,11 @@ def declared_in(text: str) -> Prefixes:
 
 
 def prefixes_of(path: str | PathLike[str]) -> Prefixes:
-    """The prefixes that the opening of a file declares; none where it is no text."""
-    source = find_source(path)
+    """The prefixes that the opening of a file declares; none where it is no text, or cannot be read."""
     try:
-        with source.open(lambda _: None) as stream:
+        with find_source(path).open(lambda _: None) as stream:
             return declared_in(stream.read(_OPENING).decode(errors="replace"))
-    except GZIP_ERRORS:  # whoever reads the file says what is wrong
+    except (*GZIP_ERRORS, InputError, OSError):  # whoever reads the file says what is wrong
         return Prefixes()
 
 

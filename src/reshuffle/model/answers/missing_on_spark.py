@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
+    from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.channels.registry import Kind
     from reshuffle.spark.spark_session import Spark
 

@@ -302,14 +302,15 @@ class GeometryAnswers(Answers):
         check_most(most)
         goal = Triple(head, relation, tail)
         with self.shared.reading():
-            return self._proof_search().proofs(goal, most=most) if self.holds(*goal) else []
-
-    def _proof_search(self) -> ProofSearch:
-        """Made anew when facts have changed: which relations have facts decides its automata."""
-        with self.shared.building:
-            if self._search is None:
-                self._search = ProofSearch(self.constraints, self.live, self._machine, self._workspaces)
-            return self._search
+            source, target = self.live.entities.id(head), self.live.entities.id(tail)
+            if not self._holds(source, relation, target):
+                return []
+            with self.shared.building:
+                # Made anew when facts have changed: which relations have facts decides its automata.
+                if self._search is None:
+                    self._search = ProofSearch(self.constraints, self.live, self._machine, self._workspaces)
+                search = self._search
+            return search.proofs(goal, most=most)
 
     def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
         """The nearest partial derivations of a triple that does not follow; none without rules."""

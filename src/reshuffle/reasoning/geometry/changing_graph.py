@@ -275,13 +275,13 @@ class LiveGraph:
 
     def __init__(self, graph: KnowledgeGraph, rows: Rows | None = None) -> None:
         """`rows` are those of `both_directions`, where somebody has made them already."""
-        self._lay_out(graph, rows)
         refuse_inverse_names(graph.relations)
         self.entities, self.relations = GrowingVocabulary(graph.entities), GrowingVocabulary(graph.relations)
         self.labels: dict[str, int] = {}
         for number, relation in enumerate(graph.relations):
             self.labels[relation] = label_of(number, backwards=False)
             self.labels[inverse_name(relation)] = label_of(number, backwards=True)
+        self._lay_out(graph, len(self.entities), rows)
 
     def _settle(self, graph: KnowledgeGraph) -> None:
         """Start over from `graph`, which has all names by now."""
@@ -289,14 +289,16 @@ class LiveGraph:
             raise InternalError(
                 f"rows for {len(graph.entities):,} entities, and there are {len(self.entities):,}"
             )
-        self._lay_out(graph)
+        self._lay_out(graph, len(self.entities))
 
-    def _lay_out(self, graph: KnowledgeGraph, rows: Rows | None = None) -> None:
+    def _lay_out(self, graph: KnowledgeGraph, num_entities: int, rows: Rows | None = None) -> None:
         """The edges of `graph`: compressed rows only, nothing beside them."""
-        num_entities = len(graph.entities)
         self._graph: KnowledgeGraph | None = graph
         self.used = 0  # places of the lists beside the rows
-        self.facts_of = np.bincount(graph.relation_ids, minlength=max(len(graph.relations), 1))
+        self.facts_of = np.zeros(max(len(self.labels) // 2, 1), dtype=np.int64)
+        self.facts_of[: len(graph.relations)] = np.bincount(
+            graph.relation_ids, minlength=len(graph.relations)
+        )
         if rows is None:
             rows = both_directions(graph.heads, graph.relation_ids, graph.tails, num_entities)
         lists = [np.full(num_entities, NONE, np.int32)]

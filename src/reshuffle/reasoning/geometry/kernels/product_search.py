@@ -408,16 +408,12 @@ class Workspaces:
     ) -> NDArray[np.int64]:
         """The nodes of a shortest path by a clause (relation, number), last one first; empty without one."""
         relation, number = clause
-        workspace = self._taken(live, machine)
+        size, words = len(live.entities), machine.most_words
+        workspace = self._taken(size, words)
+        scratch, tick = workspace.marks_for(size, words, ticks=1)
+        clauses = machine.clauses[relation]
         path: NDArray[np.int64] = shortest_path(
-            live.edges,
-            machine.forwards,
-            machine.clauses[relation],
-            number,
-            workspace.scratch,
-            workspace.ticks(1),
-            source,
-            target,
+            live.edges, machine.forwards, clauses, number, scratch, tick, source, target
         )
         self.idle.append(workspace)
         return path
@@ -426,13 +422,15 @@ class Workspaces:
         self, live: LiveGraph, machine: Machine, relation: str, entity: int, *, backwards: bool
     ) -> NDArray[np.int32]:
         """The entities that every clause of the relation reaches."""
-        clauses, workspace = machine.clauses[relation], self._taken(live, machine)
+        clauses, size, words = machine.clauses[relation], len(live.entities), machine.most_words
+        workspace = self._taken(size, words)
+        scratch, tick = workspace.marks_for(size, words, ticks=len(clauses.first))
         _, hits, found = ends_of(
             live.edges,
             machine.backwards if backwards else machine.forwards,
             clauses,
-            workspace.scratch,
-            workspace.ticks(len(clauses.first)),
+            scratch,
+            tick,
             room_for(clauses),
             entity,
             np.empty(64, dtype=np.int64),
@@ -444,13 +442,12 @@ class Workspaces:
     @contextmanager
     def borrowed(self, live: LiveGraph, machine: Machine) -> Iterator[Workspace]:
         """A workspace for several searches about the same graph and automata."""
-        workspace = self._taken(live, machine)
+        workspace = self._taken(len(live.entities), machine.most_words)
         yield workspace
         self.idle.append(workspace)
 
-    def _taken(self, live: LiveGraph, machine: Machine) -> Workspace:
+    def _taken(self, size: int, words: int) -> Workspace:
         """One with room for the graph and the automata; what is too small is given up."""
-        size, words = len(live.entities), machine.most_words
         if self.idle:
             try:
                 workspace = self.idle.pop()

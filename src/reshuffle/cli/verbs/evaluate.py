@@ -18,10 +18,10 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_columns, benchmark_of, fact_files, is_rule_list, rule_model_of
-from reshuffle.cli.outputs import InputFacts, InputFile, InputModel, OutputFile
+from reshuffle.cli.inputs import InputFacts, InputFile, InputModel, benchmark_of, is_rule_list, rule_model_of
+from reshuffle.cli.options import add_columns, add_naming_options
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
-from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError, Place, did_you_mean
 
 if TYPE_CHECKING:
@@ -56,6 +56,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SCORER",
         help=f"a model directory, or a baseline: {', '.join(BASELINES)}",
     )
+    _add_data(parser)
+    add_columns(parser)
+    _add_ranking(parser)
+    parser.add_argument(
+        "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
+    )
+    parser.add_argument("--no-rules", action="store_true", help="leave out the mined rules beside it")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="REPORT.html",
+        help="write a report, too: one page with plots, and a table by relation",
+    )
+    parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
+    add_naming_options(parser)
+    parser.set_defaults(usage_error=parser.error)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data", "a benchmark by name, or your own files")
     data.add_argument(
         "--benchmark",
@@ -80,7 +100,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--train", type=InputFile, metavar="T", help="the graph to learn from (default: the facts)"
     )
-    add_columns(parser)
+
+
+def _add_ranking(parser: argparse.ArgumentParser) -> None:
     ranking = parser.add_argument_group("ranking")
     ranking.add_argument(
         "--protocol",
@@ -104,20 +126,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="refuse",
         help="queries of unseen relations or missing entities",
     )
-    parser.add_argument(
-        "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
-    )
-    parser.add_argument("--no-rules", action="store_true", help="leave out the mined rules beside it")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=OutputFile,
-        metavar="REPORT.html",
-        help="write a report, too: one page with plots, and a table by relation",
-    )
-    parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
-    add_naming_options(parser)
-    parser.set_defaults(usage_error=parser.error)
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         check_writable(arguments.save_negatives)
     if arguments.output:
         check_writable(arguments.output, endings=(".html",))
-    console.names.learn(arguments, *_files(arguments), labels=True)
+    console.names.learn(arguments, *(arguments.facts or ()), arguments.queries, arguments.train, labels=True)
     with shared_work(arguments.device) as (shares, arguments.device):
         report = _evaluated(arguments, protocol, shares, console)
     if not is_first():
@@ -160,11 +168,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.message(f"{arguments.output}: the report")
     console.result(str(report), {"benchmark": arguments.benchmark} | report.to_dict())
     return 0
-
-
-def _files(arguments: argparse.Namespace) -> list[str]:
-    """The files of triples that were given."""
-    return [*fact_files(arguments.facts), *filter(None, (arguments.queries, arguments.train))]
 
 
 def _evaluated(

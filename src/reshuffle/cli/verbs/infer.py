@@ -22,14 +22,8 @@ from reshuffle.cli.engine_inference import (
     is_parquet,
     write_folder,
 )
-from reshuffle.cli.inputs import (
-    add_reasoning_options,
-    fact_files,
-    graph_of,
-    is_model,
-    is_rule_list,
-    reasoners_of,
-)
+from reshuffle.cli.inputs import graph_of, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import BudgetError, InputError
 from reshuffle.text import counted
@@ -287,7 +281,7 @@ def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespac
     found = list(islice(answers.violations(), None if most is None else most + 1))
     if not found:
         return
-    console.names.learn(arguments, *fact_files(arguments.facts), arguments.rules, labels=True)
+    console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
     for line in warning_lines(found, most, "-v shows all"):
         console.message(line)
 
@@ -348,6 +342,7 @@ def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | No
 
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None
-    known = prefixes_among((*fact_files(arguments.facts), arguments.rules), arguments.prefixes)
+    files = (path for given in (*arguments.facts, arguments.rules) for path in given.paths())
+    known = prefixes_among(files, arguments.prefixes)
     named = [name for reasoner in answers.reasoners for name in reasoner.names]
     return known.used_in(chain(named, answers.facts.relations, answers.facts.entities))

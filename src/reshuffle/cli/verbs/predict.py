@@ -17,10 +17,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import RULE_MODEL, add_facts, fact_files, graph_of, is_compiled, rule_model_of
-from reshuffle.cli.outputs import InputModel, OutputFile
+from reshuffle.cli.inputs import RULE_MODEL, InputModel, graph_of, is_compiled, rule_model_of
+from reshuffle.cli.options import add_facts, add_naming_options
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
-from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.cli.spark_options import add_spark_engine, spark_choice
 from reshuffle.errors import InputError
 from reshuffle.text import counted
@@ -144,7 +144,7 @@ def _found(
     model = _model_of(arguments, console)
     graph = graph_of(arguments, console)
     answers = model.on(graph, notes=console.message)
-    console.names.learn(arguments, *fact_files(arguments.facts), arguments.model, labels=True)
+    console.names.learn(arguments, *arguments.facts, arguments.model, labels=True)
     _take_full_names(arguments, console, graph)
     if arguments.all:
         # A rule list asks all questions at once: every process does.

@@ -17,8 +17,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import RECIPE_NAMES, add_training_options, facts_of, settings_of
-from reshuffle.cli.outputs import InputFile, InputModel, OutputDirectory
+from reshuffle.cli.inputs import InputFile, InputModel, facts_of, settings_of
+from reshuffle.cli.options import RECIPE_NAMES, add_training_options
+from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.cli.processes import is_first
 from reshuffle.cli.training_curve import TrainingCurve
 
@@ -46,23 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="take up the training in DIR where it was cut off"
     )
-    parser.add_argument(
-        "--inject",
-        type=InputFile,
-        metavar="RULES",
-        help="rules to start from; those that do not fit together are named",
-    )
-    parser.add_argument(
-        "--inject-mode",
-        choices=["frozen", "refine"],
-        help="frozen: in a block of their own that never changes (default); refine: as the start of what is learned",
-    )
-    parser.add_argument(
-        "--inject-slots",
-        metavar="N",
-        type=int,
-        help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
-    )
+    _add_injection(parser)
     parser.add_argument(
         "--rules",
         type=InputModel,
@@ -87,6 +72,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--refit", action="store_true", help="recipe rules: fit the weights of the rules in DIR again"
     )
     add_training_options(parser, recipes=(*RECIPE_NAMES, "rules"))
+
+
+def _add_injection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--inject",
+        type=InputFile,
+        metavar="RULES",
+        help="rules to start from; those that do not fit together are named",
+    )
+    parser.add_argument(
+        "--inject-mode",
+        choices=["frozen", "refine"],
+        help="frozen: in a block of their own that never changes (default); refine: as the start of what is learned",
+    )
+    parser.add_argument(
+        "--inject-slots",
+        metavar="N",
+        type=int,
+        help="the most slots the rules may take (default: 256 frozen ones, or all of the model's)",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_columns, fact_files, is_compiled, is_rule_list, rule_model_of
-from reshuffle.cli.outputs import InputFacts, InputModel, OutputFile
-from reshuffle.cli.shown_names import add_naming_options
+from reshuffle.cli.inputs import InputFacts, InputModel, is_compiled, is_rule_list, rule_model_of
+from reshuffle.cli.options import add_columns, add_naming_options
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place
 from reshuffle.text import counted
 
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
     if arguments.output:
         _check_output(arguments)
-    console.names.learn(arguments, *fact_files(arguments.on), labels=True)
+    console.names.learn(arguments, *(arguments.on or ()), labels=True)
     if is_rule_list(arguments.model):
         return _print_list(arguments, console)
     model = _model_of(arguments, console)

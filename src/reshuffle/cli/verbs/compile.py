@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_rule_options, rules_of
+from reshuffle.cli.inputs import rules_of
+from reshuffle.cli.options import add_rule_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.text import counted
 

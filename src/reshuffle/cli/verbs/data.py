@@ -11,7 +11,8 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_columns, benchmark_of, graph_of
+from reshuffle.cli.inputs import benchmark_of, graph_of
+from reshuffle.cli.options import add_columns
 from reshuffle.text import table
 
 if TYPE_CHECKING:

@@ -12,30 +12,23 @@ Graphviz.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from reshuffle.cli.inputs import (
-    add_reasoning_options,
-    fact_files,
-    graph_of,
-    is_model,
-    is_rule_list,
-    reasoners_of,
-    rule_model_of,
-)
+from reshuffle.cli.inputs import graph_of, is_model, is_rule_list, reasoners_of, rule_model_of
+from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place, ReshuffleError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.pictures.diagram import Diagram
     from reshuffle.reasoning import Answers, Reasoner
-    from reshuffle.reasoning.proofs import Proof
+    from reshuffle.reasoning.proofs import Proof, Proofs
 
 HELP = "why a triple follows"
 
@@ -71,7 +64,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         check_picture(arguments.output)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
-    console.names.learn(arguments, *fact_files(arguments.facts), arguments.rules, labels=True)
+    console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
     if is_rule_list(arguments.rules):
         return _explain_by_list(arguments, console)
     if is_model(arguments.rules) and not arguments.hard:
@@ -86,53 +79,60 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         return _explain_on_duckdb(arguments, console)
     first, *injected = reasoners_of(arguments, console)
     graph = graph_of(arguments, console, [first])
-    triple = _triple(arguments, console, graph, first.names)
+    triple = _triple(arguments, console, graph, lambda: first.names)
     for reasoner in injected:  # a rule that somebody wrote says more than matrices do
         if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:
-            return _tell(*proved, "by injected rules:\n\n", arguments, console)
+            _show(proved, arguments, console)
+            return 0
     answers = first.on(graph, progress=console.progress, notes=console.message)
     # Matrices that were learned have no rules: their proofs are one path for each slot, and all of them belong to it.
     proofs = answers.proofs(*triple, most=arguments.most or (_ALL if arguments.hard else 1))
     if not proofs:
-        nothing = answers.explain(*triple)
-        _show(str(nothing), nothing.to_dict(), nothing.diagram, arguments, console)
+        _show(answers.explain(*triple), arguments, console)
         return 1
     together = arguments.hard and arguments.most is None and len(proofs) > 1
     said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
-    return _tell(answers, proofs, said if together else "", arguments, console)
+    _show(_told(answers, proofs, said if together else ""), arguments, console)
+    return 0
 
 
 def _explain_on_duckdb(arguments: argparse.Namespace, console: Console) -> int:
     """Print a proof from the facts that DuckDB finds behind the triple; no other facts are loaded."""
     from reshuffle.cli.engine_inference import facts_behind  # noqa: PLC0415
-    from reshuffle.reasoning.proofs import spelled  # noqa: PLC0415
+    from reshuffle.kg import Triple  # noqa: PLC0415
+    from reshuffle.reasoning.why_not import NoProof  # noqa: PLC0415
 
     if (arguments.most or 1) > 1:
         raise InputError("DuckDB finds one proof", hint="leave out --most, or --engine duckdb")
     triple, reasoner, behind = facts_behind(arguments, console)
     if behind is None:
-        told = f"{spelled(triple)} does not follow ({reasoner.exactness})"
-        console.result(told, {"follows": False, "exactness": reasoner.exactness, "proofs": [], "nearest": []})
+        nothing = NoProof(Triple(*triple), reasoner.exactness)
+        console.result(str(nothing), nothing.to_dict())
         return 1
     answers = reasoner.on(behind)
-    return _tell(answers, answers.proofs(*triple), "", arguments, console)
+    _show(_told(answers, answers.proofs(*triple)), arguments, console)
+    return 0
 
 
 def _triple(
-    arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph, names: Sequence[str]
+    arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph, names: Callable[[], Iterable[str]]
 ) -> tuple[str, str, str]:
-    """What is asked about, in full names; `names` are those that rules or a model know besides."""
-    relation = console.names.full(arguments.relation, graph.relations, names)
-    head, tail = (
-        console.names.full(name, graph.entities, names) for name in (arguments.head, arguments.tail)
+    """What is asked about, in full names; `names` gives those that rules or a model know besides."""
+    typed = (arguments.head, arguments.relation, arguments.tail)
+    if not any(":" in name for name in typed):  # which every short name has
+        return typed
+    known = frozenset(names())
+    head, relation, tail = (
+        console.names.full(name, there, known)
+        for name, there in zip(typed, (graph.entities, graph.relations, graph.entities), strict=True)
     )
     return head, relation, tail
 
 
 def _derived(
     reasoner: Reasoner, graph: KnowledgeGraph, triple: tuple[str, str, str], most: int
-) -> tuple[Answers, list[Proof]] | None:
-    """The proofs of a triple by injected rules, with their answers; None where the rules do not derive it.
+) -> Proofs | None:
+    """The proofs of a triple by injected rules; None where the rules do not derive it.
 
     That it is a fact is no derivation.
     """
@@ -146,42 +146,36 @@ def _derived(
         return None  # the model says what it does not know
     answers = reasoner.on(graph)
     proofs = [proof for proof in answers.proofs(*triple, most=most + 1) if proof.rule is not None]
-    return (answers, proofs[:most]) if proofs else None
+    return _told(answers, proofs[:most], "by injected rules:\n\n") if proofs else None
 
 
-def _show(
-    text: str,
-    data: dict[str, Any],
-    diagram: Callable[[], Diagram],
-    arguments: argparse.Namespace,
-    console: Console,
-) -> None:
+def _told(answers: Answers, proofs: Sequence[Proof], opening: str = "") -> Proofs:
+    """The proofs as they are told."""
+    from reshuffle.reasoning.proofs import Proofs  # noqa: PLC0415 - verbs import when they run
+
+    return Proofs(tuple(proofs), answers.exactness, opening)
+
+
+class _Explanation(Protocol):
+    """What is printed, written as JSON, or drawn."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+    def diagram(self) -> Diagram: ...
+
+
+def _show(explanation: _Explanation, arguments: argparse.Namespace, console: Console) -> None:
     """Print an explanation, or draw it and print where."""
+    text, data = str(explanation), explanation.to_dict()
     if arguments.output is None:
         console.result(text, data, fold=True)
         return
     from reshuffle.cli.picture_files import write_tree  # noqa: PLC0415
 
-    drawn = diagram().worded(console.names.text)
+    drawn = explanation.diagram().worded(console.names.text)
     write_tree(drawn, arguments, text=console.names.text(text), as_json=console.as_json(data))
     said = {name: data[name] for name in ("follows", "supported") if name in data}
     console.result(f"{arguments.output}: {drawn.title}", {"file": arguments.output, **said})
-
-
-def _tell(
-    answers: Answers, proofs: list[Proof], said: str, arguments: argparse.Namespace, console: Console
-) -> int:
-    """Show the proofs, and return the exit status for yes."""
-    from reshuffle.reasoning.proofs import proofs_diagram  # noqa: PLC0415
-
-    text = said + "\n\n".join(str(proof) for proof in proofs)
-    data = {
-        "follows": True,
-        "exactness": answers.exactness,
-        "proofs": [proof.to_dict() for proof in proofs],
-    }
-    _show(text, data, lambda: proofs_diagram(proofs), arguments, console)
-    return 0
 
 
 def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
@@ -195,9 +189,9 @@ def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
     model = rule_model_of(arguments.rules, console)
     graph = graph_of(arguments, console)
     answers, most = model.on(graph, notes=console.message), arguments.most or 1
-    triple = _triple(arguments, console, graph, list(answers.relations))
+    triple = _triple(arguments, console, graph, lambda: answers.relations)
     found = answers.explain(*triple, most=most)
-    _show(str(found), found.to_dict(), found.diagram, arguments, console)
+    _show(found, arguments, console)
     return 0 if found else 1
 
 
@@ -213,9 +207,9 @@ def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
         )
     model = Reshuffle.load(arguments.rules, device="cpu")
     graph = graph_of(arguments, console)
-    triple = _triple(arguments, console, graph, model.relations)
+    triple = _triple(arguments, console, graph, lambda: model.relations)
     explanation = model.on(graph).explain(*triple, most=arguments.most or _REASONS)
-    _show(str(explanation), explanation.to_dict(), explanation.diagram, arguments, console)
+    _show(explanation, arguments, console)
     if explanation.supported:
         return 0
     if _follows_hardened(model, graph, explanation.judgement.triple):

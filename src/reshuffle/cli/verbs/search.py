@@ -12,7 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_training_options, facts_of, settings_of
+from reshuffle.cli.inputs import facts_of, settings_of
+from reshuffle.cli.options import add_training_options
 from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.text import table
 

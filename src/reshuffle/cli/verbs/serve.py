@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.outputs import InputFile, InputModel
+from reshuffle.cli.inputs import InputFile, InputModel
 from reshuffle.errors import InputError, MissingPackageError
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import add_rule_options, rules_of
+from reshuffle.cli.inputs import rules_of
+from reshuffle.cli.options import add_naming_options, add_rule_options
 from reshuffle.cli.outputs import OutputFile
-from reshuffle.cli.shown_names import add_naming_options
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import add_rule_options, rules_of
+from reshuffle.cli.inputs import rules_of
+from reshuffle.cli.options import add_rule_options
 from reshuffle.errors import with_hint
 from reshuffle.text import counted
 
