@@ -143,12 +143,20 @@ class DerivedByOthers(DerivedTriples):
 
     def counts(self) -> dict[str, Count]:
         """Per relation, how many are derived and how many hold; those that several derive are counted once."""
-        first, *more = [answers.counts() for answers in self.entailed()]
-        if not more:
-            return first
-        found = Counter(triple.relation for triple in self.triples())
-        known = {name: one.total - one.derived for counts in (first, *more) for name, one in counts.items()}
-        return {name: Count(found[name], found[name] + facts) for name, facts in known.items()}
+        return counted_once(self.entailed(), self.triples())
+
+
+def counted_once(each: Sequence[Answers], derived: Iterable[Triple]) -> dict[str, Count]:
+    """Per relation, how many triples several answers over the same facts derive together, and how many hold.
+
+    `derived` are those triples, each once; of a single answer they are not gone through.
+    """
+    first, *more = [answers.counts() for answers in each]
+    if not more:
+        return first
+    found = Counter(triple.relation for triple in derived)
+    known = {name: one.total - one.derived for counts in (first, *more) for name, one in counts.items()}
+    return {name: Count(found[name], found[name] + facts) for name, facts in known.items()}
 
 
 class Answers(DerivedTriples):

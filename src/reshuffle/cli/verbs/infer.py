@@ -8,7 +8,6 @@ output is sorted while memory stays bounded. With --sketch the answers are a sup
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, islice
@@ -164,16 +163,9 @@ class Together:
 
         Of several reasoners the triples are gone through, since some may follow by more than one.
         """
-        from reshuffle.reasoning.answers import Count  # noqa: PLC0415
+        from reshuffle.reasoning.answers import counted_once  # noqa: PLC0415
 
-        if len(self.each) == 1:
-            counts = self.each[0].counts()
-        else:
-            found = Counter(triple.relation for triple in self.sorted_triples())
-            known = {
-                name: count.total - count.derived for one in self.each for name, count in one.counts().items()
-            }
-            counts = {name: Count(found[name], found[name] + facts) for name, facts in known.items()}
+        counts = counted_once(self.each, self.sorted_triples())
         self.derived = sum(count.derived for count in counts.values())
         return counts
 
