@@ -27,7 +27,7 @@ SEEDS = (0, 1)
 def run_epochs() -> list[dict[str, Any]]:
     """One training, with its validation after each epoch."""
     import reshuffle as rs
-    from reshuffle.cli.demo import SETTINGS
+    from reshuffle.cli.verbs.demo import SETTINGS
 
     settings = {**SETTINGS, "max_epochs": EPOCHS, "look_every": 1}
     model = rs.Reshuffle(**settings).fit(_loaded("families").train)

@@ -20,7 +20,8 @@ import uvicorn
 from reshuffle.cli.main import main
 from reshuffle.explorer.exhibits import Exhibit
 from reshuffle.explorer.opening import Wanted, opened
-from reshuffle.explorer.web.app import PAGES, QUESTIONS, Explorer
+from reshuffle.explorer.web.api_questions import QUESTIONS
+from reshuffle.explorer.web.app import PAGES, Explorer
 from reshuffle.explorer.web.guard import LARGEST_BODY, POLICY, Door
 from reshuffle.explorer.web.serving import bound_socket
 

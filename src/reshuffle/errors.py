@@ -143,12 +143,14 @@ _MOST_CANDIDATES = 50_000
 
 
 def near_names(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
-    """Up to `most` names of `known` that look like `name`, nearest first; of IRIs and paths the last part will do.
+    """Up to `most` names of `known` that look like `name`, nearest first; of IRIs, paths and ids the last part will do.
 
     >>> near_names("speeks", ["speaks", "bornIn", "spouse"])
     ['speaks']
     >>> near_names("treats", ["http://ex.org/treats", "http://ex.org/causes"])
     ['http://ex.org/treats']
+    >>> near_names("DB00945", ["Compound::DB00945", "Gene::1017"])
+    ['Compound::DB00945']
     """
     # difflib is quadratic in the name length, so only a bounded number of candidates is compared.
     candidates: dict[str, dict[str, None]] = {}
@@ -162,8 +164,8 @@ def near_names(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
 
 
 def _local_name(name: str) -> str:
-    """The part of a name behind its last slash or hash, or the whole name where nothing follows."""
-    before = max(name.rfind(mark, 0, len(name) - 1) for mark in "/#")
+    """The part of a name behind its last slash, hash or colon, or the whole name where nothing follows."""
+    before = max(name.rfind(mark, 0, len(name) - 1) for mark in "/#:")
     return name[before + 1 :].casefold()
 
 

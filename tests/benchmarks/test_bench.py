@@ -93,7 +93,7 @@ def test_time_that_is_up_is_up_for_all_cells(
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.minutes = 100.0
-        for module in ("reshuffle.cli.bench", "benchmarks.scheduling"):
+        for module in ("reshuffle.cli.verbs.bench", "benchmarks.scheduling"):
             monkeypatch.setattr(f"{module}.monotonic", lambda: 60 * self.minutes)
 
     def tick(self, minutes: float) -> None:
@@ -270,7 +270,7 @@ def test_without_a_checkout_there_are_no_experiments(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("reshuffle.cli.bench.__file__", str(tmp_path / "a/b/c/d/bench.py"))
+    monkeypatch.setattr("reshuffle.cli.verbs.bench.__file__", str(tmp_path / "a/b/c/d/bench.py"))
     assert main(["bench", *arguments]) == 2
     assert capsys.readouterr() == (
         "",
@@ -288,6 +288,6 @@ def test_timings_run_in_the_checkout_around_the_working_directory(monkeypatch: p
 
     root = Path(__file__).parents[2]
     monkeypatch.chdir(root / "docs" / "how-to")
-    monkeypatch.setattr("reshuffle.cli.bench.subprocess.run", run)
+    monkeypatch.setattr("reshuffle.cli.verbs.bench.subprocess.run", run)
     assert main(["bench", "speed", "rules"]) == 3
     assert seen == [(["-m", "benchmarks.speed", "rules"], root)]

@@ -115,6 +115,17 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_show_of_rdf_has_short_names_and_right_plurals(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyoxigraph")
+    (own / "facts.ttl").write_text("@prefix ex: <http://example.org/> . ex:a ex:knows ex:b .")
+    assert main(["data", "show", "facts.ttl"]) == 0
+    told = capsys.readouterr().out
+    assert "Graph: 1 relation, 2 entities, 1 triple (1 fact, 0 validation, 0 queries)" in told
+    assert told.endswith("facts of relation  triples\nex:knows                 1\n")
+    assert main(["data", "show", "facts.ttl", "--json"]) == 0
+    assert '"http://example.org/knows"' in capsys.readouterr().out
+
+
 def test_show_of_a_file_is_a_summary_with_odd_names(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "show", "facts.tsv"]) == 0
     told = capsys.readouterr().out

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reshuffle.cli import demo
 from reshuffle.cli.console import Console
-from reshuffle.cli.demo import SETTINGS
 from reshuffle.cli.main import main
+from reshuffle.cli.verbs import demo
+from reshuffle.cli.verbs.demo import SETTINGS
 from reshuffle.data import finding
 from reshuffle.data.families import RULES
 from reshuffle.data.families import families as demo_families

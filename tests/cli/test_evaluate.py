@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from datasets import benchmark
-from reshuffle.cli.evaluate import PROTOCOL_NAMES
 from reshuffle.cli.main import main
+from reshuffle.cli.verbs.evaluate import PROTOCOL_NAMES
 from reshuffle.evaluation import PROTOCOLS
 from reshuffle.kg.splits import TransductiveBenchmark
 

@@ -172,7 +172,8 @@ def test_an_interrupt_leaves_no_file(large, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert errors == b"interrupted\n"
+    # On a busy machine, lines before it tell how far it was.
+    assert errors.splitlines()[-1] == b"interrupted" and b"Traceback" not in errors
     assert list(folder.iterdir()) == []
 
 

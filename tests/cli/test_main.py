@@ -37,7 +37,7 @@ def test_help_tells_a_newcomer_what_goes_in_and_names_every_verb(capsys: pytest.
     assert "Exit status: 0 yes or done" in out
     for verb in VERBS:
         # argparse may wrap the line, so only its beginning is looked for.
-        beginning = " ".join(import_module(f"reshuffle.cli.{verb}").HELP.split()[:2])
+        beginning = " ".join(import_module(f"reshuffle.cli.verbs.{verb}").HELP.split()[:2])
         assert re.search(rf"^    {verb} +{re.escape(beginning)}", out, re.MULTILINE)
 
 
@@ -188,7 +188,7 @@ def test_a_closed_pipe_hides_nothing_else(raised: str, status: int, told: str) -
     reader, writer = os.pipe()
     os.close(reader)
     program = f"""if True:
-        from reshuffle.cli import data
+        from reshuffle.cli.verbs import data
         from reshuffle.cli.main import entry_point
         def run(arguments, console):
             console.out.write("a line that stays in the buffer")

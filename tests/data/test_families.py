@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reshuffle.cli.console import Console
-from reshuffle.cli.train import facts_of
+from reshuffle.cli.verbs.train import facts_of
 from reshuffle.data import file_cards
 from reshuffle.data.families import RULES, families
 from reshuffle.data.load import benchmark_names, data_cards, load_benchmark

@@ -327,3 +327,16 @@ def test_a_report_says_how_many_queries_are_facts() -> None:
     )
     none = evaluate(scorer, asked[1:], protocol="full")
     assert none.remarks() == () and none.to_dict()["queries_among_facts"] == 0
+
+
+def test_a_report_says_where_known_graphs_lack_the_queries() -> None:
+    """Who lists known graphs may forget the queries, and gets other numbers than PyKEEN's without a word."""
+    scorer = RuleBaseline(RULES).on(FACTS)
+    asked = KnowledgeGraph([("bob", "livesIn", "italy"), ("ada", "livesIn", "italy")])
+    assert evaluate(scorer, asked, protocol="full", known=FACTS).remarks() == (
+        "2 of 2 queries are not among the known triples: give them in `known`, too, or they count as wrong answers of "
+        "other queries",
+    )
+    for known in (None, [FACTS, asked], FACTS | asked):
+        assert evaluate(scorer, asked, protocol="full", known=known).remarks() == ()
+    assert evaluate(scorer, asked, protocol="full-facts", known=FACTS).remarks() == ()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reshuffle import KnowledgeGraph, RuleModel, parse_rules
-from reshuffle.cli import serve
 from reshuffle.cli.main import main
+from reshuffle.cli.verbs import serve
 from reshuffle.data import finding
 from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Change, Edits, edits_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reshuffle import extract_rules
-from reshuffle.cli.demo import SETTINGS
+from reshuffle.cli.verbs.demo import SETTINGS
 from reshuffle.data.families import families
 
 pytest.importorskip("torch")

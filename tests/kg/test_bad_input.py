@@ -38,6 +38,13 @@ TEXTS = {
         "f.tsv:1: found 4 columns, expected 3 (head, relation, tail) separated by tabs\n"
         f"    a<TAB>r<TAB>b<TAB>c\n  hint: {LINES}",
     ),
+    "a header with more columns": (
+        "f.tsv",
+        b"target\tweight\ttype\tsource\nb\t1\tr\ta\n",
+        "f.tsv:1: found 4 columns, expected 3 (head, relation, tail) separated by tabs\n"
+        "    target<TAB>weight<TAB>type<TAB>source\n"
+        "  hint: if this line names the columns, --columns source,type,target (columns=) reads them by name",
+    ),
     "too many columns in csv": (
         "f.csv",
         b"head,relation,tail\na,r,b,c\n",

@@ -79,6 +79,13 @@ def test_blank_nodes_of_two_files_are_two_nodes(tmp_path):
     assert len(graph) == 4 and graph.num_entities == 6
 
 
+def test_a_format_is_that_of_stdin_where_there_are_files_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "facts.tsv").write_text("ann\tparent\tbob\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'["bob", "parent", "cleo"]\n')))
+    graph = read_graph("-", tmp_path / "facts.tsv", format="jsonl")
+    assert graph == {("ann", "parent", "bob"), ("bob", "parent", "cleo")}
+
+
 def test_literals_alone_suffice_where_a_caller_says_so(tmp_path):
     pytest.importorskip("pyoxigraph")
     (tmp_path / "links.nt").write_text("_:b0 <urn:x:r> <urn:x:b> .\n")

@@ -10,8 +10,9 @@ import pytest
 from reshuffle import load_benchmark
 from reshuffle.evaluation.questions import question_of
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.learning.estimator import Reshuffle, fit_calibration, logistic
-from reshuffle.model.answers.model_answers import ModelOnGraph
+from reshuffle.learning.calibration import fit_calibration, logistic
+from reshuffle.learning.estimator import Reshuffle
+from reshuffle.model.answers.model_on_graph import ModelOnGraph
 from reshuffle.model.scoring import Calibration, log_odds
 
 if TYPE_CHECKING:

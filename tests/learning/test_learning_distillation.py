@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from reshuffle.cli.demo import SETTINGS
 from reshuffle.cli.main import main
+from reshuffle.cli.verbs.demo import SETTINGS
 from reshuffle.data.families import families
 from reshuffle.data.load import load_benchmark
 from reshuffle.kg import KnowledgeGraph

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from rulelist_worlds import random_graph, random_model
@@ -11,6 +14,11 @@ from reshuffle.extraction.measure import measured as slowly_measured
 from reshuffle.rulelist import RuleModel, RuleSettings, learn_rules
 from reshuffle.rulelist.learner import measured_on
 from reshuffle.rules import IntersectionRule, Rule, parse_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reshuffle.progress import Report
 
 
 def test_the_rules_that_made_the_families_are_read_first() -> None:
@@ -38,6 +46,26 @@ def test_rules_are_measured_on_any_facts_and_answers_stay(seed: int) -> None:
     asked = np.arange(graph.num_entities), np.zeros(graph.num_entities, dtype=np.int64)
     before, after = (found.on(graph).scores(*asked, side="tail", candidates=None) for found in (model, again))
     assert np.allclose(before, after)
+
+
+def test_measuring_says_how_far_it_is() -> None:
+    """It takes minutes on a hundred thousand facts."""
+    stages: dict[str, list[int]] = {}
+
+    @contextmanager
+    def progress(description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        assert total is not None
+        stages[description] = [0, total]
+
+        def report(done: int, /, note: str = "") -> None:
+            stages[description][0] += done
+
+        yield report
+
+    measured_on(random_model(1), random_graph(51, facts=40, loops=False), progress=progress)
+    for stage in ("measuring rules", "counting pairs"):
+        done, total = stages[stage]
+        assert done == total > 0
 
 
 def test_relations_that_the_facts_lack_give_no_support() -> None:

@@ -80,6 +80,7 @@ def test_everything_else_is_counted_and_named(tmp_path: Path):
         :q a owl:ObjectProperty, owl:FunctionalProperty ; rdfs:subPropertyOf "a text" .
         :Person a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :p ; owl:someValuesFrom :Person ] .
         :ada a :Person ; :p :bob .
+        :p rdfs:label "annotations say nothing" ; rdfs:comment "about triples" . :q owl:deprecated true .
         """,
     )
     heard: list[str] = []

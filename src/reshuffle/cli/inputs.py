@@ -159,11 +159,12 @@ def graph_of(
     Without a file these alone, or the triples of an ontology, which may hold both.
     """
     from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
+    from reshuffle.rules.parsing import ONTOLOGY_ENDINGS  # noqa: PLC0415
 
     inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
     paths = arguments.facts
     if not paths and not inside:
-        if Path(arguments.rules).suffix.lower() not in (".ttl", ".nt", ".rdf", ".owl"):
+        if Path(arguments.rules).suffix.lower() not in ONTOLOGY_ENDINGS:
             arguments.usage_error("the following arguments are required: FACTS")
         paths = [arguments.rules]
     if inside:
@@ -273,6 +274,14 @@ def facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph 
     if bench is not None:
         return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
     return graph_of(arguments, console)
+
+
+def learned_facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph:
+    """The triples to learn from, without those that a benchmark holds out for early stopping."""
+    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415
+
+    given = facts_of(arguments, console)
+    return given.facts if isinstance(given, GraphSplit) else given
 
 
 def benchmark_of(name: str, console: Console) -> Benchmark | None:

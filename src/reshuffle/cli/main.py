@@ -70,7 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
         title="verbs", metavar="VERB", required=True, parser_class=VerbParser
     )
     for name in VERBS:
-        verb = import_module(f"reshuffle.cli.{name}")
+        verb = import_module(f"reshuffle.cli.verbs.{name}")
         subparser = verbs.add_parser(
             name,
             help=verb.HELP,

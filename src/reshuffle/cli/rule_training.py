@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import facts_of, is_model, is_rule_list
+from reshuffle.cli.inputs import is_model, is_rule_list, learned_facts_of
 from reshuffle.errors import InputError
 from reshuffle.text import counted
 
@@ -25,15 +25,13 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     """Learn, save, report."""
     from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
-    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415
     from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
     from reshuffle.rulelist.fit_checkpoints import FILE  # noqa: PLC0415
 
     _check_options(arguments)
     settings = _settings(arguments)
     started = time.perf_counter()
-    given = facts_of(arguments, console)
-    facts = given.facts if isinstance(given, GraphSplit) else given
+    facts = learned_facts_of(arguments, console)
     folder = made_directory(arguments.output)
     with alone_in(folder, "training"):
         try:
@@ -66,6 +64,7 @@ def _learned(
         resume=arguments.resume,
         progress=console.progress,
         notes=console.message,
+        **arguments.spark,
     )
 
 

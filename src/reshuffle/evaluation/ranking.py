@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.protocols import RankingProtocol
     from reshuffle.evaluation.queries import Known, KnownAnswers, Queries, UnknownPolicy
     from reshuffle.evaluation.scorer import Scorer, Side
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Progress
     from reshuffle.work_shares import Shares
@@ -56,7 +57,8 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     """Rank the true answer of every query, for its head and for its tail.
 
     `known` says which triples are true and so must not be ranked as wrong: a graph, several, or a benchmark's
-    split (`bench.test`), of which the protocol takes its parts; by default the scorer's facts and the queries.
+    split (`bench.test`), of which the protocol takes its parts; by default the scorer's facts and the queries. Graphs
+    are taken as they are: list the queries among them, too.
     `baseline`: the type baseline fitted on the training facts. True takes the one that the scorer brings
     (`type_baseline`), or fits one on the scorer's own facts. `rules`: mined rules to stand beside it, too, such as
     `RuleBaseline.fit(bench.train.facts)`. `negatives`: candidates, or a file of them, drawn before for the same
@@ -98,7 +100,17 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
         queries_among_facts=len(asked.queries.as_graph(asked.scorer.graph) & asked.scorer.graph),
         rules=mined,
         relations=tuple(asked.scorer.graph.relations[asked.queries.relations]),
+        queries_not_known=_num_not_known(known, chosen, asked.queries.as_graph(asked.scorer.graph), truths),
     )
+
+
+def _num_not_known(
+    known: Known, protocol: RankingProtocol, queries: KnowledgeGraph, truths: KnownAnswers
+) -> int:
+    """How many queries are not filtered although the protocol would: a caller who lists graphs may forget them."""
+    if known is None or isinstance(known, GraphSplit) or "queries" not in protocol.filters:
+        return 0
+    return len(queries - truths.graph)
 
 
 def _check_scorer(scorer: object) -> None:

@@ -83,6 +83,8 @@ class Report(RowFrames):
     rules: Ranked | None = None
     relations: tuple[str, ...] = field(default=(), repr=False)
     """Of the triples that were asked for, in the order of the ranks."""
+    queries_not_known: int = 0
+    """Queries that the caller left out of the known triples: as answers of other queries they count as wrong."""
 
     @property
     def protocol(self) -> RankingProtocol:
@@ -104,13 +106,22 @@ class Report(RowFrames):
 
     def remarks(self) -> tuple[str, ...]:
         """What to keep in mind with these numbers."""
-        count = self.queries_among_facts
-        if not count:
-            return ()
-        of_all = f"{count:,} of {counted(self.queries, 'query', 'queries')}"
-        if count == 1:
-            return (f"{of_all} is a fact of the graph: it is ranked with itself in it",)
-        return (f"{of_all} are facts of the graph: they are ranked with themselves in it",)
+        found = []
+        if (count := self.queries_among_facts) == 1:
+            found.append(f"{self._of_all(count)} is a fact of the graph: it is ranked with itself in it")
+        elif count:
+            found.append(
+                f"{self._of_all(count)} are facts of the graph: they are ranked with themselves in it"
+            )
+        if (count := self.queries_not_known) and self.queries > 1:
+            found.append(
+                f"{self._of_all(count)} {'is' if count == 1 else 'are'} not among the known triples: give them in "
+                "`known`, too, or they count as wrong answers of other queries"
+            )
+        return tuple(found)
+
+    def _of_all(self, count: int) -> str:
+        return f"{count:,} of {counted(self.queries, 'query', 'queries')}"
 
     def rows(self) -> list[dict[str, Any]]:
         """The table's rows, the baselines' after the scorer's."""

@@ -318,8 +318,9 @@ def read_graph(
     """The graph in files, in the files of folders (`facts/`) and patterns (`*.nt`), or on stdin for `-`.
 
     The ending of a file says its format, unless `format` does ("tsv", "csv", "nt", "ttl", "rdf", "nq", "trig",
-    "jsonld", "jsonl" or "parquet"). `columns` are the names of the head, relation and tail column; without them CSV,
-    JSON lines and Parquet have theirs by common names, in any order. With `columns` TSV has a header, too.
+    "jsonld", "jsonl" or "parquet"); where one of several files is `-`, it is the format of that one. `columns` are the
+    names of the head, relation and tail column; without them CSV, JSON lines and Parquet have theirs by common names,
+    in any order. With `columns` TSV has a header, too.
 
     `notes` hears what was left out although nothing was wrong: duplicates, RDF literals; and of a first line that
     looks like a header, which TSV does not have. Whatever is wrong raises one `InputError` with the file, the line,

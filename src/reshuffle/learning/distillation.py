@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Scorer, Side
     from reshuffle.extraction.fidelity import Fidelity
     from reshuffle.learning.estimator import Reshuffle
-    from reshuffle.model.answers.model_answers import ModelOnGraph
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.features import Questions
     from reshuffle.rulelist.rule_model import RuleModel

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reshuffle.model.answers.model_answers import ModelOnGraph
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.reshuffle import ReshuffleModel
 
 _MOST_ROWS = 1 << 20  # made at once

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,21 +19,13 @@ from starlette.staticfiles import StaticFiles
 
 from reshuffle import __version__
 from reshuffle.errors import InputError, ReshuffleError, UnknownNameError
-from reshuffle.explorer.changes import Change, Edits
-from reshuffle.explorer.effects import Touched, effect
 from reshuffle.explorer.saving_as import rule_text, save_as
-from reshuffle.explorer.views.entity_page import PER_GROUP, entity_page, group_page, predictions_page
-from reshuffle.explorer.views.rule_chains import rule_graph_page
-from reshuffle.explorer.views.rule_pages import PER_PAGE, rule_page, rules_page
-from reshuffle.explorer.views.training_page import training_page
-from reshuffle.explorer.views.why_page import why_page
+from reshuffle.explorer.web.api_questions import QUESTIONS, Asked
 from reshuffle.explorer.web.csv_tables import TABLES, csv_of
 from reshuffle.explorer.web.guard import Guard
 from reshuffle.explorer.web.jobs import Cancelled, Jobs, TooBusy
 from reshuffle.explorer.web.sessions import Sessions
-from reshuffle.kg import Triple
 from reshuffle.progress import UNHEARD
-from reshuffle.rules.parsing import parse_rules
 from reshuffle.rules.writing import WRITABLE
 from reshuffle.text import json_text
 
@@ -45,209 +36,17 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from reshuffle.explorer.exhibits import Exhibit
-    from reshuffle.explorer.subject import World
+    from reshuffle.explorer.web.api_questions import Question
     from reshuffle.explorer.web.guard import Door
     from reshuffle.explorer.web.sessions import Session
     from reshuffle.progress import Notes, Progress
-    from reshuffle.rules import Rule
 
     Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
-    Question: TypeAlias = "Callable[[Asked, Progress], dict[str, Any]]"
 
 STATIC = Path(__file__).parents[1] / "static"
 PAGES = ("/", "/entity", "/why", "/rules", "/rule", "/what-if", "/rule-graph", "/training")
 AT_ONCE = 1.0
 """Seconds that an answer is waited for before it is told how far it is."""
-_MOST_FOUND = 50
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One question: about which exhibit, after which edits, with which words."""
-
-    exhibit: Exhibit
-    session: Session
-    query: Mapping[str, str]
-
-    @property
-    def edits(self) -> Edits:
-        """Of the session, or none with `edits=none`."""
-        return Edits() if self.query.get("edits") == "none" else self.session.edits_of(self.exhibit.key)
-
-    def world(self, progress: Progress) -> World:
-        """What answers; where pages are about facts, there must be some."""
-        return self.exhibit.world(self.edits, progress)
-
-    def need(self, name: str) -> str:
-        """A word that the question cannot do without."""
-        if not self.query.get(name):
-            raise InputError(f"'{name}' is missing", hint=f"add {name}=... to the address")
-        return self.query[name]
-
-    def full(self, name: str, progress: Progress) -> str:
-        """A name that the question cannot do without, in full; what was typed wins over what its prefix stands for."""
-        typed, facts = self.need(name), self.world(progress).facts
-        known = facts.relations if name == "relation" else facts.entities
-        return typed if typed in known else self.exhibit.prefixes.expanded(typed) or typed
-
-    def change(self, data: Any, progress: Progress) -> Change:
-        """A change, with full names."""
-        change = Change.of(data, self.exhibit.prefixes)
-        if change.triple is None:
-            return change
-        query = dict(zip(("head", "relation", "tail"), change.triple, strict=True))
-        named = replace(self, query={**self.query, **query})
-        return replace(change, triple=Triple(*(named.full(name, progress) for name in query)))
-
-    def number(self, name: str, default: int) -> int:
-        """A whole number."""
-        given = self.query.get(name, "")
-        if not given:
-            return default
-        if not given.lstrip("-").isdecimal() or len(given) > 9:
-            raise InputError(f"found {name} = {given!r}, expected a whole number")
-        return int(given)
-
-    def rule(self, name: str) -> Rule | None:
-        """A rule, where one is given."""
-        if not self.query.get(name):
-            return None
-        rules = parse_rules(self.query[name], prefixes=self.exhibit.prefixes).rules
-        if len(rules) != 1:
-            raise InputError("found no rule that says something", hint="write one rule")
-        return rules[0]
-
-
-# --- questions: each gives plain data ---------------------------------------------------------------------------------
-
-
-def _search(asked: Asked, progress: Progress) -> dict[str, Any]:
-    asked.exhibit.subject(progress)
-    most = min(max(1, asked.number("most", 20)), _MOST_FOUND)
-    return {"names": asked.exhibit.find(asked.query.get("q", ""), asked.edits, most=most)}
-
-
-def _entity(asked: Asked, progress: Progress) -> dict[str, Any]:
-    asked.exhibit.subject(progress).need_facts()
-    world, name = asked.world(progress), asked.full("name", progress)
-    if asked.query.get("relation"):
-        return group_page(
-            world,
-            name,
-            asked.full("relation", progress),
-            asked.query.get("side", "tail"),
-            derived=asked.query.get("derived") == "true",
-            start=asked.number("start", 0),
-            most=asked.number("most", 100),
-        )
-    return entity_page(world, name, per_group=min(max(1, asked.number("most", PER_GROUP)), 500))
-
-
-def _predictions(asked: Asked, progress: Progress) -> dict[str, Any]:
-    asked.exhibit.subject(progress).need_facts()
-    return predictions_page(
-        asked.world(progress),
-        **{
-            name: asked.full(name, progress) if asked.query.get(name) else None
-            for name in ("head", "tail", "relation")
-        },
-        top=asked.number("top", 10),
-        reasons=asked.number("reasons", 0),
-    )
-
-
-def _why(asked: Asked, progress: Progress) -> dict[str, Any]:
-    asked.exhibit.subject(progress).need_facts()
-    triple = Triple(*(asked.full(name, progress) for name in ("head", "relation", "tail")))
-    return why_page(asked.world(progress), triple, most=asked.number("most", 3))
-
-
-def _rules(asked: Asked, progress: Progress) -> dict[str, Any]:
-    subject = asked.exhibit.subject(progress)
-    page = rules_page(
-        asked.world(progress),
-        subject.as_given,
-        asked.edits,
-        search=asked.query.get("search", ""),
-        sort=asked.query.get("sort", "reading"),
-        start=asked.number("start", 0),
-        most=asked.number("most", PER_PAGE),
-        progress=progress,
-    )
-    return {**page, "editable": subject.edits_rules, "kind": subject.kind}
-
-
-def _rule(asked: Asked, progress: Progress) -> dict[str, Any]:
-    asked.need("rule")
-    rule = asked.rule("rule")
-    assert rule is not None
-    return rule_page(asked.world(progress).facts, rule)
-
-
-def _rule_graph(asked: Asked, progress: Progress) -> dict[str, Any]:
-    world = asked.world(progress)
-    if not asked.exhibit.subject(progress).edits_rules:
-        world.rule_rows(progress)  # the rules of weights are known once they are read
-    return rule_graph_page(
-        world,
-        focus=asked.query.get("focus") or None,
-        rule=asked.rule("rule"),
-        slots=asked.query.get("slots") == "true",
-    )
-
-
-def _effect(asked: Asked, progress: Progress) -> dict[str, Any]:
-    """What one more change would do, before it is kept."""
-    try:
-        change = asked.change(json.loads(asked.need("change")), progress)
-    except ValueError as error:
-        raise InputError(
-            f"the change is no JSON: {error}", hint='such as {"kind": "add-fact", ...}'
-        ) from None
-    exhibit, edits = asked.exhibit, asked.edits
-    before, after = exhibit.world(edits, progress), exhibit.world(edits.after(change), progress)
-    held_out = exhibit.subject(progress).source.held_out
-    found = effect(before, after, Touched.by([change]), held_out, progress=progress)
-    return {"change": change.to_dict(), "effect": found}
-
-
-def _what_if(asked: Asked, progress: Progress) -> dict[str, Any]:
-    """All changes of the session, and what they do together."""
-    exhibit, subject = asked.exhibit, asked.exhibit.subject(progress)
-    changes = asked.session.changes_of(exhibit.key)
-    edits = asked.edits
-    after = exhibit.world(edits, progress)
-    held_out = subject.source.held_out
-    found = effect(subject.as_given, after, Touched.by(changes), held_out, progress=progress)
-    return {
-        "changes": [change.to_dict() for change in changes],
-        "effect": found,
-        "facts": len(after.facts),
-        "kind": subject.kind,
-        "editable": subject.edits_rules,
-    }
-
-
-def _training(asked: Asked, progress: Progress) -> dict[str, Any]:
-    del progress
-    return {**training_page(asked.exhibit.directory), "kind": asked.exhibit.kind}
-
-
-QUESTIONS: dict[str, Question] = {
-    "search": _search,
-    "entity": _entity,
-    "predictions": _predictions,
-    "why": _why,
-    "rules": _rules,
-    "rule": _rule,
-    "rule-graph": _rule_graph,
-    "effect": _effect,
-    "what-if": _what_if,
-    "training": _training,
-}
-
-
-# --- the server -------------------------------------------------------------------------------------------------------
 
 
 class Explorer:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
+from reshuffle.kg.io.columns import by_role
 from reshuffle.kg.io.files import LONGEST_LINE
 from reshuffle.kg.rows import COLUMNS
 from reshuffle.kg.vocabulary import named_like_an_inverse
@@ -71,11 +72,22 @@ def bad_row(
             **where,  # type: ignore[arg-type]
         )
     message = f"{found}, expected 3 (head, relation, tail) separated by {separator.plural}"
+    if number == 1 and (named := _as_header(columns)) is not None:
+        hint = f"if this line names the columns, --columns {named} (columns=) reads them by name"
+        return InputError(message, hint=hint, **where)  # type: ignore[arg-type]
     other = _other_separator(line, separator)
     if other is not None:
         looks = "mixes them with" if separator.text in line else "looks separated by"
         message += f"; this line {looks} {other.plural}"
     return InputError(message, hint=_way_out(separator, other), **where)  # type: ignore[arg-type]
+
+
+def _as_header(columns: list[str]) -> str | None:
+    """The columns of triples as `--columns` takes them, where a line has common names for them."""
+    try:
+        return by_role(columns)
+    except InputError:
+        return None
 
 
 def inverse_relation(source: Source, number: int, line: str, row: list[str]) -> InputError:

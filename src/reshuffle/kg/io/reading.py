@@ -89,10 +89,11 @@ def read_all(
     parts: list[TripleColumns] = []
     taken: set[str] = set()
     for file in (files := _files_of(paths, notes)):
+        own = form if file == STDIN or STDIN not in files else None  # beside stdin, endings say the formats
         part = read_triples(
             file,
             columns=columns,
-            form=form,
+            form=own,
             may_be_empty=may_be_empty,
             literals_suffice=literals_suffice,
             progress=progress,
@@ -100,7 +101,7 @@ def read_all(
         )
         if len(files) == 1:
             return part
-        if (form or format_of(file)) in RDF:  # a blank node belongs to its file
+        if (own or format_of(file)) in RDF:  # a blank node belongs to its file
             part = with_nodes_apart(part, taken)
             taken.update(blank_nodes(part))
         parts.append(part)

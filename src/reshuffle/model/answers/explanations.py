@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.questions import Question
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.model.answers.model_answers import ModelOnGraph
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.answers.walks import Walks
     from reshuffle.model.scoring import Calibration, Scores
     from reshuffle.pictures.diagram import Diagram

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
+    from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.scoring import Calibration, Scores
     from reshuffle.progress import Progress
     from reshuffle.work_shares import Shares

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
-    from reshuffle.model.answers.model_answers import ModelAnswers, ModelOnGraph
+    from reshuffle.model.answers.model_answers import ModelAnswers
+    from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.scoring import Scores
     from reshuffle.reasoning.proofs import Proof
 

@@ -306,9 +306,8 @@ class GeometryAnswers(Answers):
             if not self._holds(source, relation, target):
                 return []
             with self.shared.building:
-                if (
-                    self._search is None
-                ):  # facts have changed: which relations have facts decides its automata
+                # Made anew when facts have changed: which relations have facts decides its automata.
+                if self._search is None:
                     self._search = ProofSearch(self.constraints, self.live, self._machine, self._workspaces)
                 search = self._search
             return search.proofs(goal, most=most)

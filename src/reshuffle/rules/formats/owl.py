@@ -52,6 +52,12 @@ _DECLARED = {
     f"{RDFS}Datatype",
 }
 
+# Annotations are for people; labels are read where names are shown.
+_ANNOTATIONS = {
+    *(f"{RDFS}{name}" for name in ("label", "comment", "seeAlso", "isDefinedBy")),
+    *(f"{OWL}{name}" for name in ("versionInfo", "versionIRI", "priorVersion", "deprecated")),
+}
+
 Axiom: TypeAlias = PathRule | Disjointness
 _Reader: TypeAlias = Callable[[Ontology, Any, Any], Sequence[Axiom | Said]]
 
@@ -159,7 +165,8 @@ def _axioms(ontology: Ontology, subject: Any, predicate: str, target: Any) -> Se
         reader, silent = _BY_TYPE.get(kind), kind in _DECLARED
     else:
         reader = _BY_PREDICATE.get(predicate)
-        silent = subject in ontology.anonymous and predicate not in _OF_EXPRESSIONS
+        part = subject in ontology.anonymous and predicate not in _OF_EXPRESSIONS
+        silent = part or predicate in _ANNOTATIONS
     if silent:
         return []
     try:

@@ -14,7 +14,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import InputFacts, InputModel, facts_of
+from reshuffle.cli.inputs import InputFacts, InputModel, learned_facts_of
 from reshuffle.cli.options import add_columns
 from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.text import counted
@@ -58,7 +58,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, extract, fit, save, compare."""
     from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
     from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
-    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415
     from reshuffle.learning.distillation import distilled  # noqa: PLC0415 - torch
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
     from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
@@ -66,8 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     started = time.perf_counter()
     model = Reshuffle.load(arguments.model, device=arguments.device)
-    given = facts_of(arguments, console)
-    facts = given.facts if isinstance(given, GraphSplit) else given
+    facts = learned_facts_of(arguments, console)
     folder = made_directory(arguments.output)
     with alone_in(folder, "training"):
         found = distilled(

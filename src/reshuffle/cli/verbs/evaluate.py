@@ -56,6 +56,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SCORER",
         help=f"a model directory, or a baseline: {', '.join(BASELINES)}",
     )
+    _add_data(parser)
+    add_columns(parser)
+    _add_ranking(parser)
+    parser.add_argument(
+        "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
+    )
+    parser.add_argument("--no-rules", action="store_true", help="leave out the mined rules beside it")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=OutputFile,
+        metavar="REPORT.html",
+        help="write a report, too: one page with plots, and a table by relation",
+    )
+    parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
+    add_naming_options(parser)
+    parser.set_defaults(usage_error=parser.error)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data", "a benchmark by name, or your own files")
     data.add_argument(
         "--benchmark",
@@ -80,7 +100,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--train", type=InputFile, metavar="T", help="the graph to learn from (default: the facts)"
     )
-    add_columns(parser)
+
+
+def _add_ranking(parser: argparse.ArgumentParser) -> None:
     ranking = parser.add_argument_group("ranking")
     ranking.add_argument(
         "--protocol",
@@ -104,20 +126,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="refuse",
         help="queries of unseen relations or missing entities",
     )
-    parser.add_argument(
-        "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
-    )
-    parser.add_argument("--no-rules", action="store_true", help="leave out the mined rules beside it")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=OutputFile,
-        metavar="REPORT.html",
-        help="write a report, too: one page with plots, and a table by relation",
-    )
-    parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
-    add_naming_options(parser)
-    parser.set_defaults(usage_error=parser.error)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import benchmark_of, graph_of
-from reshuffle.cli.options import add_columns
-from reshuffle.text import table
+from reshuffle.cli.inputs import InputFacts, benchmark_of, graph_of
+from reshuffle.cli.options import add_columns, add_naming_options
+from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from reshuffle.cli.console import Console
     from reshuffle.data import DataCard
@@ -34,6 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("list", "show"), help="list all data sets, or show one")
     parser.add_argument("facts", nargs="*", metavar="name", help="the data set to show, or files of facts")
     add_columns(parser)
+    add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -117,6 +119,7 @@ def _show_files(arguments: argparse.Namespace, console: Console) -> int:
     first, *more = arguments.facts
     bench = None if more else benchmark_of(first, console)
     if bench is None:
+        console.names.learn(arguments, *map(InputFacts, arguments.facts), labels=True)
         graph = graph_of(arguments, console)
         splits = {"graph": GraphSplit(graph, graph - graph, graph - graph)}
     else:
@@ -127,7 +130,7 @@ def _show_files(arguments: argparse.Namespace, console: Console) -> int:
     kind = "facts" if bench is None else "inductive" if len(splits) > 1 else "transductive"
     data = {"files": list(arguments.facts), "kind": kind, "graphs": graphs, "odd_names": odd}
     parts = [f"{', '.join(arguments.facts)} ({kind})"]
-    parts += [_graph_text(role, graph, most) for role, graph in graphs.items()]
+    parts += [_graph_text(role, graph, most, console.names.text) for role, graph in graphs.items()]
     parts += [text for role, found in odd.items() if (text := _odd_text(found, most))]
     console.result("\n\n".join(parts), data)
     return 0
@@ -178,17 +181,18 @@ def _card_text(data: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"note     {note}" for note in data["notes"])])
 
 
-def _graph_text(role: str, graph: dict[str, Any], most: int | None) -> str:
+def _graph_text(role: str, graph: dict[str, Any], most: int | None, shown: Callable[[str], str] = str) -> str:
     title = {"train": "Training graph", "test": "Test graph"}.get(role, "Graph")
     counts = (
-        f"{title}: {graph['relations']:,} relations, {graph['entities']:,} entities, "
-        f"{graph['triples']:,} triples "
-        f"({graph['facts']:,} facts, {graph['valid']:,} validation, {graph['queries']:,} queries)"
+        f"{title}: {counted(graph['relations'], 'relation')}, {counted(graph['entities'], 'entity', 'entities')}, "
+        f"{counted(graph['triples'], 'triple')} "
+        f"({counted(graph['facts'], 'fact')}, {graph['valid']:,} validation, "
+        f"{counted(graph['queries'], 'query', 'queries')})"
     )
     if "degrees" not in graph:
         return counts
     degrees = [[f"edges {kind}", *numbers.values()] for kind, numbers in graph["degrees"].items()]
-    sizes = list(graph["relations_by_size"].items())
+    sizes = [(shown(name), size) for name, size in graph["relations_by_size"].items()]
     lines = [counts, "", table(["per entity", "least", "median", "mean", "most"], degrees), ""]
     lines.append(table(["facts of relation", "triples"], sizes[:most]))
     if len(sizes) > len(sizes[:most]):

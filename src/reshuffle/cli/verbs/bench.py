@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _bench(arguments: argparse.Namespace) -> Bench:
     """Where settings and results lie; from here on, `benchmarks` can be imported."""
-    folders = [Path(__file__).parents[3], Path.cwd(), *Path.cwd().parents]  # the package's own checkout first
+    folders = [Path(__file__).parents[4], Path.cwd(), *Path.cwd().parents]  # the package's own checkout first
     root = _first_with("benchmarks/experiments.py", folders)
     if root is None:
         raise InputError(
