@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 import reshuffle as rs
 from reshuffle.cli.main import main
 from reshuffle.kg import read_graph
+from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 from reshuffle.rules import read_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 ONTOLOGY = """@prefix ex: <http://example.org/> .
@@ -23,11 +26,15 @@ ex:Teacher rdfs:subClassOf ex:Person .
 ex:Star owl:oneOf ( ex:ada ) .
 ex:teaches owl:propertyDisjointWith ex:hates .
 ex:age rdfs:domain ex:Person .
+ex:Teacher owl:disjointWith ex:Course .
+ex:Star owl:disjointWith ex:Person .
+ex:Star owl:disjointWith ex:Planet .
+ex:Robot owl:disjointWith ex:Person .
 """
 FACTS = """@prefix ex: <http://example.org/> .
 ex:ada ex:teaches ex:logic ; ex:hates ex:logic .
-ex:bob a ex:Teacher .
-ex:eve ex:age 42 .
+ex:bob a ex:Teacher , ex:Course .
+ex:eve ex:age 42 ; a ex:Robot .
 """
 
 
@@ -51,6 +58,36 @@ def test_the_command_line_prints_the_same(files: tuple[str, str], capsys: pytest
     assert len(printed[0][0].splitlines()) == 7
 
 
+def test_the_same_violations_are_told(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    told = []
+    for engine in ("auto", "duckdb"):
+        assert main(["infer", *files, "--engine", engine, "-v"]) == 0
+        told.append(capsys.readouterr().err.partition("warning: ")[2])
+    assert told[0] == told[1]
+    # Ada teaches and hates logic, and is a star; bob is a course, and eve a robot with an age.
+    assert told[0].count("-> false") == 4
+    assert "(X, ex:Star) & rdf:type(X, ex:Person) -> false" in told[0]
+
+
+def test_the_facts_are_written_among_the_derived_triples(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = []
+    for engine in ("auto", "duckdb"):
+        for out in ("out.nt", "out.parquet", "out/"):
+            path = f"{tmp_path}/{engine}-{out}"
+            assert main(["--json", "infer", *files, "--engine", engine, "--with-facts", "-o", path]) == 0
+            told = json.loads(capsys.readouterr().out)
+            assert (told["derived"], told["facts"]) == (7, 5)
+            graph = ParquetFacts.at(path).graph() if out.endswith("/") else read_graph(path)
+            written.append(set(graph))
+        assert main(["infer", *files, "--engine", engine, "--with-facts"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 12
+    assert all(triples == written[0] for triples in written)
+    assert len(written[0]) == 12
+    assert not any("~" in str(triple) for triple in written[0])
+
+
 def test_answers_are_written_by_an_engine(files: tuple[str, str], tmp_path: Path) -> None:
     answers = rs.Reasoner(read_rules(files[0])).on(read_graph(files[1]))
     assert answers.write(tmp_path / "out.nt", engine="duckdb") == answers.count()
@@ -67,3 +104,29 @@ def test_a_proof_from_duckdb_shows_axioms_and_takes_short_names(
             told.append(capsys.readouterr().out)
         assert told[0] == told[1]
     assert "ex:age(ex:eve, a literal)    fact" in told[0]
+
+
+def test_python_hears_progress_and_violations(files: tuple[str, str], tmp_path: Path) -> None:
+    answers = rs.Reasoner(read_rules(files[0])).on(read_graph(files[1]))
+    heard: list[list[str]] = []
+    for engine in ("memory", "duckdb"):
+        told: list[str] = []
+        works: list[str] = []
+
+        @contextmanager
+        def progress(
+            description: str, *, works: list[str] = works, **_: object
+        ) -> Iterator[Callable[..., None]]:
+            works.append(description)
+            yield lambda *_: None
+
+        path = tmp_path / f"{engine}.parquet"
+        derived = answers.write(path, engine=engine, facts=True, progress=progress, notes=told.append)
+        assert (derived, len(read_graph(path))) == (7, 12)
+        assert set(works) == {"memory": {"writing"}, "duckdb": {"loading", "deriving"}}[engine]
+        heard.append(told)
+    assert heard[0] == heard[1]
+    assert heard[0][0] == (
+        "warning: what follows breaks a constraint; the first 3, answers.violations() has all:"
+    )
+    assert len(heard[0]) == 4

@@ -20,6 +20,7 @@ from reshuffle.reasoning.scaling.data_sets import RelationFolders
 from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
 from reshuffle.reasoning.scaling.engines import opened
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
+from reshuffle.rules import read_rules
 from reshuffle.spark.spark_session import Spark, spark_session
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully suppo
 
 PER_KIND = int(os.environ.get("RESHUFFLE_SPARK_CASES", "30")) // 3
 TREE = parse_rules("up(X, Y) & up(Y, Z) -> up(X, Z)")
+ONTOLOGY = """@prefix e: <http://e.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+e:teaches rdfs:domain e:Teacher ; rdfs:range e:Course ; owl:propertyDisjointWith e:hates .
+e:Teacher owl:disjointWith e:Course .
+"""
 FACTS = [("a", "up", "b"), ("b", "up", "c"), ("c", "up", "c")]
 
 
@@ -110,6 +117,27 @@ def test_constraints_without_rules_may_accept_the_empty_word(session: Any) -> No
                 row for batch in answers.batches() for row in zip(*batch.to_pydict().values(), strict=True)
             }
         assert found == expected
+
+
+@pytest.mark.parametrize(("plan", "out"), [("split", "out/"), ("tables", "out/"), ("tables", "out.tsv")])
+def test_facts_and_what_breaks_a_constraint_are_told_as_in_memory(
+    plan: str, out: str, session: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "ontology.ttl").write_text(ONTOLOGY)
+    facts = [("ada", "http://e.org/teaches", "ada"), ("ada", "http://e.org/hates", "ada")]
+    answers = Reasoner(read_rules(tmp_path / "ontology.ttl")).on(facts)
+    expected = {*answers.triples(), *facts}
+    told: list[str] = []
+    path = f"{tmp_path}/{out}"
+    derived = answers.write(
+        path, engine="spark", session=session, plan=plan, partitions=2, facts=True, notes=told.append
+    )
+    assert derived == answers.count() == 2
+    found = ParquetFacts.at(path).graph() if out.endswith("/") else KnowledgeGraph.read(path)
+    assert (set(found), len(found)) == (expected, 4)
+    warned = told[told.index("warning: what follows breaks a constraint:") + 1 :]
+    assert warned == [str(violation) for violation in answers.violations()]
+    assert len(warned) == 2
 
 
 def test_shares_need_geometry(session: Any, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_two_workers_of_a_cluster_share_the_work_and_one_may_die(
 
 def _kill_when_busy(worker: subprocess.Popen[bytes], folder: Path) -> None:
     """Kill a worker and all that it started, as soon as the first files of the second output are there."""
-    while not list(folder.glob(".out.*/relation=*/*.parquet")):
+    while not list(folder.glob(".out.*/**/relation=*/*.parquet")):
         time.sleep(0.01)
     for process in [*psutil.Process(worker.pid).children(recursive=True), psutil.Process(worker.pid)]:
         process.send_signal(signal.SIGKILL)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from reshuffle import KnowledgeGraph, Reshuffle, learn_rules, parse_rules
-from reshuffle.errors import InputError, ReshuffleError
+from reshuffle.errors import ReshuffleError
+from reshuffle.progress import SILENT
+from reshuffle.rulelist.features import FeatureGraph
+from reshuffle.rulelist.rule_finding import Budget, WalksHere, find_rules
+from reshuffle.rulelist.spark.finding_on_spark import walks_on_spark
+from reshuffle.rules.mining import mine
 from reshuffle.spark.spark_session import Spark, spark_session
 from reshuffle.spark.workers import Workers
 
@@ -68,6 +76,11 @@ def test_a_soft_model_finds_the_links_of_one_machine(
 def test_channels_that_are_drawn_are_drawn_alike(session: Any) -> None:
     model = Reshuffle(recipe="paper", device="cpu", num_channels=4, **TINY).fit(SMALL)
     answers = model.on(LARGE, seed=7)
+    answers.add([("new", "knows", "p1")])
+    assert (
+        len(answers.missing(head="new", top=5)) == 5
+    )  # states are computed, so that the next change follows them
+    answers.add([("newer", "parent", "new")])
     found = answers.missing(top=50, engine="spark", session=session, partitions=2)
     assert len(found) == 50
     assert found == answers.missing(top=50)
@@ -83,6 +96,77 @@ def test_a_rule_model_finds_the_links_of_one_machine(session: Any, tmp_path: Pat
         assert len(alone)
         assert found == alone
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("limits", [{"most_joined": 60}, {"max_length": 3, "min_confidence": 0.2}])
+def test_mining_finds_the_rules_of_one_machine(limits: dict[str, Any], session: Any, tmp_path: Path) -> None:
+    alone = mine(SMALL, **limits)
+    found = mine(SMALL, **limits, engine="spark", session=session, partitions=4, folder=tmp_path)
+    assert len(alone.rules) > 3
+    assert found == alone
+    assert list(found.measures) == list(alone.measures)
+    assert [rule.quality for rule in found.rules] == [rule.quality for rule in alone.rules]
+    assert (alone.skipped_bodies > 0) == ("most_joined" in limits)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("budget", [Budget(), Budget(work=20_000, least_share=0.01)])
+def test_the_search_for_rules_finds_those_of_one_machine(budget: Budget, session: Any) -> None:
+    """With little work allowed, facts are sampled, and pairs are not counted from all entities."""
+    graph = families(4000)
+    alone = find_rules(graph, budget=budget, seed=5)
+    with walks_on_spark(graph, Spark(session=session, partitions=3)) as counter:
+        found = find_rules(graph, budget=budget, seed=5, counter=counter)
+    assert len(alone.rules) > 5
+    assert (alone.shares[3] < 1) == (budget.work == 20_000)
+    assert found == alone
+    assert [rule.quality for rule in found.rules] == [rule.quality for rule in alone.rules]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "most", "counted"),
+    [(3, 3000, 2048), (1, 3000, 2048), (10, 0, 512), (2, 10_000, 4000)],
+    ids=["within a share", "at the end of a share", "behind a share of nothing", "never"],
+)
+def test_counting_stops_where_one_machine_stops(
+    partitions: int, most: int, counted: int, session: Any
+) -> None:
+    graph, bodies = families(4000), [(0, 1), (1, 2), (2, 5)]  # 8 pieces of starts
+    starts = np.random.default_rng(0).permutation(graph.num_entities).astype(np.int32)
+    counts, done = WalksHere(FeatureGraph(graph)).pairs(bodies, starts, most=most, progress=SILENT)
+    with walks_on_spark(graph, Spark(session=session, partitions=partitions)) as counter:
+        found, also_done = counter.pairs(bodies, starts, most=most, progress=SILENT)
+    assert found.tolist() == counts.tolist()
+    assert also_done == done == counted
+
+
+def test_commands_start_a_session_and_stop_it(tmp_path: Path) -> None:
+    """In a process of its own: this one has a session already."""
+    SMALL.write(tmp_path / "facts.tsv")
+    spark = ["--engine", "spark", "--master", "local[2]", "--partitions", "3"]
+    train = ["train", "facts.tsv", "--recipe", "rules", "-o"]
+    predict = ["predict", "alone", "facts.tsv", "--all", "--top", "40", "-o"]
+    commands = [
+        [*train, "alone"],
+        [*train, "shared", *spark],
+        [*predict, "alone.csv"],
+        [*predict, "shared.csv", *spark],
+    ]
+    code = f"from reshuffle.cli.main import main; print([main(command) for command in {commands!r}])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout.endswith("[0, 0, 0, 0]\n"), done.stderr
+    for one, other in (("alone/model.rules", "shared/model.rules"), ("alone.csv", "shared.csv")):
+        assert (tmp_path / one).read_bytes() == (tmp_path / other).read_bytes()
+    assert len((tmp_path / "alone.csv").read_text().splitlines()) > 3
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "facts.tsv",
+        "alone",
+        "shared",
+        "alone.csv",
+        "shared.csv",
+    }
 
 
 def test_tasks_that_fail_run_again_and_nothing_is_there_twice(session: Any, tmp_path: Path) -> None:
@@ -114,10 +198,3 @@ def test_a_task_that_fails_again_is_one_clear_error(session: Any, tmp_path: Path
 def test_a_folder_that_workers_do_not_see_is_told(session: Any, tmp_path: Path) -> None:
     with pytest.raises(ReshuffleError, match="does not see the folder /nowhere"):
         Workers(session, Path("/nowhere"), shares=1).tables(lambda _share: pa.table({}))
-
-
-def test_answers_whose_model_is_here_alone_are_refused(soft: Reshuffle, session: Any) -> None:
-    answers = soft.on(SMALL)
-    alone = type(answers)(soft.model, soft.relations, SMALL)
-    with pytest.raises(InputError, match="these answers cannot be computed elsewhere"):
-        alone.missing(engine="spark", session=session)

@@ -219,3 +219,8 @@ def test_a_model_tells_which_facts_it_passes_over() -> None:
     told: list[str] = []
     model.on([("a", "p", "b"), ("a", "z", "b")], notes=told.append)
     assert told == ["1 of 2 facts is passed over, of relations never seen in training: 'z' (1)"]
+
+
+def test_spark_needs_a_model_that_other_processes_can_load() -> None:
+    with pytest.raises(InputError, match="these answers stand alone: no other process can load the model"):
+        random_answers(0).missing(engine="spark")

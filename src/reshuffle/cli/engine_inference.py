@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 ENGINES = ("duckdb", "spark")
 """The engines past one process."""
-_MOST_VIOLATIONS = 100  # of a constraint that are looked for
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
@@ -67,37 +66,29 @@ class OnEngine:
         self.derived = sum(count.derived for count in counts.values())
         return counts
 
-    def sorted_triples(self) -> Iterator[Triple]:
-        """The triples that follow, in order."""
+    @property
+    def num_facts(self) -> int:
+        """The number of facts."""
+        return self.answers.num_facts
+
+    def all_triples(self, *, with_facts: bool) -> Iterator[Triple]:
+        """The triples that follow, in order, among the facts where these are wanted."""
         from reshuffle.kg import Triple  # noqa: PLC0415
         from reshuffle.reasoning.scaling.engine_interface import rows_of  # noqa: PLC0415
 
-        self.derived = 0
-        for batch in self.answers.batches(in_order=True):
-            self.derived += len(batch)
+        found = 0
+        for batch in self.answers.batches(in_order=True, with_facts=with_facts):
+            found += len(batch)
             yield from map(Triple._make, rows_of(batch))
-
-    @property
-    def facts(self) -> Sequence[Triple]:
-        """None: an engine does not hand the facts out again."""
-        return ()
-
-    def all_triples(self, *, with_facts: bool) -> Iterator[Triple]:
-        """The triples that follow, in order."""
-        assert not with_facts  # refused before
-        return self.sorted_triples()
+        self.derived = found - self.num_facts if with_facts else found
 
     def write(self, arguments: argparse.Namespace) -> None:
-        """Write the triples that follow to a file or a data set."""
-        self.derived = self.answers.write(arguments.output)
+        """Write the triples that follow to a file or a data set, with the facts where these are wanted."""
+        self.derived = self.answers.write(arguments.output, with_facts=arguments.with_facts)
 
     def violations(self) -> Iterator[Violation]:
         """The pairs that break a disjointness constraint, with proofs from the facts behind them; a few of each."""
-        from reshuffle.reasoning.violations import Violation  # noqa: PLC0415
-
-        for constraint, *both in self.answers.forbidden_pairs(_MOST_VIOLATIONS):
-            proofs = [self._proof(triple) for triple in both]
-            yield Violation(constraint, *proofs)
+        return self.answers.violations(self._proof)
 
     def _proof(self, triple: Triple) -> Proof:
         behind = self.answers.behind(*triple)
@@ -134,11 +125,8 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
 
     if arguments.sketch is not None or arguments.epsilon is not None:
         raise InputError("sketches are made in memory", hint="leave out --engine, or --sketch and --epsilon")
-    if arguments.with_facts or arguments.named_graphs:
-        raise InputError(
-            f"{arguments.engine} writes derived triples only",
-            hint="leave out --with-facts and --named-graphs",
-        )
+    if arguments.named_graphs:
+        raise InputError("named graphs are written in memory", hint="leave out --engine, or --named-graphs")
     options = Options(
         arguments.engine, arguments.memory, arguments.master, arguments.partitions, arguments.plan
     )
@@ -222,8 +210,6 @@ def _facts(
                 place=Place(stored),
                 hint="give one file of facts, which is read",
             )
-        if classes.disjoint:
-            console.message(f"disjoint classes are checked in memory only, not by {arguments.engine}")
         assert reasoner.rules is not None
         graph = graph_of(arguments, console, [reasoner])
         return with_helpers(graph, reasoner.rules).with_literals(graph.literals)
@@ -246,9 +232,11 @@ def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:
 
 def is_parquet(path: str) -> bool:
     """Is it a Parquet file, or a folder of nothing else?"""
+    from reshuffle.reasoning.scaling.data_sets import is_hidden  # noqa: PLC0415
+
     if not Path(path).is_dir():
         return path.endswith(".parquet")
     inside = [
-        file for file in Path(path).rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
+        file for file in Path(path).rglob("*") if file.is_file() and not is_hidden(file.relative_to(path))
     ]
     return bool(inside) and all(file.suffix == ".parquet" for file in inside)

@@ -64,6 +64,7 @@ def _learned(
         resume=arguments.resume,
         progress=console.progress,
         notes=console.message,
+        **arguments.spark,
     )
 
 

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from heapq import merge
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +18,22 @@ from reshuffle.kg.io.tables import SCHEMA, name_batches
 from reshuffle.kg.io.writing import batch_of
 from reshuffle.kg.rows import Triple, is_triple
 from reshuffle.pictures.notebook import shown_triples
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.scaling.engine_interface import Options, write_blocks
-from reshuffle.reasoning.scaling.engines import opened
+from reshuffle.reasoning.scaling.engines import check_output, opened
+from reshuffle.reasoning.violations import warning_lines
 from reshuffle.reasoning.why_not import NoProof
 from reshuffle.spark.spark_session import IN_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from os import PathLike
 
     import pandas as pd
     import polars as pl
 
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.sharing import Shared
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.why_not import PartialDerivation
 
 _ROWS = 100_000  # of one Arrow block
+_MOST_TOLD = 3  # violations that a note tells
 
 
 @dataclass(frozen=True)
@@ -138,12 +143,20 @@ class DerivedByOthers(DerivedTriples):
 
     def counts(self) -> dict[str, Count]:
         """Per relation, how many are derived and how many hold; those that several derive are counted once."""
-        first, *more = [answers.counts() for answers in self.entailed()]
-        if not more:
-            return first
-        found = Counter(triple.relation for triple in self.triples())
-        known = {name: one.total - one.derived for counts in (first, *more) for name, one in counts.items()}
-        return {name: Count(found[name], found[name] + facts) for name, facts in known.items()}
+        return counted_once(self.entailed(), self.triples())
+
+
+def counted_once(each: Sequence[Answers], derived: Iterable[Triple]) -> dict[str, Count]:
+    """Per relation, how many triples several answers over the same facts derive together, and how many hold.
+
+    `derived` are those triples, each once; of a single answer they are not gone through.
+    """
+    first, *more = [answers.counts() for answers in each]
+    if not more:
+        return first
+    found = Counter(triple.relation for triple in derived)
+    known = {name: one.total - one.derived for counts in (first, *more) for name, one in counts.items()}
+    return {name: Count(found[name], found[name] + facts) for name, facts in known.items()}
 
 
 class Answers(DerivedTriples):
@@ -179,34 +192,69 @@ class Answers(DerivedTriples):
         """The derived triples sorted by head, relation and tail; streamed where the engine can."""
         return iter(sorted(self.triples()))
 
-    def write(
+    def write(  # noqa: PLR0913 - each has a default, and all are keywords
         self,
         path: str | PathLike[str],
         *,
+        facts: bool = False,
         engine: str = IN_MEMORY,
         memory: int | str | None = None,
         session: Any = None,
         master: str | None = None,
         partitions: int | None = None,
         plan: str | None = None,
+        progress: Progress = SILENT,
+        notes: Notes = UNHEARD,
     ) -> int:
-        """Write the derived triples, whole or not at all; returns how many there are.
+        """Write the derived triples, among the facts where `facts` is true; returns how many are derived.
 
-        A name that ends in a slash becomes a Parquet data set with a folder per relation, `.parquet` one file; any
-        other ending is text, in order. `engine="duckdb"` and `engine="spark"` derive them outside of this process
-        (docs/how-to/scale.md); a Spark `session` that is given is used, and not stopped.
+        The output is there whole or not at all. A name that ends in a slash becomes a Parquet data set with a folder
+        per relation, `.parquet` one file; any other ending is text, in order. `engine="duckdb"` and `engine="spark"`
+        derive outside of this process (docs/how-to/scale.md); a Spark `session` that is given is used, and not
+        stopped. `notes` hears what such an engine does, and the first pairs that break a disjointness constraint.
         """
         if engine == IN_MEMORY:
-            return write_blocks(path, self._blocks, ())
+            derived = self._write(path, facts=facts, progress=progress)
+            self._tell(self.violations, notes)
+            return derived
         options = Options(engine, memory, master, partitions, plan, session)
-        with opened(self.deduction, self.facts_to_derive_from, options, beside=path) as answers:
-            return answers.write(path)
+        check_output(path)
+        with opened(
+            self.deduction,
+            self.facts_to_derive_from,
+            options,
+            beside=path,
+            progress=progress,
+            notes=notes,
+        ) as answers:
+            derived = answers.write(path, with_facts=facts)
+            self._tell(lambda: answers.violations(lambda triple: self.proofs(*triple)[0]), notes)
+        return derived
 
-    def _blocks(self, in_order: bool) -> Iterator[pa.RecordBatch]:
+    def _write(self, path: str | PathLike[str], *, facts: bool, progress: Progress) -> int:
+        with progress("writing", unit="triples") as report:
+
+            def told(blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+                for block in blocks:
+                    yield block
+                    report(len(block))
+
+            written = write_blocks(path, lambda in_order: told(self._blocks(in_order, facts=facts)), ())
+        return written - len(self.facts) if facts else written
+
+    def _tell(self, found: Callable[[], Iterator[Violation]], notes: Notes) -> None:
+        """Warn of what breaks a constraint, if anybody hears it."""
+        some = [] if notes is UNHEARD else list(islice(found(), _MOST_TOLD + 1))
+        for line in warning_lines(some, _MOST_TOLD, "answers.violations() has all") if some else ():
+            notes(line)
+
+    def _blocks(self, in_order: bool, *, facts: bool) -> Iterator[pa.RecordBatch]:
         if not in_order:
-            yield from self.batches()
+            yield from chain(name_batches(self.facts) if facts else (), self.batches())
             return
         triples = self.sorted_triples()
+        if facts:
+            triples = merge(sorted(self.facts), triples)
         while rows := list(islice(triples, _ROWS)):
             yield batch_of(rows)
 

@@ -10,7 +10,7 @@ from reshuffle.kg.vocabulary import base_relation
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reshuffle.kg import Triple
     from reshuffle.reasoning.answers import Answers
@@ -65,3 +65,11 @@ def _proof(answers: Answers, triple: Triple) -> Proof:
     proof = answers.explain(*triple)
     assert proof, f"{triple} holds but has no proof"
     return proof
+
+
+def warning_lines(found: Sequence[Violation], most: int | None, more: str) -> Iterator[str]:
+    """A warning of what was found, as text: up to `most` of them, and `more` says where the others are shown."""
+    shown = found[:most]
+    cut = "" if len(shown) == len(found) else f"; the first {len(shown)}, {more}"
+    yield f"warning: what follows breaks a constraint{cut}:"
+    yield from map(str, shown)

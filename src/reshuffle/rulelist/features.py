@@ -36,7 +36,8 @@ MOST_STEPS = 6
 """Distances are told apart up to here; everyone beyond is "more"."""
 NUM_DISTANCES = MOST_STEPS + 2
 _BUFFER = 1 << 21
-_AT_ONCE = 512  # questions of one task
+AT_ONCE = 512
+"""Questions that are counted at a time (`counts_in_pieces`)."""
 
 
 class Questions(NamedTuple):
@@ -83,6 +84,8 @@ class FeatureGraph:
     """A graph, ready for walks. It is never changed, so that threads may share it."""
 
     graph: KnowledgeGraph
+    cores: int | None = None
+    """That may be used at once; None for all."""
 
     @cached_property
     def adjacency(self) -> Adjacency:
@@ -158,7 +161,7 @@ class FeatureGraph:
                 done = rows.stop
             return piece, counts
 
-        yield from in_order(count, pieces_of(len(questions.anchors), _AT_ONCE))
+        yield from in_order(count, pieces_of(len(questions.anchors), AT_ONCE), cores=self.cores)
 
 
 def pieces_of(count: int, size: int) -> list[slice]:
@@ -166,12 +169,14 @@ def pieces_of(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def in_order(task: Callable[[_Piece], _Result], pieces: Sequence[_Piece]) -> Iterator[_Result]:
+def in_order(
+    task: Callable[[_Piece], _Result], pieces: Sequence[_Piece], *, cores: int | None = None
+) -> Iterator[_Result]:
     """The results for the pieces in their order, computed by all cores, a few pieces ahead of who takes them.
 
     How many cores there are changes nothing but the time, and who takes slowly does not fill the memory.
     """
-    cores = usable_cores()
+    cores = cores or usable_cores()
     with ThreadPoolExecutor(cores) as pool:
         waiting: deque[Future[_Result]] = deque()
         try:

@@ -13,6 +13,7 @@ come is kept there, so that a run that was cut off goes on.
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,15 +33,18 @@ from reshuffle.rulelist.fitting import Fit, FitSettings
 from reshuffle.rulelist.programs import Program
 from reshuffle.rulelist.rule_finding import Budget, find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
+from reshuffle.rulelist.spark.finding_on_spark import walks_on_spark
 from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
 from reshuffle.rules import IntersectionRule
 from reshuffle.rules.mining import Measures
 from reshuffle.rules.parsing import as_rules
+from reshuffle.spark.spark_session import IN_MEMORY, spark_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
 
     from numpy.typing import NDArray
 
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from reshuffle.rulelist.training_rows import Teacher, TrainingRows
     from reshuffle.rules import Rule
     from reshuffle.rules.parsing import Rules
+    from reshuffle.spark.spark_session import Spark
 
 _SAVED_EVERY = 50  # steps
 
@@ -105,17 +110,26 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     resume: bool = False,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
+    engine: str = IN_MEMORY,
+    session: Any = None,
+    master: str | None = None,
+    partitions: int | None = None,
+    folder: str | PathLike[str] | None = None,
 ) -> RuleModel:
     """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out to stop by.
 
     Mined rules whose weights are fitted to 0 are left out; given ones stay. A teacher is a model whose ranking the
     weights are fitted to as well.
+
+    `engine="spark"` looks for rules on the workers of Spark (docs/how-to/scale.md) and finds the same ones; weights are
+    fitted here. A `session` that is given is used, and not stopped. `folder` is one that all workers see.
     """
+    spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
     graph = facts.facts if isinstance(facts, GraphSplit) else as_graph(facts)
     given = list(as_rules(rules).rules) if rules else []
     if not len(graph):
         raise InputError("found no facts to learn from", hint="give at least one triple")
-    learning = _Learning(graph, settings or RuleSettings(), teacher, progress, notes)
+    learning = _Learning(graph, settings or RuleSettings(), teacher, progress, notes, spark)
     return learning.model(
         given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
     )
@@ -157,9 +171,10 @@ class _Learning:
         teacher: Teacher | None,
         progress: Progress,
         notes: Notes,
+        spark: Spark | None,
     ) -> None:
         self.graph, self.settings, self.teacher = graph, settings, teacher
-        self.progress, self.notes = progress, notes
+        self.progress, self.notes, self.spark = progress, notes, spark
 
     def model(self, given: list[Rule], *, mine: bool, directory: Path | None, resume: bool) -> RuleModel:
         digest = self._digest(given, mine=mine)
@@ -179,7 +194,8 @@ class _Learning:
         rules = measured(given, self.graph, **options, progress=self.progress) if given else []
         if not mine:
             return rules
-        found = find_rules(self.graph, **options, progress=self.progress)
+        with nullcontext() if self.spark is None else walks_on_spark(self.graph, self.spark) as counter:
+            found = find_rules(self.graph, **options, progress=self.progress, counter=counter)
         for length, share in found.shares.items():
             if share < 1:
                 self.notes(f"bodies of {counted(length, 'atom')} were looked for at {share:.0%} of the facts")

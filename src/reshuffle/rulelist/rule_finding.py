@@ -16,21 +16,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.progress import SILENT
-from reshuffle.rulelist.features import FeatureGraph, Questions, in_order, pieces_of
+from reshuffle.rulelist.features import AT_ONCE, FeatureGraph, Questions, in_order, pieces_of
 from reshuffle.rulelist.kernels.closed_paths import closing_words
 from reshuffle.rulelist.programs import Program
 from reshuffle.rules import IntersectionRule, PathRule, Quality
 from reshuffle.rules.mining import CAUTION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from reshuffle.rules import Rule
 
 Codes = tuple[int, ...]
+Words: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"
+"""Bodies, each as one number, ascending; and for how many facts each."""
 
 _STARTS_AT_ONCE = 1024
 _FACTS_AT_ONCE = 256  # of one task
@@ -76,18 +78,115 @@ class Found:
 
 
 def find_rules(
-    graph: KnowledgeGraph, *, budget: Budget | None = None, seed: int = 0, progress: Progress = SILENT
+    graph: KnowledgeGraph,
+    *,
+    budget: Budget | None = None,
+    seed: int = 0,
+    progress: Progress = SILENT,
+    counter: WalkCounter | None = None,
 ) -> Found:
-    """The most confident path rules and intersections of two relations, within a budget."""
-    return _Finding(graph, budget or Budget(), seed, progress).found()
+    """The most confident path rules and intersections of two relations, within a budget.
+
+    `counter` counts walks elsewhere; what is found is the same.
+    """
+    features = FeatureGraph(graph)
+    return _Finding(features, counter or WalksHere(features), budget or Budget(), seed, progress).found()
+
+
+class WalkCounter(Protocol):
+    """Who counts walks: all the work of finding that grows with them."""
+
+    def words(
+        self, facts: Sequence[NDArray[np.int64]], length: int, *, hide: bool, simple: bool
+    ) -> Iterator[Words]:
+        """For the facts of each relation the words of that length between their ends, without themselves if `hide`.
+
+        `simple` walks meet no entity twice.
+        """
+        ...
+
+    def pairs(
+        self, bodies: Sequence[Codes], starts: NDArray[np.int32], *, most: int, progress: Progress
+    ) -> tuple[NDArray[np.int64], int]:
+        """How many pairs each body joins from the first starts, up to `most` in all; and how many starts these are."""
+        ...
+
+
+@dataclass(frozen=True)
+class WalksHere:
+    """Counts walks in this process, by the cores that `features` may use."""
+
+    features: FeatureGraph
+
+    def words(
+        self, facts: Sequence[NDArray[np.int64]], length: int, *, hide: bool, simple: bool
+    ) -> Iterator[Words]:
+        """As `WalkCounter.words`, relation after relation."""
+        for own in facts:
+            yield self._words(own, length, hide=hide, simple=simple)
+
+    def _words(self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool) -> Words:
+        def of(piece: slice) -> Words:
+            return added(list(self._words_of(facts[piece], length, hide=hide, simple=simple)))
+
+        pieces = pieces_of(len(facts), _FACTS_AT_ONCE)
+        return added(list(in_order(of, pieces, cores=self.features.cores)))
+
+    def _words_of(
+        self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool
+    ) -> Iterator[Words]:
+        """The same in one thread, as many facts at a time as fit."""
+        graph, room = self.features.graph, 1 << 20
+        while len(facts):
+            buffer = np.empty(room, dtype=np.int64)
+            given = (graph.heads[facts], graph.relation_ids[facts], graph.tails[facts])
+            done, bounds = closing_words(
+                self.features.edges, self.features.num_relations, given, length, buffer, hide, simple
+            )
+            if done == 0:
+                room *= 2
+                continue
+            yield np.unique(buffer[: bounds[done]], return_counts=True)
+            facts = facts[done:]
+
+    def pairs(
+        self, bodies: Sequence[Codes], starts: NDArray[np.int32], *, most: int, progress: Progress
+    ) -> tuple[NDArray[np.int64], int]:
+        """As `WalkCounter.pairs`."""
+        counts, sizes = self.pairs_in_pieces(bodies, starts, most=most, progress=progress)
+        return counts, min(len(sizes) * AT_ONCE, len(starts))
+
+    def pairs_in_pieces(
+        self,
+        bodies: Sequence[Codes],
+        starts: NDArray[np.int32],
+        *,
+        most: int | None = None,
+        progress: Progress = SILENT,
+    ) -> tuple[NDArray[np.int64], list[int]]:
+        """The counts, and how many pairs each piece of the starts has, up to the piece that reaches the limit."""
+        program = Program.of_bodies(bodies, self.features.num_relations)
+        counts, sizes = np.zeros(len(bodies), dtype=np.int64), list[int]()
+        nothing = np.zeros(len(starts), dtype=np.int32)
+        asked = Questions(starts, nothing, nothing - 1)
+        with progress("counting pairs", total=len(starts), unit="entities") as report:
+            for piece, found in self.features.counts_in_pieces(program, asked, len(bodies)):
+                counts += found
+                sizes.append(int(found.sum()))
+                report(piece.stop - piece.start)
+                if most is not None and sum(sizes) >= most:
+                    break
+        return counts, sizes
 
 
 class _Finding:
-    def __init__(self, graph: KnowledgeGraph, budget: Budget, seed: int, progress: Progress) -> None:
-        self.graph, self.budget, self.progress = graph, budget, progress
-        self.features = FeatureGraph(graph)
+    def __init__(
+        self, features: FeatureGraph, counter: WalkCounter, budget: Budget, seed: int, progress: Progress
+    ) -> None:
+        self.graph, self.budget, self.progress = features.graph, budget, progress
+        self.features, self.counter = features, counter
         self.chance = np.random.default_rng(seed)
-        self.names = [*graph.relations, *map(inverse_name, graph.relations)]
+        self.names = [*self.graph.relations, *map(inverse_name, self.graph.relations)]
 
     def found(self) -> Found:
         """List, count, choose."""
@@ -124,65 +223,41 @@ class _Finding:
         with self.progress(
             f"bodies of length {length}", total=len(graph.relations), unit="relations"
         ) as report:
-            for relation in range(len(graph.relations)):
-                facts = np.flatnonzero(chosen & (graph.relation_ids == relation))
-                yield from self._listed_of(relation, facts, length, share)
+            facts = [
+                np.flatnonzero(chosen & (graph.relation_ids == relation))
+                for relation in range(len(graph.relations))
+            ]
+            for relation, found in enumerate(self._words(facts, length)):
+                yield from self._listed_of(relation, *found, share)
                 report(1)
 
+    def _words(self, facts: Sequence[NDArray[np.int64]], length: int) -> Iterator[tuple[Words, Words, Words]]:
+        """For each relation the words of simple walks, and of all walks with and without the fact itself."""
+        simple = self.counter.words(facts, length, hide=True, simple=True)
+        if length <= 2:
+            yield from ((found, found, found) for found in simple)
+            return
+        hidden, plain = (self.counter.words(facts, length, hide=hide, simple=False) for hide in (True, False))
+        yield from zip(simple, hidden, plain, strict=True)
+
     def _listed_of(
-        self, relation: int, facts: NDArray[np.int64], length: int, share: float
+        self, relation: int, simple: Words, hidden: Words, plain: Words, share: float
     ) -> Iterator[tuple[int, Codes, float, float]]:
         """The words that find enough facts of a relation by walks that meet no entity twice.
 
         Bodies of which only walks to and fro find facts say what a shorter one says already.
         """
-        words, counts = self._words(facts, length, hide=True, simple=True)
+        words, counts = simple
         enough = counts >= max(1.0, self.budget.min_support * share)
         words, counts = words[enough], counts[enough]
-        order = np.lexsort((words, -counts))[: self.budget.listed]
-        words, counts = words[order], counts[order]
-        hidden = plain = dict(zip(words.tolist(), counts.tolist(), strict=True))
-        if length > 2:
-            hidden, plain = (
-                dict(
-                    zip(
-                        *(found.tolist() for found in self._words(facts, length, hide=hide, simple=False)),
-                        strict=True,
-                    )
-                )
-                for hide in (True, False)
-            )
-        for word in words.tolist():
+        words = words[np.lexsort((words, -counts))[: self.budget.listed]]
+        supports, alone = (
+            counts[np.searchsorted(found, words)].tolist() for found, counts in (hidden, plain)
+        )
+        for word, support, with_itself in zip(words.tolist(), supports, alone, strict=True):
             body = self._codes(word)
             if body != (relation,):
-                yield relation, body, hidden[word] / share, (plain[word] - hidden[word]) / share
-
-    def _words(
-        self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The words of some facts, and for how many facts each."""
-
-        def of(piece: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-            return _added(list(self._words_of(facts[piece], length, hide=hide, simple=simple)))
-
-        return _added(list(in_order(of, pieces_of(len(facts), _FACTS_AT_ONCE))))
-
-    def _words_of(
-        self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """The same in one thread, as many facts at a time as fit."""
-        graph, room = self.graph, 1 << 20
-        while len(facts):
-            buffer = np.empty(room, dtype=np.int64)
-            given = (graph.heads[facts], graph.relation_ids[facts], graph.tails[facts])
-            done, bounds = closing_words(
-                self.features.edges, self.features.num_relations, given, length, buffer, hide, simple
-            )
-            if done == 0:
-                room *= 2
-                continue
-            yield np.unique(buffer[: bounds[done]], return_counts=True)
-            facts = facts[done:]
+                yield relation, body, support / share, (with_itself - support) / share
 
     def _codes(self, word: int) -> Codes:
         base, codes = len(self.names) + 1, []
@@ -211,19 +286,8 @@ class _Finding:
 
     def _predictions(self, bodies: list[Codes]) -> dict[Codes, float]:
         """How many pairs each body joins, counted from all entities or from as many as the budget allows."""
-        program = Program.of_bodies(bodies, self.features.num_relations)
         starts = self.chance.permutation(np.flatnonzero(np.diff(self.features.edges[0]))).astype(np.int32)
-        counts, done, work = np.zeros(len(bodies)), 0, 0
-        nothing = np.zeros(len(starts), dtype=np.int32)
-        with self.progress("counting pairs", total=len(starts), unit="entities") as report:
-            asked = Questions(starts, nothing, nothing - 1)
-            for piece, found in self.features.counts_in_pieces(program, asked, len(bodies)):
-                counts += found
-                work += int(found.sum())
-                done = piece.stop
-                report(piece.stop - piece.start)
-                if work >= self.budget.work:
-                    break
+        counts, done = self.counter.pairs(bodies, starts, most=self.budget.work, progress=self.progress)
         return dict(zip(bodies, (counts * (len(starts) / max(1, done))).tolist(), strict=True))
 
     def _intersections(self, paths: Mapping[int, Iterable[Rule]]) -> list[tuple[int, Rule]]:
@@ -243,9 +307,7 @@ class _Finding:
         return found
 
 
-def _added(
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def added(parts: Sequence[Words]) -> Words:
     """Words with their counts, of several parts: each word once, ascending, with the sum of its counts."""
     nothing = np.zeros(0, dtype=np.int64)
     words = np.concatenate([nothing, *(words for words, _ in parts)])

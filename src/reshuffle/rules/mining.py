@@ -3,7 +3,8 @@
 A body is a word of relations and inverses. Its *predictions* are the distinct pairs that it joins, its *support*
 for a head relation those of them that the relation holds; variables may bind to the same entity, as everywhere
 in this package. Every body up to a length is counted once, for all heads together, from the sparse product of
-its prefix and its last atom; no more than one product per length is in memory at a time.
+its prefix and its last atom; no more than one product per length is in memory at a time. Bodies that begin with
+different atoms have nothing in common, so that processes may share the first atoms.
 
     confidence           support / (predictions + 5)     AnyBURL's and PyClause's, wary of rare bodies
     standard confidence  support / predictions
@@ -13,24 +14,31 @@ its prefix and its last atom; no more than one product per length is in memory a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import astuple, dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from reshuffle.kg import CompletedGraph
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.rules.mining_kernels import Pairs, composed, supports
 from reshuffle.rules.rule import PathRule, Quality, RuleBase
+from reshuffle.spark.graph_files import mapped_graph
+from reshuffle.spark.spark_session import IN_MEMORY, spark_of
+from reshuffle.spark.workers import workers_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from os import PathLike
 
     from numpy.typing import NDArray
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
+    from reshuffle.spark.spark_session import Spark
 
 Word: TypeAlias = tuple[tuple[int, ...], Pairs]  # a body, and the pairs that it joins
 
@@ -41,6 +49,7 @@ MOST_JOINED = 20_000_000
 """A body with more paths than this is not counted, and told as skipped."""
 
 
+_SKIPPED = b"skipped"  # in what a table says of itself
 _NO_PAIRS = Pairs(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
 
 
@@ -84,7 +93,7 @@ class Mined:
     skipped_bodies: int
 
 
-def mine(
+def mine(  # noqa: PLR0913 - all but the graph are options by name
     graph: KnowledgeGraph,
     *,
     max_length: int = 2,
@@ -92,10 +101,17 @@ def mine(
     min_confidence: float = 0.0,
     most_joined: int = MOST_JOINED,
     progress: Progress = SILENT,
+    engine: str = IN_MEMORY,
+    session: Any = None,
+    master: str | None = None,
+    partitions: int | None = None,
+    folder: str | PathLike[str] | None = None,
 ) -> Mined:
     """All closed path rules of the graph with enough support and confidence, by falling confidence.
 
-    A body with more than `most_joined` paths is not counted; the result says how many there were.
+    A body with more than `most_joined` paths is not counted; the result says how many there were. With `engine="spark"`
+    workers of Spark share the first atoms of bodies (docs/how-to/scale.md), with the same result; a `session` that is
+    given is used, and not stopped. `folder` is one that all workers see.
 
     >>> from reshuffle.kg import KnowledgeGraph
     >>> pairs = [("a", "b"), ("c", "d"), ("e", "f")]
@@ -104,19 +120,71 @@ def mine(
     >>> print(rule, rule.quality)
     parent(Y, X) -> child(X, Y) Quality(predictions=2, support=2, confidence=0.2857142857142857)
     """
-    counting = _Counting(graph, most_joined)
-    measures: dict[PathRule, Measures] = {}
-    with progress("mining rules", total=counting.num_codes, unit="first atoms") as report:
-        for code in range(counting.num_codes):
-            measures.update(
-                (rule, measured)
-                for rule, measured in counting.rules_from(code, max_length)
-                if measured.support >= min_support and measured.confidence >= min_confidence
-            )
-            report(1)
+    spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
+    limits = _Limits(max_length, min_support, min_confidence, most_joined)
+    if spark is None:
+        counting = _Counting(graph, most_joined)
+        measures, skipped = dict(_mined_from(counting, slice(None), limits, progress)), counting.skipped
+    else:
+        measures, skipped = _mined_on_spark(graph, limits, spark)
     ordered = sorted(measures, key=lambda rule: (-measures[rule].confidence, len(rule.body), str(rule)))
     rules = tuple(_with_quality(rule, measures[rule]) for rule in ordered)
-    return Mined(RuleBase(rules), measures, counting.skipped)
+    return Mined(RuleBase(rules), measures, skipped)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    max_length: int
+    min_support: int
+    min_confidence: float
+    most_joined: int
+
+
+def _mined_from(
+    counting: _Counting, share: slice, limits: _Limits, progress: Progress = SILENT
+) -> Iterator[tuple[PathRule, Measures]]:
+    """The rules whose bodies begin with a share of the atoms, atom after atom."""
+    firsts = range(counting.num_codes)[share]
+    with progress("mining rules", total=len(firsts), unit="first atoms") as report:
+        for code in firsts:
+            for rule, measured in counting.rules_from(code, limits.max_length):
+                if measured.support >= limits.min_support and measured.confidence >= limits.min_confidence:
+                    yield rule, measured
+            report(1)
+
+
+def _mined_on_spark(
+    graph: KnowledgeGraph, limits: _Limits, spark: Spark
+) -> tuple[dict[PathRule, Measures], int]:
+    """The rules that tasks find, each from its share of the first atoms, in the order of one machine."""
+    with workers_on(graph, spark) as workers:
+        tables = workers.tables(partial(_mined_by_task, str(workers.folder), limits))
+        rows = [row for table in tables for row in table.to_pylist()]
+    completed = CompletedGraph(graph, num_identities=0)
+    places = {completed.relation_name(code): code for code in range(completed.num_relations)}
+    rows.sort(key=lambda row: places[row["body"][0]])  # rules of one first atom stay as they are
+    measures = {PathRule(tuple(row["body"]), row["head"]): Measures(*row["counts"]) for row in rows}
+    return measures, sum(int(table.schema.metadata[_SKIPPED]) for table in tables)
+
+
+def _mined_by_task(folder: str, limits: _Limits, share: slice) -> pa.Table:
+    """A task: the rules of its share, and how many bodies were too large."""
+    counting = _counting_of(folder, limits.most_joined)
+    before = counting.skipped
+    found = [
+        {"body": rule.body, "head": rule.head, "counts": astuple(measured)}
+        for rule, measured in _mined_from(counting, share, limits)
+    ]
+    names, counts = pa.large_string(), pa.list_(pa.int64())
+    schema = pa.schema([("body", pa.list_(names)), ("head", names), ("counts", counts)])
+    skipped = str(counting.skipped - before)
+    return pa.Table.from_pylist(found, schema=schema.with_metadata({_SKIPPED: skipped}))
+
+
+@lru_cache(maxsize=1)
+def _counting_of(folder: str, most_joined: int) -> _Counting:
+    """The graph of a folder, made ready once in each process."""
+    return _Counting(mapped_graph(folder), most_joined)
 
 
 def measure(

@@ -8,7 +8,6 @@ output is sorted while memory stays bounded. With --sketch the answers are a sup
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from dataclasses import dataclass
 from heapq import merge
 from itertools import chain, islice
@@ -77,6 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
+    _check_options(arguments)
     if arguments.engine in ENGINES:
         with engine_answers(arguments, console) as on_engine:
             return _put(on_engine, arguments, console)
@@ -148,6 +148,11 @@ class Together:
         """The facts, which are the same for each reasoner."""
         return self.each[0].facts
 
+    @property
+    def num_facts(self) -> int:
+        """The number of facts."""
+        return len(self.facts)
+
     def all_triples(self, *, with_facts: bool) -> Iterator[Triple]:
         """The triples that follow, in order, among the facts where these are wanted."""
         derived = self.sorted_triples()
@@ -158,16 +163,9 @@ class Together:
 
         Of several reasoners the triples are gone through, since some may follow by more than one.
         """
-        from reshuffle.reasoning.answers import Count  # noqa: PLC0415
+        from reshuffle.reasoning.answers import counted_once  # noqa: PLC0415
 
-        if len(self.each) == 1:
-            counts = self.each[0].counts()
-        else:
-            found = Counter(triple.relation for triple in self.sorted_triples())
-            known = {
-                name: count.total - count.derived for one in self.each for name, count in one.counts().items()
-            }
-            counts = {name: Count(found[name], found[name] + facts) for name, facts in known.items()}
+        counts = counted_once(self.each, self.sorted_triples())
         self.derived = sum(count.derived for count in counts.values())
         return counts
 
@@ -178,17 +176,20 @@ def _refuse_engine_options(arguments: argparse.Namespace) -> None:
             raise InputError(f"--{name} is for Spark", hint="add --engine spark, or leave it out")
 
 
-def _check_output(arguments: argparse.Namespace) -> None:
-    """Refuse an output file that cannot be written, before any work is done."""
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-    from reshuffle.kg.io.writing import check_triples_writable  # noqa: PLC0415
-
+def _check_options(arguments: argparse.Namespace) -> None:
     if arguments.count and (arguments.with_facts or arguments.named_graphs):
         arguments.usage_error(
             "--count counts facts and derived triples: leave out --with-facts and --named-graphs"
         )
     if arguments.named_graphs and not (arguments.with_facts and arguments.output):
         arguments.usage_error("--named-graphs needs --with-facts and -o OUT")
+
+
+def _check_output(arguments: argparse.Namespace) -> None:
+    """Refuse an output file that cannot be written, before any work is done."""
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
+    from reshuffle.kg.io.writing import check_triples_writable  # noqa: PLC0415
+
     if arguments.output and arguments.count:
         check_writable(arguments.output, endings=("", ".tsv", ".txt", ".json"))
     elif arguments.output and arguments.output.endswith("/"):
@@ -266,15 +267,15 @@ def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console
 
 def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
     """Warn of pairs that a disjointness constraint forbids, with both proofs: of a few, or with -v of all."""
-    found = list(islice(answers.violations(), None if console.verbosity > 0 else _MOST_VIOLATIONS + 1))
+    from reshuffle.reasoning.violations import warning_lines  # noqa: PLC0415
+
+    most = None if console.verbosity > 0 else _MOST_VIOLATIONS
+    found = list(islice(answers.violations(), None if most is None else most + 1))
     if not found:
         return
-    shown = found if console.verbosity > 0 else found[:_MOST_VIOLATIONS]
     console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
-    more = "" if len(shown) == len(found) else f"; the first {len(shown)}, -v shows all"
-    console.message(f"warning: what follows breaks a constraint{more}:")
-    for violation in shown:
-        console.message(str(violation))
+    for line in warning_lines(found, most, "-v shows all"):
+        console.message(line)
 
 
 def _put_counts(answers: Together | OnEngine, path: str | None, console: Console) -> None:
@@ -318,7 +319,7 @@ def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console:
     path = arguments.output
     answers.write(arguments)
     derived = answers.derived or 0
-    facts = {"facts": len(answers.facts)} if arguments.with_facts else {}
+    facts = {"facts": answers.num_facts} if arguments.with_facts else {}
     told = f" and {counted(facts['facts'], 'fact')}" if facts else ""
     console.result(
         f"{path}: {counted(derived, 'derived triple')}{told}",

@@ -6,6 +6,7 @@ reshuffle train facts.tsv -o model --set num_slots=30 --set learning_rate=0.005
 reshuffle train facts.tsv -o model --inject my.rules      keep rules that are known to hold, and learn the rest
 reshuffle train facts.tsv -o model --quick                a first look in about a minute: a rule model
 reshuffle train facts.tsv -o model --recipe rules         a weighted rule list: a text that predicts; needs no torch
+reshuffle train facts.tsv -o model --recipe rules --engine spark     workers of Spark share the search for rules
 torchrun --nproc-per-node 2 -m reshuffle train facts.tsv -o model    two processes share every step
 reshuffle train facts.tsv -o model --resume               go on after a kill, as if nothing had happened
 
@@ -21,6 +22,7 @@ from reshuffle.cli.inputs import InputFile, InputModel, facts_of, settings_of
 from reshuffle.cli.options import RECIPE_NAMES, add_training_options
 from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.cli.processes import is_first
+from reshuffle.cli.spark_options import add_spark_engine, spark_choice
 from reshuffle.cli.training_curve import TrainingCurve
 
 if TYPE_CHECKING:
@@ -72,6 +74,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--refit", action="store_true", help="recipe rules: fit the weights of the rules in DIR again"
     )
     add_training_options(parser, recipes=(*RECIPE_NAMES, "rules"))
+    add_spark_engine(
+        parser, help="recipe rules: look for rules on the workers of Spark, with the same result"
+    )
 
 
 def _add_injection(parser: argparse.ArgumentParser) -> None:
@@ -101,6 +106,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.quick:
         arguments.recipe = "rules"
     _check_options(arguments)
+    arguments.spark = spark_choice(arguments, beside=arguments.output)
     if is_first():
         _check_free(Path(arguments.output))
     if arguments.recipe == "rules":
@@ -170,6 +176,10 @@ def _check_options(arguments: argparse.Namespace) -> None:
         if arguments.inject is None and getattr(arguments, f"inject_{name}") is not None:
             arguments.usage_error(f"--inject-{name} needs --inject RULES")
 
+    if arguments.engine is not None and (arguments.recipe != "rules" or arguments.refit):
+        arguments.usage_error(
+            "--engine spark looks for rules: it needs --recipe rules, without --refit; torchrun shares other trainings"
+        )
     if arguments.recipe != "rules" and (arguments.rules or arguments.refit):
         arguments.usage_error(
             "--rules and --refit need --recipe rules; --inject puts rules into other models"

@@ -112,7 +112,7 @@ def written_format(path: str | os.PathLike[str]) -> Format:
     (<Format.TSV: 'TSV'>, <Format.RDF_XML: 'RDF/XML'>)
     """
     ending = _ending(PurePath(path))
-    if ending not in (*_FORMATS, *_PLAIN) and not _is_device(Path(os.path.realpath(path))):
+    if ending not in (*_FORMATS, *_PLAIN) and not is_device(Path(os.path.realpath(path))):
         raise InputError(
             f"found the ending '{ending}', which names no format that triples are written in",
             place=Place(os.fspath(path)),
@@ -315,7 +315,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))  # a link stays a link
     check_writable(path)
-    if _is_device(target):  # nothing to put in its place
+    if is_device(target):  # nothing to put in its place
         with full_disk_told(path):
             yield target
         return
@@ -387,7 +387,7 @@ def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = (
             place=place,
             hint="add a file name to the path",
         )
-    if endings and Path(path).suffix not in endings and not _is_device(target):
+    if endings and Path(path).suffix not in endings and not is_device(target):
         listed = ", ".join(filter(None, endings)) + (" or none" if "" in endings else "")
         raise InputError(
             f"found the ending '{Path(path).suffix}', expected one of {listed}",
@@ -400,7 +400,7 @@ def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = (
             place=place,
             hint="make the directory first, or name another",
         )
-    if not os.access(target if _is_device(target) else target.parent, os.W_OK):
+    if not os.access(target if is_device(target) else target.parent, os.W_OK):
         raise InputError(
             f"cannot be written: no permission to write in '{folder}'",
             place=place,
@@ -408,6 +408,6 @@ def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = (
         )
 
 
-def _is_device(target: Path) -> bool:
+def is_device(target: Path) -> bool:
     """Is this a device or a named pipe, such as /dev/null, which cannot be replaced by another file?"""
     return target.exists() and not target.is_file() and not target.is_dir()

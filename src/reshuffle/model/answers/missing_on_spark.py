@@ -59,10 +59,10 @@ def links_on_spark(
     top: int,
 ) -> Links | None:
     """What `best_links` gives for all questions about the ids that are asked."""
-    if source is None or model.channels.keeps_layers:
+    if source is None:
         raise InputError(
-            "these answers cannot be computed elsewhere: their model, or a draw of states, is in this process alone",
-            hint="ask the answers of a model, model.on(facts), made after the last change of the facts",
+            "these answers stand alone: no other process can load the model that they came from",
+            hint="ask the answers of a Reshuffle, model.on(facts)",
         )
     with workers_on(model.graph, spark) as workers:
         source.save(workers.folder / _MODEL)

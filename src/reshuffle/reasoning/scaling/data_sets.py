@@ -73,7 +73,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     root = Path(path)
     if root.is_file():
         return [root]
-    found = sorted(file for file in root.rglob("*.parquet") if not _is_hidden(file.relative_to(root)))
+    found = sorted(file for file in root.rglob("*.parquet") if not is_hidden(file.relative_to(root)))
     if not found:
         raise InputError(
             "found no Parquet file in this folder",
@@ -83,13 +83,14 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     return found
 
 
-def _is_hidden(path: Path) -> bool:
+def is_hidden(path: Path) -> bool:
+    """Is it a file that data sets do not count, by its name or that of a folder, such as the work of a run?"""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
 @contextmanager
-def written_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A folder to write to; it becomes `path` at the end, and vanishes if anything fails.
+def written_folder(path: str | os.PathLike[str], *, aside: Path | None = None) -> Iterator[Path]:
+    """A folder to write to; it becomes `path` at the end, and vanishes if anything fails, unless it is one of yours.
 
     A data set that was there before is replaced; another folder with something in it is refused.
 
@@ -102,14 +103,21 @@ def written_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     check_folder_writable(path)
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    folder = aside or target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     with full_disk_told(path):
-        made_directory(aside)
+        made_directory(folder)
         try:
-            yield aside
-            _put_in_place(aside, target)
+            yield folder
+            _put_in_place(folder, target)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            if aside is None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def emptied(folder: Path) -> Path:
+    """The folder, with nothing in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return made_directory(folder)
 
 
 def _put_in_place(aside: Path, target: Path) -> None:

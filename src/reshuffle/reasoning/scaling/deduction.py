@@ -12,6 +12,7 @@ from reshuffle.reasoning.chase.program import CodedRule, Program
 from reshuffle.reasoning.geometry.relation_automata import assemble
 from reshuffle.reasoning.scaling.machine_tables import machine_tables
 from reshuffle.reasoning.scaling.rule_tables import rule_tables
+from reshuffle.rules.class_axioms import TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.machine_tables import MachineTables
     from reshuffle.reasoning.scaling.rule_tables import RuleTables
+    from reshuffle.rules.class_axioms import DisjointClasses
     from reshuffle.rules.rule import Disjointness
 
 
@@ -70,6 +72,18 @@ class Deducing:
     def disjointness(self) -> tuple[Disjointness, ...]:
         """The constraints that answers should not break."""
         return () if self.deduction.rules is None else self.deduction.rules.disjointness
+
+    @property
+    def disjoint_classes(self) -> tuple[DisjointClasses, ...]:
+        """The classes that should share no entity."""
+        classes = None if self.deduction.rules is None else self.deduction.rules.classes
+        return () if classes is None or TYPE not in self.relation_ids else classes.disjoint
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The helper relations of class axioms, among those of the facts."""
+        classes = None if self.deduction.rules is None else self.deduction.rules.classes
+        return frozenset() if classes is None else classes.relations & self.relation_ids.keys()
 
     def machine_tables(self) -> list[MachineTables]:
         """The automata as tables; there must be some."""

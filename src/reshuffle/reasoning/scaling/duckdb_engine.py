@@ -2,102 +2,102 @@
 
 Facts become tables of ids, names are encoded once and inside DuckDB. Automata run as one recursive query per bucket of
 sources (`machine_tables`), rules as one statement per round (`rule_tables`). What follows lies in the table `derived`.
+
+Each bucket and each round is one transaction. So the database of a run that was cut off says how far it had come, and a
+run that finds it goes on from there.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import os
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reshuffle.errors import BudgetError, MissingPackageError, UnknownNameError
+from reshuffle.errors import BudgetError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
+from reshuffle.kg.io.files import flush_to_disk
 from reshuffle.kg.io.tables import SCHEMA
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.scaling.data_sets import RelationFolders, check_folders, is_data_set, written_folder
 from reshuffle.reasoning.scaling.deduction import on_relations
+from reshuffle.reasoning.scaling.duckdb_database import (
+    LEAST_MEMORY,
+    arrow_batches,
+    duckdb,
+    interrupts_held_back,
+    memory_limit,
+    run,
+)
 from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
 from reshuffle.reasoning.scaling.fact_search import derivation_facts, path_facts
 from reshuffle.reasoning.scaling.machine_tables import arrivals_query, steps_query
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts, quoted_text
-from reshuffle.reasoning.sharing import spelled_bytes, usable_cores
+from reshuffle.reasoning.sharing import spelled_bytes
+from reshuffle.rules.class_axioms import TYPE
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.fact_search import Ids
     from reshuffle.reasoning.scaling.machine_tables import MachineTables
+    from reshuffle.rules.class_axioms import DisjointClasses
     from reshuffle.rules.rule import Disjointness
 
 _BYTES_PER_ROW = 64  # of a pair that a recursive query has reached
 _SHARE = 0.4  # of the memory, for what one bucket reaches
 _FEWEST, _FIRST = 256, 64  # sources of a bucket; the first one holds one part in so many
 _GROWTH = 16  # the most by which a bucket is larger than the one before
-_LEAST_MEMORY = 100_000_000  # bytes that DuckDB itself needs
-_ROWS = 1 << 17  # of one block of names
 _NAMED_AT_ONCE = 8_000_000  # triples whose heads are looked up together
-
-
-def duckdb() -> Any:
-    """The package, which is an extra."""
-    try:
-        return import_module("duckdb")
-    except ImportError as error:
-        raise MissingPackageError("duckdb", extra="scale") from error
-
-
-@contextmanager
-def database(folder: Path, memory: int | None) -> Iterator[Any]:
-    """A database in a folder of its own, where it also puts what does not fit into the memory."""
-    connection = duckdb().connect(str(folder / "tables.duckdb"))
-    try:
-        run(connection, f"SET memory_limit = '{_limit(memory) // 1000}kB'")
-        run(connection, f"SET temp_directory = {quoted_text(folder / 'spilled')}")
-        run(connection, "SET preserve_insertion_order = false")
-        run(connection, "SET enable_progress_bar = false")
-        run(connection, f"SET threads = {usable_cores()}")
-        yield connection
-    finally:
-        connection.close()
-
-
-def _limit(memory: int | None) -> int:
-    """What DuckDB may take: the memory that this process does not hold already, and a little less."""
-    psutil = import_module("psutil")
-    if memory is None:
-        return int(psutil.virtual_memory().available * 0.6)
-    return max(_LEAST_MEMORY, int(0.8 * (memory - psutil.Process().memory_info().rss)))
+_EVERYTHING = "(SELECT relation, head, tail FROM fact UNION ALL SELECT * FROM derived)"
 
 
 class DuckDBAnswers(EngineAnswers):
     """Facts in a database, and what follows from them."""
 
-    def __init__(self, connection: Any, deduction: Deduction, *, progress: Progress) -> None:
-        self._db, self._deduction, self._progress = connection, deduction, progress
-        self._memory_limit = _LEAST_MEMORY
+    def __init__(
+        self,
+        connection: Any,
+        deduction: Deduction,
+        folder: Path,
+        *,
+        progress: Progress = SILENT,
+        notes: Notes = UNHEARD,
+    ) -> None:
+        """`folder` is that of the database, where a data set is written before it gets its name."""
+        self._db, self._deduction, self._folder = connection, deduction, folder
+        self._progress, self._notes = progress, notes
+        self._memory_limit = LEAST_MEMORY
         self.rounds = self.buckets = 0
         self._derived: int | None = None
+        self._chased = False
 
     def load(self, facts: KnowledgeGraph | ParquetFacts, memory: int | None) -> None:
-        """Make the tables entity, relation and fact."""
-        self._memory_limit = _limit(memory)
-        with self._progress("loading", total=3, unit="tables") as report:
-            relations = (
-                self._take(facts) if isinstance(facts, KnowledgeGraph) else facts.load(self._db, report)
-            )
-        self.deducing = on_relations(self._deduction, relations)
-        self.relations = self.deducing.names
-        names = pa.table(
-            {"id": pa.array(range(len(self.deducing.names)), pa.int32()), "name": self.deducing.names}
-        )
-        self._table("relation", names)
+        """Make the tables entity, fact and relation, unless they are there."""
+        self._memory_limit = memory_limit(memory)
+        used = self._loaded() if self._has("relation") else self._load(facts)
+        self.deducing = on_relations(self._deduction, used)
+        self.relations = names = self.deducing.names
+        if not self._has("relation"):  # the last one: it says that the others are whole
+            of_facts = [number < len(used) for number in range(len(names))]
+            ids = pa.array(range(len(names)), pa.int32())
+            self._table("relation", pa.table({"id": ids, "name": names, "used": of_facts}))
         self.num_entities = self._one("SELECT count(*) FROM entity")
         self.facts_of = dict(self._rows("SELECT relation, count(*) FROM fact GROUP BY relation"))
+
+    def _load(self, facts: KnowledgeGraph | ParquetFacts) -> list[str]:
+        with self._progress("loading", total=3, unit="tables") as report:
+            return self._take(facts) if isinstance(facts, KnowledgeGraph) else facts.load(self._db, report)
+
+    def _loaded(self) -> list[str]:
+        """The relations of the facts, by id, of a run that was cut off."""
+        return [name for (name,) in run(self._db, "SELECT name FROM relation WHERE used ORDER BY id")]
 
     def _take(self, graph: KnowledgeGraph) -> list[str]:
         ids = pa.array(range(graph.num_entities), pa.int32())
@@ -118,19 +118,36 @@ class DuckDBAnswers(EngineAnswers):
         if self.deducing.machine is None:
             self._chase()
             visible = f"round > 0 AND relation < {len(self.deducing.names)}"
-            self._do(f"CREATE VIEW derived AS SELECT relation, head, tail FROM held WHERE {visible}")
+            self._do(
+                f"CREATE OR REPLACE VIEW derived AS SELECT relation, head, tail FROM held WHERE {visible}"
+            )
             return self._one("SELECT count(*) FROM derived")
-        self._do("CREATE TABLE derived(relation INTEGER, head INTEGER, tail INTEGER)")
-        return sum(self._in_buckets(tables, self._derive_bucket) for tables in self.deducing.machine_tables())
+        self._do("CREATE TABLE IF NOT EXISTS derived(relation INTEGER, head INTEGER, tail INTEGER)")
+        self._do("CREATE TABLE IF NOT EXISTS bucket(part INTEGER, high INTEGER, found BIGINT)")
+        for part, tables in enumerate(self.deducing.machine_tables()):
+            low = self._one(f"SELECT coalesce(max(high), 0) FROM bucket WHERE part = {part}")
+            if low:
+                self._notes(f"going on after {low:,} of {self.num_entities:,} entities")
+            self._in_buckets(tables, partial(self._derive_bucket, part), low)
+        return self._one("SELECT coalesce(sum(found), 0) FROM bucket")
 
-    def _derive_bucket(self, tables: MachineTables, low: int, high: int) -> int:
+    def _derive_bucket(self, part: int, tables: MachineTables, low: int, high: int) -> int:
+        """What follows with some sources, and a row that says so: both are stored, or none is."""
         arrivals = arrivals_query(tables).format(low=low, high=high)
         known = (
             "SELECT 1 FROM fact WHERE fact.relation = found.relation AND fact.head = found.head "
             f"AND fact.tail = found.tail AND fact.head >= {low} AND fact.head < {high}"
         )
         found = f"INSERT INTO derived SELECT * FROM ({arrivals}) found WHERE NOT EXISTS ({known})"
-        return self._one(found)
+        self._do("BEGIN TRANSACTION")
+        try:
+            added = self._one(found)
+            self._do(f"INSERT INTO bucket VALUES ({part}, {high}, {added})")
+        except BaseException:
+            self._do("ROLLBACK")
+            raise
+        self._do("COMMIT")
+        return added
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Per relation, how many triples are derived and how many hold; automata store none of them."""
@@ -157,18 +174,23 @@ class DuckDBAnswers(EngineAnswers):
 
         return count
 
-    def _in_buckets(self, tables: MachineTables, run: Callable[[MachineTables, int, int], int]) -> int:
+    def _in_buckets(
+        self, tables: MachineTables, run: Callable[[MachineTables, int, int], int], low: int = 0
+    ) -> None:
         """Run the query on one range of sources after the other; where one is too large, on half of it."""
+        if low >= self.num_entities:
+            return
         for name, rows in (("arc", tables.arcs), ("goal", tables.goals), ("first", tables.first)):
             self._table(name, rows)
         self._do(f"CREATE OR REPLACE TABLE step AS {steps_query(tables, self.num_entities)}")
-        low = total = 0
         size, most = max(_FEWEST, self.num_entities // _FIRST), self.num_entities
         with self._progress("deriving", total=self.num_entities, unit="entities") as report:
+            report(low)
             while low < self.num_entities:
                 high = min(self.num_entities, low + size)
                 try:
-                    found = run(tables, low, high)
+                    with interrupts_held_back(self._notes):
+                        found = run(tables, low, high)
                 except duckdb().OutOfMemoryException as error:
                     size = most = (high - low) // 2
                     if not size:
@@ -178,8 +200,7 @@ class DuckDBAnswers(EngineAnswers):
                 self.buckets += 1
                 per_source = max(found, 1) * _BYTES_PER_ROW / (high - low)
                 fits = int(_SHARE * self._memory_limit / per_source)
-                low, total, size = high, total + found, max(1, min(fits, _GROWTH * size, most))
-        return total
+                low, size = high, max(1, min(fits, _GROWTH * size, most))
 
     def _too_small(self) -> BudgetError:
         return BudgetError(
@@ -189,12 +210,16 @@ class DuckDBAnswers(EngineAnswers):
 
     def _chase(self) -> None:
         """Apply all rules, round by round, until nothing is new: the table held, with the round of each triple."""
+        if self._chased:
+            return
         tables = self.deducing.rule_tables()
         for name, rows in tables.by_name.items():
             self._table(name, rows)
-        self._do(
-            f"CREATE TABLE held AS SELECT relation, head, tail, 0 AS round FROM ({tables.start_query()})"
-        )
+        start = f"SELECT relation, head, tail, 0 AS round FROM ({tables.start_query()})"
+        self._do(f"CREATE TABLE IF NOT EXISTS held AS {start}")
+        self.rounds = self._one("SELECT coalesce(max(round), 0) FROM held")
+        if self.rounds:
+            self._notes(f"going on after round {self.rounds}")
         query, added = tables.round_query(), 1
         with self._progress("deriving", unit="rounds") as report:
             while added and query is not None:
@@ -204,20 +229,73 @@ class DuckDBAnswers(EngineAnswers):
                 )
                 self.rounds += 1
                 report(1, f"{added:,} new")
+        self._chased = True
 
     # --- names --------------------------------------------------------------------------------------
 
-    def batches(self, *, in_order: bool = False) -> Iterator[pa.RecordBatch]:
-        """The derived triples as blocks of names; in order of head, relation and tail where that is asked for."""
-        many = self.derive()
+    def write(self, path: str | os.PathLike[str], *, with_facts: bool = False) -> int:
+        """Write the triples, whole or not at all; the parts of a data set that a run has written stay."""
+        if not is_data_set(path):
+            return super().write(path, with_facts=with_facts)
+        check_folders(self.relations, os.fspath(path))
+        many, aside = self.derive(), self._folder / ("written_with_facts" if with_facts else "written")
+        self._do("CREATE TABLE IF NOT EXISTS written(folder TEXT, part INTEGER)")
+        if not aside.exists():
+            self._do("DELETE FROM written")
+        with written_folder(path, aside=aside):
+            self._write_parts(aside, with_facts=with_facts)
+            self._do("DELETE FROM written")  # before the folder gets its name: rows tell of what lies in it
+        return many
+
+    def _write_parts(self, aside: Path, *, with_facts: bool) -> None:
+        """Write the parts of the triples that are not there yet, each to files of its own."""
+        rows = run(self._db, f"SELECT part FROM written WHERE folder = {quoted_text(aside.name)}")
+        done = {f"part-{part}" for (part,) in rows}
+        for left in [*aside.rglob("*.parquet")]:
+            if left.name.rpartition("-")[0] not in done:
+                left.unlink()
+        if done:
+            self._notes(f"going on after {counted(len(done), 'part')} of the output")
+        for part, batches in enumerate(self._parts(with_facts=with_facts)):
+            if f"part-{part}" not in done:
+                with RelationFolders(aside, name=f"part-{part}") as folders:
+                    for batch in batches:
+                        folders.write(batch)
+                for file in {*folders.files, *(file.parent for file in folders.files)}:
+                    flush_to_disk(file)
+                self._do(f"INSERT INTO written VALUES ({quoted_text(aside.name)}, {part})")
+
+    def batches(self, *, in_order: bool = False, with_facts: bool = False) -> Iterator[pa.RecordBatch]:
+        """The triples as blocks of names; in order of head, relation and tail where that is asked for."""
         if in_order:
-            yield from self._named("derived", "entity", "ORDER BY head, relation, tail")
+            self.derive()
+            yield from self._named(self._wanted(with_facts), "entity", "ORDER BY head, relation, tail")
             return
+        for batches in self._parts(with_facts=with_facts):
+            yield from batches
+
+    def _parts(self, *, with_facts: bool) -> Iterator[Iterator[pa.RecordBatch]]:
+        """The triples by ranges of their heads, so that not all names are looked up together."""
+        wanted, many = self._wanted(with_facts), self.derive() + with_facts * self.num_facts
         parts = 1 + many // _NAMED_AT_ONCE
         for part in range(parts):
             low, high = (self.num_entities * each // parts for each in (part, part + 1))
-            some = f"(SELECT * FROM derived WHERE head >= {low} AND head < {high})"
-            yield from self._named(some, f"(SELECT * FROM entity WHERE id >= {low} AND id < {high})")
+            some = f"(SELECT * FROM {wanted} WHERE head >= {low} AND head < {high})"
+            yield self._named(some, f"(SELECT * FROM entity WHERE id >= {low} AND id < {high})")
+
+    def _wanted(self, with_facts: bool) -> str:
+        """The table of the triples that are asked for."""
+        if not with_facts:
+            return "derived"
+        hidden = ", ".join(str(self.deducing.relation_ids[name]) for name in self.deducing.hidden)
+        shown = f"WHERE relation NOT IN ({hidden})" if hidden else ""
+        return f"(SELECT * FROM derived UNION ALL SELECT relation, head, tail FROM fact {shown})"
+
+    @property
+    def num_facts(self) -> int:
+        """The number of facts."""
+        hidden = {self.deducing.relation_ids[name] for name in self.deducing.hidden}
+        return sum(count for relation, count in self.facts_of.items() if relation not in hidden)
 
     def _named(self, triples: str, heads: str, order: str = "") -> Iterator[pa.RecordBatch]:
         query = (
@@ -270,12 +348,10 @@ class DuckDBAnswers(EngineAnswers):
         names = dict(run(self._db, f"SELECT id, name FROM entity WHERE id IN ({listed})"))
         return [(names[head], self.relations[relation], names[tail]) for relation, head, tail in facts]
 
-    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness, Triple, Triple]]:
-        """Up to `most` pairs for each disjointness that they break: the constraint, and its two triples."""
-        if not self.deducing.disjointness:
-            return
-        self.derive()
-        everything = "(SELECT relation, head, tail FROM fact UNION ALL SELECT * FROM derived)"
+    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness | DisjointClasses, Triple, Triple]]:
+        """Up to `most` pairs of triples for each disjointness, of relations or classes, that they break."""
+        if self.deducing.disjointness or self.deducing.disjoint_classes:
+            self.derive()
         for constraint in self.deducing.disjointness:
             first, second = base_relation(constraint.first), base_relation(constraint.second)
             turned = is_inverse(constraint.first) != is_inverse(constraint.second)
@@ -283,13 +359,28 @@ class DuckDBAnswers(EngineAnswers):
             numbers = [self.deducing.relation_ids[name] for name in (first, second)]
             pairs = run(
                 self._db,
-                f"SELECT DISTINCT h.name, t.name FROM {everything} a JOIN {everything} b "
+                f"SELECT DISTINCT h.name, t.name FROM {_EVERYTHING} a JOIN {_EVERYTHING} b "
                 f"ON a.relation = {numbers[0]} AND b.relation = {numbers[1]} AND a.head = {ends[0]} "
                 f"AND a.tail = {ends[1]} JOIN entity h ON h.id = a.head JOIN entity t ON t.id = a.tail LIMIT {most}",
             )
             for head, tail in pairs:
                 other = (tail, second, head) if turned else (head, second, tail)
                 yield constraint, Triple(head, first, tail), Triple(*other)
+        for classes in self.deducing.disjoint_classes:
+            for entity in self._of_both(classes, most):
+                yield classes, Triple(entity, TYPE, classes.first), Triple(entity, TYPE, classes.second)
+
+    def _of_both(self, classes: DisjointClasses, most: int) -> list[str]:
+        """Entities of two classes, in order."""
+        number = self.deducing.relation_ids[TYPE]
+        members = (
+            f"(SELECT x.head FROM {_EVERYTHING} x JOIN entity c ON c.id = x.tail "
+            f"WHERE x.relation = {number} AND c.name = {quoted_text(name)})"
+            for name in (classes.first, classes.second)
+        )
+        found = " INTERSECT ".join(members)
+        named = f"SELECT name FROM entity WHERE id IN ({found}) ORDER BY name LIMIT {most}"
+        return [name for (name,) in run(self._db, named)]
 
     # --- statements ---------------------------------------------------------------------------------
 
@@ -297,6 +388,9 @@ class DuckDBAnswers(EngineAnswers):
         self._db.register("given", rows)
         self._do(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given")
         self._db.unregister("given")
+
+    def _has(self, table: str) -> bool:
+        return self._one(f"SELECT count(*) FROM duckdb_tables() WHERE table_name = '{table}'") > 0
 
     def _do(self, statement: str) -> None:
         run(self._db, statement)
@@ -306,17 +400,3 @@ class DuckDBAnswers(EngineAnswers):
 
     def _one(self, query: str) -> int:
         return int(run(self._db, query)[0][0])
-
-
-def run(connection: Any, statement: str) -> list[tuple[Any, ...]]:
-    """What a statement gives, fetched to its end: DuckDB runs one at a time on a connection."""
-    rows: list[tuple[Any, ...]] = connection.execute(statement).fetchall()
-    return rows
-
-
-def arrow_batches(connection: Any, query: str) -> Iterator[pa.RecordBatch]:
-    """What a query gives, as Arrow blocks; versions of DuckDB differ in the name of the method."""
-    relation = connection.sql(query)
-    if relation is not None:
-        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
-        yield from read(_ROWS)

@@ -18,6 +18,7 @@ from reshuffle.reasoning.scaling.data_sets import (
     written_folder,
 )
 from reshuffle.reasoning.sharing import parsed_bytes
+from reshuffle.reasoning.violations import Violation
 from reshuffle.spark.spark_session import Spark
 
 if TYPE_CHECKING:
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
 
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import Triple
+    from reshuffle.reasoning.proofs import Proof
     from reshuffle.rules import RuleBase
+    from reshuffle.rules.class_axioms import DisjointClasses
     from reshuffle.rules.rule import Disjointness
 
 ENGINES = ("duckdb", "spark")
 PLANS = ("split", "tables")
+_MOST_VIOLATIONS = 100  # of a constraint that are looked for
 
 
 @dataclass(frozen=True)
@@ -94,25 +98,43 @@ class EngineAnswers(ABC):
     def counts(self) -> dict[str, tuple[int, int]]:
         """Per relation, how many triples are derived and how many hold."""
 
+    @property
     @abstractmethod
-    def batches(self, *, in_order: bool = False) -> Iterator[pa.RecordBatch]:
-        """The derived triples as blocks of names; in order of head, relation and tail where that is asked for."""
+    def num_facts(self) -> int:
+        """The number of facts."""
+
+    @abstractmethod
+    def batches(self, *, in_order: bool = False, with_facts: bool = False) -> Iterator[pa.RecordBatch]:
+        """The derived triples as blocks of names, and the facts where these are asked for, each triple once.
+
+        In order of head, relation and tail where that is asked for.
+        """
 
     @abstractmethod
     def behind(self, head: str, relation: str, tail: str) -> list[tuple[str, str, str]] | None:
         """Facts from which the triple follows, not more than one derivation needs; None where it does not follow."""
 
     @abstractmethod
-    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness, Triple, Triple]]:
-        """Up to `most` pairs for each disjointness that they break: the constraint, and its two triples."""
+    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness | DisjointClasses, Triple, Triple]]:
+        """Up to `most` pairs of triples for each disjointness, of relations or classes, that they break."""
 
-    def write(self, path: str | os.PathLike[str]) -> int:
-        """Write the derived triples, whole or not at all; returns how many there are.
+    def violations(self, proof: Callable[[Triple], Proof]) -> Iterator[Violation]:
+        """The pairs that break a disjointness, some of each; `proof` proves a triple that holds."""
+        for constraint, first, second in self.forbidden_pairs(_MOST_VIOLATIONS):
+            yield Violation(constraint, proof(first), proof(second))
 
-        A name that ends in a slash becomes a data set with a folder per relation, `.parquet` one file; both are in no
-        order. Any other ending is written in order.
+    def write(self, path: str | os.PathLike[str], *, with_facts: bool = False) -> int:
+        """Write the derived triples, among the facts where these are asked for; returns how many are derived.
+
+        The output is there whole or not at all. A name that ends in a slash becomes a data set with a folder per
+        relation, `.parquet` one file; both are in no order. Any other ending is written in order.
         """
-        return write_blocks(path, lambda in_order: self.batches(in_order=in_order), self.relations)
+        written = write_blocks(
+            path,
+            lambda in_order: self.batches(in_order=in_order, with_facts=with_facts),
+            self.relations,
+        )
+        return written - self.num_facts if with_facts else written
 
 
 def write_blocks(

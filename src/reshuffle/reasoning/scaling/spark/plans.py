@@ -37,7 +37,7 @@ def spark_answers(
         notes(f"spark: the plan is {plan} ({reason})")
         if plan == "split":
             graph = facts if isinstance(facts, KnowledgeGraph) else facts.graph()
-            yield ShareAnswers(deduction, graph, session, options, folder)
+            yield ShareAnswers(deduction, graph, session, options, folder, notes=notes)
         else:
             yield TableAnswers(deduction, facts, session, options, folder, notes=notes)
 

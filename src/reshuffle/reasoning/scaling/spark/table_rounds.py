@@ -2,7 +2,8 @@
 
 The facts need not fit any machine. What a round adds is written to Parquet and read again: this cuts the plan that
 Spark would otherwise repeat from the first round on, survives workers that die, and tells how many triples are new.
-Spark splits partitions that a few entities make too large (adaptive execution).
+Spark splits partitions that a few entities make too large (adaptive execution). A run that was cut off leaves the
+tables that it has written; the next one takes those that Spark has marked as whole, and goes on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.reasoning.scaling.data_sets import folder_of
+from reshuffle.reasoning.scaling.data_sets import emptied, folder_of
 from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
 from reshuffle.spark.spark_session import without_pandas_warning
 
@@ -86,15 +87,19 @@ class TableAnswers(SparkAnswers):
 
     def _store(self, name: str, rows: pa.Table) -> None:
         """A table of ours as a view of Spark's."""
-        (self._folder / name).mkdir()
+        (self._folder / name).mkdir(exist_ok=True)
         pq.write_table(rows, self._folder / name / "part-0.parquet")
         self._view(name, [name])
 
     def _put(self, name: str, query: str) -> int:
-        """Write what a query gives, make a view of it, and count its rows."""
-        self._spark.sql(query).write.parquet(self._url(name))
+        """Write what a query gives, unless it is there; make a view of it, and count its rows."""
+        if not self._is_whole(name):
+            self._spark.sql(query).write.mode("overwrite").parquet(self._url(name))
         self._view(name, [name])
         return sum(int(pq.read_metadata(file).num_rows) for file in (self._folder / name).glob("*.parquet"))
+
+    def _is_whole(self, name: str) -> bool:
+        return (self._folder / name / "_SUCCESS").exists()
 
     def _view(self, view: str, names: Sequence[str]) -> None:
         self._spark.read.parquet(*map(self._url, names)).createOrReplaceTempView(view)
@@ -111,7 +116,13 @@ class TableAnswers(SparkAnswers):
         tables = self.deducing.rule_tables()
         for name, rows in tables.by_name.items():
             self._store(name, rows)
-        query, added, number = tables.round_query(), self._put("round_0", tables.start_query()), 0
+        query, number = tables.round_query(), 0
+        added = self._put("round_0", tables.start_query())
+        while query is not None and self._is_whole(f"round_{number + 1}"):
+            number += 1
+            added = self._put(f"round_{number}", query)
+        if number:
+            self._notes(f"going on after round {number}")
         while added and query is not None:
             self._view("held", [f"round_{done}" for done in range(number + 1)])
             self._view("delta", [f"round_{number}"])
@@ -126,15 +137,26 @@ class TableAnswers(SparkAnswers):
             self._spark.sql("SELECT * FROM held WHERE false").createOrReplaceTempView("later")
 
     def derive_into(self, folder: Path) -> int:
-        """Run the rounds, give the triples their names, and write them to folders, first by number of the relation."""
+        """Run the rounds, and write what they derived to the folders of its relations."""
         self._chase()
+        self._name_into("later", f"some.relation < {len(self.relations)}", folder)
+        return sum(int(pq.read_metadata(file).num_rows) for file in folder.rglob("*.parquet"))
+
+    def facts_into(self, folder: Path) -> None:
+        """Write the facts to the folders of their relations, which workers do."""
+        hidden = ", ".join(str(self.deducing.relation_ids[name]) for name in self.deducing.hidden)
+        self._name_into("fact", f"some.relation NOT IN ({hidden})" if hidden else "true", folder)
+
+    def _name_into(self, view: str, condition: str, folder: Path) -> None:
+        """Give triples of ids their names, and write them to folders, first by number of the relation."""
         named = (
-            "SELECT later.relation AS relation, h.name AS head, t.name AS tail FROM later "
-            "JOIN entity h ON h.id = later.head JOIN entity t ON t.id = later.tail "
-            f"WHERE later.relation < {len(self.relations)}"
+            f"SELECT some.relation AS relation, h.name AS head, t.name AS tail FROM {view} some "
+            f"JOIN entity h ON h.id = some.head JOIN entity t ON t.id = some.tail WHERE {condition}"
         )
         with without_pandas_warning():
-            self._spark.sql(named).write.partitionBy("relation").mode("append").parquet(folder.as_uri())
+            self._spark.sql(named).write.partitionBy("relation").mode("append").parquet(
+                emptied(folder).as_uri()
+            )
         for entry in [*folder.iterdir()]:
             if entry.is_dir():
                 entry.rename(folder / folder_of(self.relations[int(entry.name.removeprefix("relation="))]))
@@ -142,7 +164,6 @@ class TableAnswers(SparkAnswers):
                 entry.unlink()
         for left in folder.rglob(".*.crc"):
             left.unlink()
-        return sum(int(pq.read_metadata(file).num_rows) for file in folder.rglob("*.parquet"))
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Per relation, how many triples are derived and how many hold."""

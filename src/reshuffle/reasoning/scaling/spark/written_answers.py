@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import shutil
 from abc import abstractmethod
+from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from reshuffle.kg import KnowledgeGraph, Triple
-from reshuffle.kg.io.tables import SCHEMA
+from reshuffle.kg.io.files import made_directory
+from reshuffle.kg.io.tables import SCHEMA, name_batches
 from reshuffle.kg.vocabulary import base_relation, is_inverse
-from reshuffle.progress import SILENT
 from reshuffle.reasoning.scaling.data_sets import (
+    RelationFolders,
     check_folders,
+    emptied,
     folder_of,
     is_data_set,
     relation_of,
     written_folder,
 )
 from reshuffle.reasoning.scaling.deduction import on_relations
-from reshuffle.reasoning.scaling.duckdb_engine import DuckDBAnswers, database
-from reshuffle.reasoning.scaling.engine_interface import EngineAnswers, rows_of, write_blocks
+from reshuffle.reasoning.scaling.duckdb_database import database
+from reshuffle.reasoning.scaling.duckdb_engine import DuckDBAnswers
+from reshuffle.reasoning.scaling.engine_interface import EngineAnswers, rows_of
+from reshuffle.rules.class_axioms import TYPE
 
 if TYPE_CHECKING:
     import os
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
+    from reshuffle.rules.class_axioms import DisjointClasses
     from reshuffle.rules.rule import Disjointness
 
 
@@ -49,29 +57,59 @@ class SparkAnswers(EngineAnswers):
         self.deducing = on_relations(deduction, used)
         self.relations = self.deducing.names
         self._data_set: Path | None = None
+        self._fact_set: Path | None = None
 
     @abstractmethod
     def derive_into(self, folder: Path) -> int:
-        """Write what follows and is no fact to the folders of its relations; returns how many triples these are."""
+        """Write what follows and is no fact to the folders of its relations; returns how many triples these are.
+
+        What a run that was cut off has left in the folder may be used, or is removed.
+        """
 
     def _derived(self) -> Path:
         if self._data_set is None:
-            self._data_set = self._folder / "derived"
-            self._data_set.mkdir()
+            self._data_set = made_directory(self._folder / "derived")
             self.derive_into(self._data_set)
         return self._data_set
 
-    def write(self, path: str | os.PathLike[str]) -> int:
-        """Write the derived triples, whole or not at all; workers write a data set themselves."""
+    def write(self, path: str | os.PathLike[str], *, with_facts: bool = False) -> int:
+        """Write the triples, whole or not at all; workers write a data set themselves."""
         if not is_data_set(path):
-            return write_blocks(path, lambda in_order: self.batches(in_order=in_order), self.relations)
+            return super().write(path, with_facts=with_facts)
         check_folders(self.relations, str(path))
-        with written_folder(path) as aside:
-            return self.derive_into(aside)
+        with written_folder(path, aside=self._folder / "written") as aside:
+            derived = self.derive_into(aside)
+            if with_facts:
+                for file in self._fact_files():
+                    (aside / file.parent.name).mkdir(exist_ok=True)
+                    shutil.copyfile(file, aside / file.parent.name / f"facts-{file.name}")
+        return derived
 
-    def batches(self, *, in_order: bool = False) -> Iterator[pa.RecordBatch]:
-        """The derived triples as blocks of names; they are sorted in the memory of this process."""
-        blocks = (block for file in self._files() for block in _blocks(file, relation_of(file.parent.name)))
+    @property
+    def num_facts(self) -> int:
+        """The number of facts."""
+        return sum(int(pq.read_metadata(file).num_rows) for file in self._fact_files())
+
+    def _fact_files(self) -> list[Path]:
+        """The facts as files of a data set; helper facts of class axioms are none."""
+        if self._fact_set is None:
+            self._fact_set = emptied(self._folder / "facts")
+            self.facts_into(self._fact_set)
+        return sorted(self._fact_set.rglob("*.parquet"))
+
+    def facts_into(self, folder: Path) -> None:
+        """Write the facts to the folders of their relations; those of a graph lie in the memory of this process."""
+        assert isinstance(self._facts, KnowledgeGraph)
+        hidden = [number for number, name in enumerate(self._facts.relations) if name in self.deducing.hidden]
+        shown = np.flatnonzero(~np.isin(self._facts.relation_ids, hidden))
+        with RelationFolders(folder) as folders:
+            for batch in name_batches(self._facts, shown):
+                folders.write(batch)
+
+    def batches(self, *, in_order: bool = False, with_facts: bool = False) -> Iterator[pa.RecordBatch]:
+        """The triples as blocks of names; they are sorted in the memory of this process."""
+        files = [*self._files(), *(self._fact_files() if with_facts else ())]
+        blocks = (block for file in files for block in _blocks(file, relation_of(file.parent.name)))
         if not in_order:
             yield from blocks
             return
@@ -86,15 +124,14 @@ class SparkAnswers(EngineAnswers):
 
     def behind(self, head: str, relation: str, tail: str) -> list[tuple[str, str, str]] | None:
         """Facts from which the triple follows; DuckDB looks for them, since one triple is no work for a cluster."""
-        work = self._folder / "one-triple"
-        work.mkdir(exist_ok=True)
+        work = emptied(self._folder / "one-triple")
         with database(work, None) as connection:
-            answers = DuckDBAnswers(connection, self._deduction, progress=SILENT)
+            answers = DuckDBAnswers(connection, self._deduction, work)
             answers.load(self._facts, None)
             return answers.behind(head, relation, tail)
 
-    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness, Triple, Triple]]:
-        """Up to `most` pairs for each disjointness that they break; the pairs of its two relations are held."""
+    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness | DisjointClasses, Triple, Triple]]:
+        """Up to `most` pairs of triples for each disjointness that they break; those of its relations are held."""
         for constraint in self.deducing.disjointness:
             first, second = base_relation(constraint.first), base_relation(constraint.second)
             turned = is_inverse(constraint.first) != is_inverse(constraint.second)
@@ -104,6 +141,13 @@ class SparkAnswers(EngineAnswers):
             )
             for head, tail, other in islice((pair for pair in pairs if pair[2] in held), most):
                 yield constraint, Triple(head, first, tail), Triple(other[0], second, other[1])
+        of_class: dict[str, set[str]] = defaultdict(set)
+        for entity, name in self._pairs(TYPE) if self.deducing.disjoint_classes else ():
+            of_class[name].add(entity)
+        for classes in self.deducing.disjoint_classes:
+            both = sorted(of_class[classes.first] & of_class[classes.second])
+            for entity in both[:most]:
+                yield classes, Triple(entity, TYPE, classes.first), Triple(entity, TYPE, classes.second)
 
     def _pairs(self, relation: str) -> set[tuple[str, str]]:
         """All pairs of a relation that hold."""
