@@ -1,4 +1,4 @@
-"""`python -m benchmarks.speed [NAME]`."""
+"""`python -m benchmarks.speed [NAME] [--only TEXT]`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ def _has_run(file: Path) -> bool:
 
 def main(arguments: list[str]) -> int:
     """Run the named benchmarks, or list them all."""
-    known = names()
+    known, options = names(), {}
+    if "--only" in arguments[:-1]:  # some rows, of benchmarks that have rows
+        place = arguments.index("--only")
+        options["only"] = arguments[place + 1]
+        arguments = [*arguments[:place], *arguments[place + 2 :]]
     unknown = [name for name in arguments if name not in known]
     if unknown or not arguments:
         wrong = f"unknown: {', '.join(unknown)}\n" if unknown else ""
-        print(f"{wrong}usage: python -m benchmarks.speed NAME...\nnames: {', '.join(known)}", file=sys.stderr)
+        usage = "usage: python -m benchmarks.speed NAME... [--only TEXT]"
+        print(f"{wrong}{usage}\nnames: {', '.join(known)}", file=sys.stderr)
         return 2
     for name in arguments:
-        import_module(f"benchmarks.speed.{name}").run()
+        import_module(f"benchmarks.speed.{name}").run(**options)
     return 0
 
 
