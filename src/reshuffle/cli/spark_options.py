@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.processes import several
 from reshuffle.errors import InputError
+from reshuffle.spark.spark_session import SPARK
 
 if TYPE_CHECKING:
     import argparse
-
-SPARK = "spark"
 
 
 def add_spark_engine(parser: argparse.ArgumentParser, *, help: str) -> None:
