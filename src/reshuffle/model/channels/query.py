@@ -74,13 +74,13 @@ class HeadChannels:
             distinct, places = torch.unique(heads, return_inverse=True)
             asked, channels = (heads, None) if len(distinct) == len(heads) else (distinct, places)
         states = self.states(matrices, asked, hidden=hidden)
-        constraint = self._constraint_scores(matrices, states, heads, relations, channels)
-        if model.path_matrices is not None:
-            states = self.states(model.path_matrices(), asked, hidden=hidden)
+        by_query = states_by_query(states, channels)
+        constraint = self._constraint_scores(matrices, states, by_query, heads, relations, channels)
         evidence: dict[str, Tensor] = {}
         if model.evidence is not None:
+            if model.path_matrices is not None:
+                by_query = states_by_query(self.states(model.path_matrices(), asked, hidden=hidden), channels)
             graph, messages = self.graph.facts, self.messages
-            by_query = states if channels is None else states.index_select(2, channels)
             evidence = model.evidence.scores(Asked(heads, relations, graph, hidden, messages, by_query))
         if model.injected is None or self.graph.injected is None:
             return Scores(constraint, evidence)
@@ -97,7 +97,13 @@ class HeadChannels:
         return propagate(states, matrices, messages, num_layers=architecture.num_layers, edge_messages=edges)
 
     def _constraint_scores(
-        self, matrices: Tensor, states: Tensor, heads: Tensor, relations: Tensor, channels: Tensor | None
+        self,
+        matrices: Tensor,
+        states: Tensor,
+        by_query: Tensor,
+        heads: Tensor,
+        relations: Tensor,
+        channels: Tensor | None,
     ) -> Tensor:  # query entity
         """Compares B_r Z_h with the state of every entity, in the query's own channel.
 
@@ -114,7 +120,6 @@ class HeadChannels:
             bodies = products(matrices, states, relations=relations, rows=heads)[queries, :, own]
         if model.bias is not None:
             bodies = bodies + model.bias.index_select(0, relations)
-        by_query = states if channels is None else states.index_select(2, channels)
         if model.slot_logits is None:
             return pair_scores(bodies[:, None, :, None], by_query.permute(2, 0, 1)[..., None])
         return weighted_scores(
@@ -127,6 +132,14 @@ def lit_heads(heads: Tensor, num_entities: int, num_slots: int) -> Tensor:  # en
     states = torch.zeros(num_entities, num_slots, len(heads), device=heads.device)
     states[heads, :, torch.arange(len(heads), device=heads.device)] = 1.0
     return states
+
+
+def states_by_query(states: Tensor, channels: Tensor | None) -> Tensor:  # entity slot query
+    """The channel of each query; in two dimensions, since torch gathers the last of three many times as slowly."""
+    if channels is None:
+        return states
+    entities, slots, _ = states.shape
+    return states.flatten(0, 1).index_select(1, channels).view(entities, slots, -1)
 
 
 def positive_weights(logits: Tensor) -> Tensor:  # relation slot
