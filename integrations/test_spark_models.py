@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import secrets
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +27,8 @@ from reshuffle.spark.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from reshuffle.progress import Report
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 
@@ -184,6 +189,56 @@ def test_tasks_that_fail_run_again_and_nothing_is_there_twice(session: Any, tmp_
         [2, 5, 8],
     ]
     assert (tmp_path / "tried-1").exists()
+
+
+def test_progress_tells_of_a_task_while_others_run(session: Any, tmp_path: Path) -> None:
+    """The second task waits until somebody has heard of the first."""
+    heard = tmp_path / "heard"
+
+    def task(share: slice) -> pa.Table:
+        for _ in range(600 if share.start else 0):
+            if heard.exists():
+                break
+            time.sleep(0.1)
+        else:
+            assert not share.start, "nobody was told of the first task"
+        return pa.table({})
+
+    counted: list[Any] = []
+
+    @contextmanager
+    def progress(description: str, *, total: int | None = None, unit: str = "") -> Iterator[Report]:
+        def report(done: int, /, note: str = "") -> None:
+            heard.touch()
+            counted.append(done)
+
+        counted.append((description, total, unit))
+        yield report
+
+    Workers(session, tmp_path, shares=2, progress=progress).tables(task, shown="waiting")
+    assert counted == [("waiting", 2, "shares"), 1, 1]
+
+
+def test_shares_that_are_done_are_not_given_out_again(session: Any, tmp_path: Path) -> None:
+    """The second try finds the shares of the first one, but not those of another work or another number of shares."""
+
+    def task(share: slice) -> pa.Table:
+        if share.start == 1 and not (tmp_path / "again").exists():
+            raise ValueError("not yet")
+        (tmp_path / f"ran-{share.start}-{secrets.token_hex(4)}").touch()
+        return pa.table({"number": [share.start]})
+
+    told: list[str] = []
+    workers = Workers(session, tmp_path, shares=2, notes=told.append)
+    with pytest.raises(ReshuffleError, match="not yet"):
+        workers.tables(task, work="numbers")
+    (tmp_path / "again").touch()
+    assert [table["number"].to_pylist() for table in workers.tables(task, work="numbers")] == [[0], [1]]
+    assert len(list(tmp_path.glob("ran-0-*"))) == 1 and told == ["going on after 1 of 2 shares"]
+    workers.tables(task, work="others")
+    workers.tables(task)
+    Workers(session, tmp_path, shares=3).tables(task, work="numbers")
+    assert len(list(tmp_path.glob("ran-0-*"))) == 4 and len(told) == 1
 
 
 def test_a_task_that_fails_again_is_one_clear_error(session: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from reshuffle import KnowledgeGraph, Reasoner, parse_rules
+from reshuffle import KnowledgeGraph, Reasoner, Reshuffle, parse_rules
 from reshuffle.cli.main import main
 from reshuffle.errors import InputError
 from reshuffle.kg.io.files import made_directory
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully suppo
 
 TREE = parse_rules("up(X, Y) & up(Y, Z) -> up(X, Z)")
 KILLED = -signal.SIGKILL
-# Kills itself when so many reports of a description, or so many notes, have come.
+# Kills itself when so many reports of progress have come.
 SCRIPT = """
 import os, signal, sys
 from contextlib import contextmanager
@@ -51,8 +52,6 @@ def progress(description, **_):
 
 def notes(text):
     print(text, file=sys.stderr, flush=True)
-    if "spark: round" in text:
-        hear()
 
 rules = parse_rules("up(X, Y) & up(Y, Z) -> up(X, Z)")
 reasoner = Reasoner(rules, engine=by)
@@ -75,9 +74,9 @@ def chain(size: int) -> KnowledgeGraph:
     return KnowledgeGraph([(f"e{number}", "up", f"e{number + 1}") for number in range(size)])
 
 
-def ran(folder: Path, *arguments: str) -> tuple[int, list[str]]:
+def ran(folder: Path, *arguments: str, script: str = SCRIPT) -> tuple[int, list[str]]:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
+        [sys.executable, "-c", script, *arguments],
         cwd=folder,
         check=False,
         capture_output=True,
@@ -150,6 +149,50 @@ def test_shares_of_spark_that_are_done_are_not_searched_again(tmp_path: Path) ->
     }
     assert derived_in(out) == set(Reasoner(TREE).on(graph).triples())
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+
+
+# Kills itself when it hears of the first share of the links; the second time it goes on.
+PREDICTING = """
+import os, signal, sys
+from contextlib import contextmanager
+from reshuffle import KnowledgeGraph, Reshuffle, parse_rules
+from reshuffle.rulelist import RuleModel
+
+kind, last = sys.argv[1], sys.argv[2] == "last"
+
+@contextmanager
+def progress(description, **_):
+    yield lambda *_: None if last or description != "missing links" else os.kill(os.getpid(), signal.SIGKILL)
+
+def notes(text):
+    print(text, file=sys.stderr, flush=True)
+
+graph = KnowledgeGraph.read("facts.tsv")
+rules = parse_rules("parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)")
+model = Reshuffle.load("soft", device="cpu") if kind == "soft" else RuleModel.from_rules(rules)
+spark = {"engine": "spark", "master": "local[1]", "partitions": 3, "beside": "out.csv"}
+found = model.on(graph).missing(top=30, progress=progress, notes=notes, **spark)
+found.write("out.csv")
+assert found == model.on(graph).missing(top=30)
+"""
+
+
+@pytest.mark.parametrize("kind", ["soft", "rules"])
+def test_links_of_models_that_were_found_are_not_asked_for_again(kind: str, tmp_path: Path) -> None:
+    people = [f"p{number}" for number in range(40)]
+    facts = [(one, "parent", people[7 * number % 40]) for number, one in enumerate(people, 1)]
+    graph = KnowledgeGraph([*facts, *((one, "grandparent", people[0]) for one in people[:20])])
+    graph.write(tmp_path / "facts.tsv")
+    if kind == "soft":
+        sizes = {"num_slots": 4, "num_layers": 2, "epoch_steps": 3, "max_epochs": 1, "batch_size": 15}
+        Reshuffle(device="cpu", **sizes).fit(graph).save(tmp_path / "soft")
+    assert ran(tmp_path, kind, "first", script=PREDICTING)[0] == KILLED
+    assert not (tmp_path / "out.csv").exists()
+    status, said = ran(tmp_path, kind, "last", script=PREDICTING)
+    told = [line for line in said if "going on" in line]
+    assert status == 0, said
+    assert len(told) == 1 and re.fullmatch("going on after [123] of 3 shares", told[0])
+    assert {entry.name for entry in tmp_path.iterdir()} - {"soft"} == {"facts.tsv", "out.csv"}
 
 
 def test_work_over_other_facts_is_not_taken_up(tmp_path: Path) -> None:

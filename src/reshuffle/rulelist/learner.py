@@ -194,7 +194,11 @@ class _Learning:
         rules = measured(given, self.graph, **options, progress=self.progress) if given else []
         if not mine:
             return rules
-        with nullcontext() if self.spark is None else walks_on_spark(self.graph, self.spark) as counter:
+        spark, progress = self.spark, self.progress
+        counting = (
+            walks_on_spark(self.graph, spark, progress=progress) if spark is not None else nullcontext()
+        )
+        with counting as counter:
             found = find_rules(self.graph, **options, progress=self.progress, counter=counter)
         for length, share in found.shares.items():
             if share < 1:

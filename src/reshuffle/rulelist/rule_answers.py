@@ -315,15 +315,20 @@ class RuleAnswers(DerivedByOthers):
         master: str | None = None,
         partitions: int | None = None,
         folder: str | PathLike[str] | None = None,
+        beside: str | PathLike[str] | None = None,
+        notes: Notes = UNHEARD,
     ) -> RulePredictions:
         """The most plausible links that are no facts and that rules lead to: of one relation or all, from a head, to a
         tail, or anywhere. They come in the order of their `plausibility`, score + log of its share in a softmax.
 
         `engine="spark"` asks on the workers of Spark (docs/how-to/scale.md), with the same result; a `session` that is
-        given is used, and not stopped. `folder` is one that all workers see.
+        given is used, and not stopped. `folder` is one that all workers see. `beside` is an output, also where they see
+        it: links that were found lie beside it meanwhile, and the same call goes on from them after a kill; `notes`
+        hears of it.
         """
         check_top(top)
-        spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
+        options = {"master": master, "partitions": partitions, "folder": folder, "beside": beside}
+        spark = spark_of(engine, session=session, **options)
         state = self._state
         names = self.relations if relation is None else (relation,)
         numbers = tuple(learned_relation(state.graph, self.relations, name) for name in names)
@@ -331,7 +336,7 @@ class RuleAnswers(DerivedByOthers):
         if spark is None:
             links = best_links(state, asked, top=top, progress=progress)
         else:
-            links = links_on_spark(state, asked, spark, top=top)
+            links = links_on_spark(state, asked, spark, top=top, progress=progress, notes=notes)
         rows = (
             RulePrediction(
                 question.triple(state.graph, answer), state.sum_of(question, answer, most=1), False, value

@@ -126,7 +126,7 @@ def mine(  # noqa: PLR0913 - all but the graph are options by name
         counting = _Counting(graph, most_joined)
         measures, skipped = dict(_mined_from(counting, slice(None), limits, progress)), counting.skipped
     else:
-        measures, skipped = _mined_on_spark(graph, limits, spark)
+        measures, skipped = _mined_on_spark(graph, limits, spark, progress)
     ordered = sorted(measures, key=lambda rule: (-measures[rule].confidence, len(rule.body), str(rule)))
     rules = tuple(_with_quality(rule, measures[rule]) for rule in ordered)
     return Mined(RuleBase(rules), measures, skipped)
@@ -154,11 +154,11 @@ def _mined_from(
 
 
 def _mined_on_spark(
-    graph: KnowledgeGraph, limits: _Limits, spark: Spark
+    graph: KnowledgeGraph, limits: _Limits, spark: Spark, progress: Progress
 ) -> tuple[dict[PathRule, Measures], int]:
     """The rules that tasks find, each from its share of the first atoms, in the order of one machine."""
-    with workers_on(graph, spark) as workers:
-        tables = workers.tables(partial(_mined_by_task, str(workers.folder), limits))
+    with workers_on(graph, spark, progress=progress) as workers:
+        tables = workers.tables(partial(_mined_by_task, str(workers.folder), limits), shown="mining rules")
         rows = [row for table in tables for row in table.to_pylist()]
     completed = CompletedGraph(graph, num_identities=0)
     places = {completed.relation_name(code): code for code in range(completed.num_relations)}

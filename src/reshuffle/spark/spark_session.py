@@ -38,6 +38,8 @@ class Spark:
     """Bytes of the driver and of executors that are started."""
     folder: str | os.PathLike[str] | None = None
     """Seen by all workers: graph, model and results lie there meanwhile. By default where temporary files lie."""
+    beside: str | os.PathLike[str] | None = None
+    """An output. What is done lies beside it meanwhile, and the same work goes on from there after a kill."""
 
     def __post_init__(self) -> None:
         if self.partitions is not None and self.partitions < 1:

@@ -149,6 +149,8 @@ def _found(
     if arguments.all:
         # A rule list asks all questions at once: every process does.
         more: dict[str, Any] = {} if _is_rule_list(arguments) else {"shares": shares}
+        if arguments.spark:
+            more |= {"beside": arguments.output, "notes": console.message}
         found = answers.missing(
             relation=arguments.relation,
             top=arguments.top,

@@ -2,11 +2,13 @@
 
 The model is saved to the folder that all workers see, and a process loads it once. Shares are of the pieces into which
 one machine cuts its questions: the last bits of a score depend on the queries beside it. So every score is computed by
-the same call as on one machine, and the best links of all tasks are those of one machine.
+the same call as on one machine, and the best links of all tasks are those of one machine. A run that was cut off leaves
+the links of its shares to the next one.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +18,10 @@ import pyarrow as pa
 import torch
 
 from reshuffle.errors import InputError
+from reshuffle.kg.io.files import work_folder
+from reshuffle.kg.unfinished_work import add_files, add_graph
 from reshuffle.model.answers.missing_links import NUMBERS, Links, best_links, questions_about
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.spark.graph_files import mapped_graph
 from reshuffle.spark.workers import workers_on
 
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.channels.registry import Kind
+    from reshuffle.progress import Notes, Progress
     from reshuffle.spark.spark_session import Spark
 
 _IDS = ("anchor", "relation", "answer")
@@ -57,6 +63,8 @@ def links_on_spark(
     spark: Spark,
     *,
     top: int,
+    progress: Progress = SILENT,
+    notes: Notes = UNHEARD,
 ) -> Links | None:
     """What `best_links` gives for all questions about the ids that are asked."""
     if source is None:
@@ -64,17 +72,30 @@ def links_on_spark(
             "these answers stand alone: no other process can load the model that they came from",
             hint="ask the answers of a Reshuffle, model.on(facts)",
         )
-    with workers_on(model.graph, spark) as workers:
+    about = None if spark.beside is None else _digest(source, model, asked, top)
+    with workers_on(model.graph, spark, about=about, progress=progress, notes=notes) as workers:
         source.save(workers.folder / _MODEL)
         place = _Place(type(source), str(workers.folder), model.seed, model.initial)
-        task = partial(_links_of, place, asked, top)
-        found = [links for table in workers.tables(task) if (links := _links(table)) is not None]
+        tables = workers.tables(partial(_links_of, place, asked, top), work="links", shown="missing links")
+        found = [links for table in tables if (links := _links(table)) is not None]
     if not found:
         return None
     first, *more = found
     for links in more:
         first = first.and_also(links)
     return first.best(top)
+
+
+def _digest(
+    source: SavableModel, model: ModelOnGraph, asked: tuple[int | None, int | None, Side], top: int
+) -> str:
+    """What the links depend on: the model, by what it saves, the graph, and what is asked."""
+    digest = hashlib.sha256(repr(("links", asked, top, model.seed, model.initial)).encode())
+    with work_folder() as folder:
+        source.save(folder)
+        add_files(digest, folder)
+    add_graph(digest, model.graph)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -303,22 +303,27 @@ class ModelAnswers(DerivedByOthers):
         master: str | None = None,
         partitions: int | None = None,
         folder: str | PathLike[str] | None = None,
+        beside: str | PathLike[str] | None = None,
+        notes: Notes = UNHEARD,
     ) -> Predictions:
         """The most plausible links that are no facts: of one relation or all, from a head, to a tail, or anywhere.
 
         They come in the order of their `plausibility`, which compares links of several questions. `shares`: of several
         processes each asks its own, and all get the links. `engine="spark"` asks on the workers of Spark
         (docs/how-to/scale.md), with the same result; a `session` that is given is used, and not stopped. `folder` is
-        one that all workers see.
+        one that all workers see. `beside` is an output, also where they see it: links that were found lie beside it
+        meanwhile, and the same call goes on from them after a kill; `notes` hears of it.
         """
-        spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
+        options = {"master": master, "partitions": partitions, "folder": folder, "beside": beside}
+        spark = spark_of(engine, session=session, **options)
         about: dict[str, Any] = {"relation": relation, "head": head, "tail": tail, "top": top}
         with self.shared.reading():
             model = self._on_graph
             if spark is None:
                 return missing_links(self, model, **about, progress=progress, shares=shares)
             asked = asked_ids(model, **about)
-            return predictions_of(self, links_on_spark(self._source, model, asked, spark, top=top), asked[-1])
+            found = links_on_spark(self._source, model, asked, spark, top=top, progress=progress, notes=notes)
+            return predictions_of(self, found, asked[-1])
 
     def reasons(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"

@@ -1,7 +1,7 @@
 """Past one process: the same answers from DuckDB and Spark.
 
     engine_interface  what every engine is given and gives
-    engines           which engine it is
+    engines           which engine it is, and where it works (`kg/unfinished_work` keeps what is done)
     deduction         constraints or rules over the relations of some facts
     machine_tables    automata as tables, and the recursive query that runs them
     rule_tables       rules as tables, and the one statement of a round
@@ -12,7 +12,6 @@
     parquet_facts     facts that stay in Parquet files
     data_sets         Parquet data sets with a folder per relation
     estimates         what facts would take in memory
-    unfinished_work   where an engine works, and what the next run finds there if this one is cut off
 
 Answers over a graph come from searches that start at every entity, and none of these searches needs another. So the
 work can be cut by sources: into buckets that fit the memory, or into shares for workers. Where a graph is larger than a

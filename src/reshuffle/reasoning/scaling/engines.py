@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.io.files import is_device, work_folder
 from reshuffle.kg.io.writing import check_triples_writable
+from reshuffle.kg.unfinished_work import WorkFolder, add_graph, folder_beside
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.scaling.data_sets import check_folder_writable, is_data_set
 from reshuffle.reasoning.scaling.duckdb_database import database
-from reshuffle.reasoning.scaling.unfinished_work import WorkFolder, digest_of, folder_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.scaling.engine_interface import Deduction, EngineAnswers, Options
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
+    from reshuffle.rules import RuleBase
+
+_FORMAT = 1  # of what engines keep; one more where the next version cannot go on with it
 
 
 @contextmanager
@@ -50,7 +54,9 @@ def opened(
             return
         from reshuffle.reasoning.scaling.spark.plans import spark_answers  # noqa: PLC0415
 
-        with spark_answers(deduction, facts, options, work.path, notes=notes) as answers_of_spark:
+        with spark_answers(
+            deduction, facts, options, work.path, progress=progress, notes=notes
+        ) as answers_of_spark:
             work.keep()
             yield answers_of_spark
 
@@ -69,6 +75,26 @@ def _work_folder(
     else:
         with folder_beside(beside, digest_of(deduction, facts, options.engine), notes=notes) as work:
             yield work
+
+
+def digest_of(deduction: Deduction, facts: KnowledgeGraph | ParquetFacts, engine: str) -> str:
+    """What work is about: rules and facts. Of Parquet files their names, sizes and times are taken for the content."""
+    digest = hashlib.sha256(repr((_FORMAT, engine, deduction.node_budget)).encode())
+    if deduction.constraints is not None:
+        digest.update(deduction.constraints.to_bytes())
+    if deduction.rules is not None:
+        digest.update(_told(deduction.rules).encode())
+    if isinstance(facts, KnowledgeGraph):
+        add_graph(digest, facts)
+    else:
+        stats = ((str(file.resolve()), file.stat()) for file in facts.files)
+        digest.update(repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]).encode())
+    return digest.hexdigest()
+
+
+def _told(rules: RuleBase) -> str:
+    classes = None if rules.classes is None else rules.classes.to_list()
+    return repr(([*map(str, rules.given)], [*map(str, rules.disjointness)], sorted(rules.fresh), classes))
 
 
 def check_output(path: str | os.PathLike[str]) -> None:

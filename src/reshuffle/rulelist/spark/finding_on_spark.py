@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from reshuffle.progress import SILENT
 from reshuffle.rulelist.features import AT_ONCE, FeatureGraph
 from reshuffle.rulelist.rule_finding import WalksHere, added
 from reshuffle.spark.graph_files import mapped_array, mapped_graph
@@ -46,9 +47,11 @@ class _Words(NamedTuple):
 
 
 @contextmanager
-def walks_on_spark(graph: KnowledgeGraph, spark: Spark) -> Iterator[WalksOnSpark]:
+def walks_on_spark(
+    graph: KnowledgeGraph, spark: Spark, *, progress: Progress = SILENT
+) -> Iterator[WalksOnSpark]:
     """Who counts the walks of a graph on the workers of Spark."""
-    with workers_on(graph, spark) as workers:
+    with workers_on(graph, spark, progress=progress) as workers:
         yield WalksOnSpark(workers, FeatureGraph(graph))
 
 
@@ -66,7 +69,8 @@ class WalksOnSpark:
         inputs = self._saved(
             np.concatenate([np.zeros(0, np.int64), *facts]), np.cumsum([0, *map(len, facts)])
         )
-        tables = self.workers.tables(partial(_words_of, inputs, _Words(length, hide, simple)))
+        words = _Words(length, hide, simple)
+        tables = self.workers.tables(partial(_words_of, inputs, words), shown="walks on Spark")
         columns = [_columns(table) for table in tables]
         for relation in range(len(facts)):
             yield added([_of_relation(relation, *some) for some in columns])
@@ -75,10 +79,9 @@ class WalksOnSpark:
         self, bodies: Sequence[Codes], starts: NDArray[np.int32], *, most: int, progress: Progress
     ) -> tuple[NDArray[np.int64], int]:
         """The pairs of the pieces that one machine counts."""
+        del progress  # the tasks are told of as they end
         inputs = self._saved(_padded(bodies), starts)
-        with progress("counting pairs", total=len(starts), unit="entities") as report:
-            tables = self.workers.tables(partial(_pairs_of, inputs, most))
-            report(len(starts))
+        tables = self.workers.tables(partial(_pairs_of, inputs, most), shown="counting pairs")
         counts, work, done = np.zeros(len(bodies), dtype=np.int64), 0, 0
         for table in tables:
             (numbers,) = _columns(table)

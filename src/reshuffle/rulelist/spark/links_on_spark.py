@@ -1,23 +1,29 @@
 """Missing links of a rule model on Spark: each task asks the questions of its share.
 
 Shares are of the pieces into which one machine cuts its questions, so that every score is computed by the same call.
-Each task gives its best links, and the best of these are those of one machine.
+Each task gives its best links, and the best of these are those of one machine. A run that was cut off leaves the links
+of its shares to the next one.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from reshuffle.evaluation.questions import Question
+from reshuffle.kg.unfinished_work import add_graph
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist.rule_links import best, best_links
 from reshuffle.spark.graph_files import mapped_graph
 from reshuffle.spark.workers import workers_on
 
 if TYPE_CHECKING:
+    from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.rule_answers import RulesOnGraph
     from reshuffle.rulelist.rule_links import Link, LinkQuestions
     from reshuffle.rulelist.rule_model import RuleModel
@@ -28,16 +34,37 @@ _LINK = pa.schema(
 )
 
 
-def links_on_spark(state: RulesOnGraph, asked: LinkQuestions, spark: Spark, *, top: int) -> list[Link]:
+def links_on_spark(
+    state: RulesOnGraph,
+    asked: LinkQuestions,
+    spark: Spark,
+    *,
+    top: int,
+    progress: Progress = SILENT,
+    notes: Notes = UNHEARD,
+) -> list[Link]:
     """What `best_links` gives; the model travels with the tasks."""
-    with workers_on(state.graph, spark) as workers:
+    about = None if spark.beside is None else _digest(state, asked, top)
+    with workers_on(state.graph, spark, about=about, progress=progress, notes=notes) as workers:
         place = _Place(type(state), state.model, str(workers.folder))
-        tables = workers.tables(partial(_links_of, place, asked, top))
+        tables = workers.tables(partial(_links_of, place, asked, top), work="links", shown="missing links")
         rows = [row for table in tables for row in zip(*table.to_pydict().values(), strict=True)]
     links = [
         (value, Question(anchor, relation, asked.side), answer) for value, anchor, relation, answer in rows
     ]
     return best(links, top)
+
+
+def _digest(state: RulesOnGraph, asked: LinkQuestions, top: int) -> str:
+    """What the links depend on: the model, the graph, and what is asked."""
+    model, tables = state.model, state.model.tables
+    rules = [(str(one.rule), one.weight, one.count_weight) for one in model.rules]
+    loops = None if model.loops is None else sorted(model.loops)
+    digest = hashlib.sha256(repr(("rule links", asked, top, rules, loops, tables.relations)).encode())
+    for table in (tables.distances, tables.types, tables.shares):
+        digest.update(np.ascontiguousarray(table).data)
+    add_graph(digest, state.graph)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from reshuffle.progress import Notes
+    from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.scaling.engine_interface import Deduction, EngineAnswers, Options
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
@@ -29,6 +29,7 @@ def spark_answers(
     options: Options,
     folder: Path,
     *,
+    progress: Progress,
     notes: Notes,
 ) -> Iterator[EngineAnswers]:
     """The answers of Spark, by the plan that was asked for or that fits; `notes` hears which one."""
@@ -37,9 +38,9 @@ def spark_answers(
         notes(f"spark: the plan is {plan} ({reason})")
         if plan == "split":
             graph = facts if isinstance(facts, KnowledgeGraph) else facts.graph()
-            yield ShareAnswers(deduction, graph, session, options, folder, notes=notes)
+            yield ShareAnswers(deduction, graph, session, options, folder, progress=progress, notes=notes)
         else:
-            yield TableAnswers(deduction, facts, session, options, folder, notes=notes)
+            yield TableAnswers(deduction, facts, session, options, folder, progress=progress, notes=notes)
 
 
 def _plan(deduction: Deduction, facts: KnowledgeGraph | ParquetFacts, options: Options) -> tuple[str, str]:

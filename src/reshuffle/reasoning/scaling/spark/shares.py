@@ -1,13 +1,12 @@
 """Spark with shares of the sources: each task runs the kernels of one machine on its share.
 
 There are no rounds and nothing is exchanged. A task writes files of its own and reports their names; files that no
-report names are of tasks that failed, and are removed. Then the folder gets its name. A report also lies in a file, so
-that a run which was cut off leaves its shares to the next one.
+report names are of tasks that failed, and are removed. Then the folder gets its name. A run that was cut off leaves its
+shares to the next one (`spark/workers.py`).
 """
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections import Counter
 from functools import partial
@@ -16,19 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.kg.io.files import flush_to_disk, written_whole
-from reshuffle.progress import UNHEARD
-from reshuffle.reasoning.scaling.data_sets import folder_of
+from reshuffle.kg.io.files import flush_to_disk
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.scaling.spark.shared_graph import share_graph, shared_graph
 from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
 from reshuffle.spark.workers import Workers, num_shares
-from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.progress import Notes
+    from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
 
 
@@ -43,26 +40,22 @@ class ShareAnswers(SparkAnswers):
         options: Options,
         folder: Path,
         *,
+        progress: Progress = SILENT,
         notes: Notes = UNHEARD,
     ) -> None:
         super().__init__(deduction, graph, list(graph.relations), folder)
         assert deduction.constraints is not None
-        self._graph, self._memory, self._notes = graph, options.bytes, notes
-        self.workers = Workers(session, folder, num_shares(session, options.spark))
+        self._graph, self._memory = graph, options.bytes
+        shares = num_shares(session, options.spark)
+        self.workers = Workers(session, folder, shares, progress=progress, notes=notes)
         share_graph(folder, graph, deduction.constraints)
 
     def derive_into(self, folder: Path) -> int:
         """Run the tasks, and keep the files that their reports name."""
-        done = [
-            share
-            for share in range(self.workers.shares)
-            if _reported(folder, share, self.workers.shares) is not None
-        ]
-        if done:
-            self._notes(f"going on after {len(done)} of {counted(self.workers.shares, 'share')}")
         task = partial(_write, str(self._folder), str(folder), self._memory)
-        reported = self.workers.reports(task, "relation string, file string, triples long")
-        named = {folder / folder_of(relation) / file for relation, file, _ in reported}
+        columns = "relation string, file string, triples long"
+        reported = self.workers.reports(task, columns, work=folder.name, shown="deriving")
+        named = {self._folder / file for _, file, _ in reported}
         for file in [*folder.rglob("*.parquet")]:
             if file not in named:
                 file.unlink()
@@ -75,7 +68,8 @@ class ShareAnswers(SparkAnswers):
         """Per relation, how many triples are derived and how many hold; none is stored."""
         totals: Counter[str] = Counter()
         task = partial(_count, str(self._folder), self._memory)
-        for relation, pairs in self.workers.reports(task, "relation string, pairs long"):
+        columns = "relation string, pairs long"
+        for relation, pairs in self.workers.reports(task, columns, work="counts", shown="counting"):
             totals[relation] += pairs
         facts = Counter(dict(zip(self._graph.relations, self._facts_of(), strict=True)))
         machine = self.deducing.machine
@@ -94,33 +88,11 @@ class ShareAnswers(SparkAnswers):
 
 
 def _write(folder: str, out: str, memory: int | None, share: slice) -> Iterator[dict[str, str | int]]:
-    """A task: write the triples of its share to files with names of their own, unless they are there."""
-    known = _reported(Path(out), share.start, share.step)
-    if known is not None:
-        yield from known
-        return
+    """A task: write the triples of its share to files with names of their own."""
     name = f"part-{share.start:05d}-{secrets.token_hex(4)}"
-    rows: list[dict[str, str | int]] = []
     for relation, file, written in shared_graph(folder, memory).write(share, Path(out), name):
         flush_to_disk(file)
-        rows.append({"relation": relation, "file": file.name, "triples": written})
-    with written_whole(_report_file(Path(out), share.start, share.step)) as aside:
-        aside.write_text(json.dumps(rows), encoding="utf-8")
-    yield from rows
-
-
-def _report_file(out: Path, share: int, shares: int) -> Path:
-    return out.with_name(f"{out.name}-{share}-of-{shares}.json")
-
-
-def _reported(out: Path, share: int, shares: int) -> list[dict[str, str | int]] | None:
-    """What a task has told of a share, if its files are there; None if no task has come to its end."""
-    path = _report_file(out, share, shares)
-    if not path.exists():
-        return None
-    rows: list[dict[str, str | int]] = json.loads(path.read_text(encoding="utf-8"))
-    files = (out / folder_of(str(row["relation"])) / str(row["file"]) for row in rows)
-    return rows if out.exists() and all(file.exists() for file in files) else None
+        yield {"relation": relation, "file": str(file.relative_to(folder)), "triples": written}
 
 
 def _count(folder: str, memory: int | None, share: slice) -> Iterator[dict[str, str | int]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from reshuffle.progress import Notes
+    from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
@@ -40,9 +40,10 @@ class TableAnswers(SparkAnswers):
         options: Options,
         folder: Path,
         *,
+        progress: Progress,
         notes: Notes,
     ) -> None:
-        self._spark, self._notes = session.newSession(), notes  # views and settings of its own
+        self._spark, self._progress, self._notes = session.newSession(), progress, notes  # with its own views
         parallel = session.sparkContext.defaultParallelism
         self._spark.conf.set("spark.sql.shuffle.partitions", str(options.partitions or _PER_CORE * parallel))
         self._folder = folder
@@ -123,12 +124,16 @@ class TableAnswers(SparkAnswers):
             added = self._put(f"round_{number}", query)
         if number:
             self._notes(f"going on after round {number}")
-        while added and query is not None:
-            self._view("held", [f"round_{done}" for done in range(number + 1)])
-            self._view("delta", [f"round_{number}"])
-            number += 1
-            added = self._put(f"round_{number}", query)
-            self._notes(f"spark: round {number}, {added:,} new")
+        with self._progress("deriving", unit="rounds") as report:
+            if number:
+                report(number)
+            while added and query is not None:
+                self._view("held", [f"round_{done}" for done in range(number + 1)])
+                self._view("delta", [f"round_{number}"])
+                number += 1
+                added = self._put(f"round_{number}", query)
+                report(1)
+                self._notes(f"spark: round {number}, {added:,} new")
         self.rounds = number
         self._view("held", [f"round_{done}" for done in range(number + 1)])
         if number:

@@ -1,14 +1,13 @@
 """The folder in which an engine works: what a run that was cut off leaves there, the same command takes up.
 
 Of the output `out.parquet` it is `.out.parquet.unfinished`, beside it. It counts from the moment when the engine says
-that it holds something worth keeping: then it also holds a digest of rules and facts, and a failure, an interrupt or a
-kill leaves it there. The next run over the same rules and facts goes on from it, one over others clears it. At the end
-it is removed.
+that it holds something worth keeping: then it also holds a digest of what the run is about, such as rules and facts,
+and a failure, an interrupt or a kill leaves it there. The next run about the same goes on from it, one about something
+else clears it. At the end it is removed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from contextlib import contextmanager
@@ -20,20 +19,17 @@ import numpy as np
 import pyarrow as pa
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.io.files import written_whole
 from reshuffle.kg.io.locks import locked, released
 
 if TYPE_CHECKING:
+    import hashlib
     from collections.abc import Iterator
 
-    from reshuffle.kg import Vocabulary
+    from reshuffle.kg.graph import KnowledgeGraph
+    from reshuffle.kg.vocabulary import Vocabulary
     from reshuffle.progress import Notes
-    from reshuffle.reasoning.scaling.engine_interface import Deduction
-    from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
-    from reshuffle.rules import RuleBase
 
-_FORMAT = 1  # of what engines keep; one more where the next version cannot go on with it
 _BLOCK = 1 << 20  # names
 _INPUTS, _LOCK = "inputs.sha256", "run.lock"
 
@@ -104,27 +100,20 @@ def _take_up(work: WorkFolder, notes: Notes) -> None:
     work.clear()
 
 
-def digest_of(deduction: Deduction, facts: KnowledgeGraph | ParquetFacts, engine: str) -> str:
-    """What work is about: rules and facts. Of Parquet files their names, sizes and times are taken for the content."""
-    digest = hashlib.sha256(repr((_FORMAT, engine, deduction.node_budget)).encode())
-    if deduction.constraints is not None:
-        digest.update(deduction.constraints.to_bytes())
-    if deduction.rules is not None:
-        digest.update(_told(deduction.rules).encode())
-    if isinstance(facts, KnowledgeGraph):
-        for names in (facts.entities, facts.relations):
-            _add_names(digest, names)
-        for ids in (facts.heads, facts.relation_ids, facts.tails):
-            digest.update(np.ascontiguousarray(ids).data)
-    else:
-        stats = ((str(file.resolve()), file.stat()) for file in facts.files)
-        digest.update(repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]).encode())
-    return digest.hexdigest()
+def add_files(digest: hashlib._Hash, folder: Path) -> None:
+    """What lies in a folder, by name."""
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(folder)} {len(content)} ".encode())
+        digest.update(content)
 
 
-def _told(rules: RuleBase) -> str:
-    classes = None if rules.classes is None else rules.classes.to_list()
-    return repr(([*map(str, rules.given)], [*map(str, rules.disjointness)], sorted(rules.fresh), classes))
+def add_graph(digest: hashlib._Hash, graph: KnowledgeGraph) -> None:
+    """The names and the triples of a graph."""
+    for names in (graph.entities, graph.relations):
+        _add_names(digest, names)
+    for ids in (graph.heads, graph.relation_ids, graph.tails):
+        digest.update(np.ascontiguousarray(ids).data)
 
 
 def _add_names(digest: hashlib._Hash, names: Vocabulary) -> None:
