@@ -9,6 +9,7 @@ import torch
 from reshuffle.errors import ReshuffleError
 from reshuffle.model.architecture import Architecture
 from reshuffle.model.channels.private import states_of
+from reshuffle.model.channels.query import states_by_query
 from reshuffle.model.channels.registry import initial_states
 from reshuffle.model.propagation import ModelGraph
 from reshuffle.model.reshuffle import RelationMatrices, ReshuffleModel
@@ -127,3 +128,10 @@ def test_scores_of_heads_and_of_tails_agree_with_a_bias() -> None:
         model.body(matrices, states[1], relations[1]),
         model.bodies(matrices, states, heads, relations)[1],
     )
+
+
+def test_states_come_in_the_order_of_the_queries() -> None:
+    states = torch.rand(5, 3, 2)
+    by_query = states_by_query(states, torch.tensor([1, 0, 1]))
+    assert torch.equal(by_query, torch.stack([states[:, :, channel] for channel in (1, 0, 1)], dim=2))
+    assert states_by_query(states, None) is states
