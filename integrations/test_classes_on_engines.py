@@ -1,4 +1,4 @@
-"""Types that class axioms entail, derived by DuckDB: the same triples and counts as in memory, and no helpers."""
+"""Types that class axioms entail, derived by DuckDB and Spark: the same as in memory, and no helpers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import pytest
 import reshuffle as rs
 from reshuffle.cli.main import main
 from reshuffle.kg import read_graph
+from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
+from reshuffle.reasoning.scaling.engines import opened
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 from reshuffle.rules import read_rules
+from reshuffle.spark.spark_session import Spark, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,6 +89,65 @@ def test_the_facts_are_written_among_the_derived_triples(
     assert all(triples == written[0] for triples in written)
     assert len(written[0]) == 12
     assert not any("~" in str(triple) for triple in written[0])
+
+
+@pytest.fixture
+def stored(files: tuple[str, str], tmp_path: Path) -> list[str]:
+    """The facts in a Parquet file, in a folder of two, and in a folder per relation; the literal is left out."""
+    triples = list(read_graph(files[1]))
+    rs.KnowledgeGraph(triples).write(tmp_path / "facts.parquet")
+    (tmp_path / "some").mkdir()
+    rs.KnowledgeGraph(triples[:2]).write(tmp_path / "some" / "a.parquet")
+    rs.KnowledgeGraph(triples[1:]).write(tmp_path / "some" / "b.parquet")
+    rs.Reasoner(rs.parse_rules("a(X, Y) -> b(X, Y)")).on(triples).write(
+        f"{tmp_path}/by-relation/", facts=True
+    )
+    return [f"{tmp_path}/{name}" for name in ("facts.parquet", "some", "by-relation")]
+
+
+def test_facts_may_lie_in_parquet_files(
+    files: tuple[str, str], stored: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for engine, facts in (("auto", stored[0]), *(("duckdb", each) for each in stored)):
+        assert main(["infer", files[0], facts, "--engine", engine, "--with-facts", "-v"]) == 0
+        triples = capsys.readouterr()
+        assert main(["infer", files[0], facts, "--engine", engine, "--count", "--json"]) == 0
+        counts = json.loads(capsys.readouterr().out)
+        assert main(["explain", files[0], facts, "ex:ada", "rdf:type", "ex:Person", "--engine", engine]) == 0
+        proof = capsys.readouterr().out
+        told.append((triples.out, triples.err.partition("warning: ")[2], counts, proof))
+    assert all(one == told[0] for one in told)
+    assert len(told[0][0].splitlines()) == 11
+    assert "~" not in str(told[0])
+
+
+def test_a_relation_that_is_kept_for_axioms_is_refused_in_files(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rs.KnowledgeGraph([("a", "~anything", "b")]).write(tmp_path / "odd.parquet")
+    for engine in ("auto", "duckdb"):
+        assert main(["infer", files[0], f"{tmp_path}/odd.parquet", "--engine", engine]) == 2
+        assert "'~anything', whose name is kept for class axioms" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+def test_spark_takes_class_axioms_over_parquet_files(
+    files: tuple[str, str], stored: list[str], tmp_path: Path
+) -> None:
+    rules = read_rules(files[0])
+    reasoner = rs.Reasoner(rules)
+    deduction, classes = Deduction(reasoner.constraints, rules), rules.classes
+    assert classes is not None
+    expected = set(reasoner.on(read_graph(stored[0])).triples())
+    with spark_session(Spark(master="local[2]")) as session:
+        for plan, path in (("tables", stored[1]), ("split", stored[2])):
+            options = Options("spark", session=session, plan=plan, partitions=2)
+            facts, out = ParquetFacts.at(path).with_axioms(classes), f"{tmp_path}/{plan}/"
+            with opened(deduction, facts, options) as answers:
+                assert answers.write(out) == len(expected) == 6
+                assert answers.num_facts == 5
+            assert set(ParquetFacts.at(out).graph()) == expected
 
 
 def test_answers_are_written_by_an_engine(files: tuple[str, str], tmp_path: Path) -> None:

@@ -197,26 +197,19 @@ def _with_engine(arguments: argparse.Namespace, engine: str) -> argparse.Namespa
 def _facts(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner
 ) -> KnowledgeGraph | ParquetFacts:
-    """Parquet stays where it is; anything else is read, and gets the helper facts of class axioms."""
+    """Parquet stays where it is; anything else is read. Class axioms get their helper facts."""
     from reshuffle.reasoning.class_answers import with_helpers  # noqa: PLC0415
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
 
-    classes = None if reasoner.rules is None else reasoner.rules.classes
-    stored = arguments.facts[0] if len(arguments.facts) == 1 and is_parquet(arguments.facts[0]) else None
-    if classes is not None:
-        if stored is not None and Path(stored).is_dir():
-            raise InputError(
-                "class axioms need helper facts, which a data set of Parquet files does not get",
-                place=Place(stored),
-                hint="give one file of facts, which is read",
-            )
-        assert reasoner.rules is not None
-        graph = graph_of(arguments, console, [reasoner])
-        return with_helpers(graph, reasoner.rules).with_literals(graph.literals)
-    inside = reasoner.rules is not None and reasoner.rules.facts
-    if stored is not None and not inside and arguments.columns is None:
-        return ParquetFacts.at(stored)
-    return graph_of(arguments, console, [reasoner])
+    rules = reasoner.rules
+    stored = len(arguments.facts) == 1 and is_parquet(arguments.facts[0]) and arguments.columns is None
+    if stored and not (rules is not None and rules.facts):
+        facts = ParquetFacts.at(arguments.facts[0])
+        return facts if rules is None or rules.classes is None else facts.with_axioms(rules.classes)
+    graph = graph_of(arguments, console, [reasoner])
+    if rules is None or rules.classes is None:
+        return graph
+    return with_helpers(graph, rules).with_literals(graph.literals)
 
 
 def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.errors import InputError, UnknownNameError
+from reshuffle.errors import UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary
 from reshuffle.kg.coerce import as_triples, graph_of_others
 from reshuffle.kg.vocabulary import base_relation
@@ -22,7 +22,7 @@ from reshuffle.reasoning.why_not import UNBOUND, PartialDerivation
 from reshuffle.rules.class_axioms import ANYTHING, BY_LITERAL, HUB, TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from reshuffle.kg.coerce import Triples
     from reshuffle.reasoning.answers import Count
@@ -36,7 +36,7 @@ def with_helpers(facts: KnowledgeGraph, rules: RuleBase) -> KnowledgeGraph:
     classes = rules.classes
     assert classes is not None
     for given in (facts, facts.literals):
-        _refuse_helpers(() if given is None else given.relations, classes)
+        classes.refuse_kept_names(() if given is None else given.relations)
     helpers = KnowledgeGraph([*classes.by_helper, (HUB, ANYTHING, HUB)])
     helpers |= LiteralTypes(rules, facts.literals).helpers()
     entities, entity_ids = facts.entities.extended_by(helpers.entities)
@@ -50,15 +50,6 @@ def with_helpers(facts: KnowledgeGraph, rules: RuleBase) -> KnowledgeGraph:
         entities=entities,
         relations=relations,
     )  # fmt: skip
-
-
-def _refuse_helpers(relations: Iterable[str], classes: ClassAxioms) -> None:
-    taken = classes.relations.intersection(relations)
-    if taken:
-        raise InputError(
-            f"facts use the relation '{min(taken)}', whose name is kept for class axioms",
-            hint="rename it in the facts",
-        )
 
 
 class ClassAnswers(Answers):
@@ -141,7 +132,7 @@ class ClassAnswers(Answers):
     def add(self, triples: Triples) -> None:
         """Add facts, also with new entities, which get their helper fact in the same step."""
         given, literals = _opened(triples)
-        _refuse_helpers((relation for _, relation, _ in given), self._classes)
+        self._classes.refuse_kept_names(relation for _, relation, _ in given)
         entities = dict.fromkeys(name for head, _, tail in given for name in (head, tail))
         with self.shared.writing():
             types = self._by_literals.replaced(_joined(self._by_literals.literals, literals))

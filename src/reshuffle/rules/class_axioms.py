@@ -27,12 +27,15 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from reshuffle.errors import InputError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.rule import PathRule, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from reshuffle.errors import Place
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 ANYTHING = "~anything"
@@ -291,6 +294,15 @@ class ClassAxioms:
     def relations(self) -> frozenset[str]:
         """The helper relations, which no answer may show."""
         return frozenset({ANYTHING, *BY_LITERAL.body, *(relation for _, relation, _ in self.by_helper)})
+
+    def refuse_kept_names(self, relations: Iterable[str], *, place: Place | None = None) -> None:
+        """Refuse facts that use a helper relation."""
+        if taken := self.relations.intersection(relations):
+            raise InputError(
+                f"facts use the relation '{min(taken)}', whose name is kept for class axioms",
+                place=place,
+                hint="rename it in the facts",
+            )
 
     @cached_property
     def shown(self) -> frozenset[ClassRule]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +14,14 @@ from reshuffle.kg import KnowledgeGraph, refuse_inverse_names
 from reshuffle.kg.io.tables import refusing_damage
 from reshuffle.kg.rows import COLUMNS
 from reshuffle.reasoning.scaling.data_sets import files_of, relation_of
+from reshuffle.rules.class_axioms import ANYTHING, HUB
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from reshuffle.rules.class_axioms import ClassAxioms
 
 
 def quoted_text(text: str | os.PathLike[str]) -> str:
@@ -38,6 +41,8 @@ class ParquetFacts:
     files: tuple[Path, ...]
     in_folders: bool
     """Do folders `relation=...` say the relation?"""
+    classes: ClassAxioms | None = None
+    """What asks for helper facts, which the facts get where they are loaded."""
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> ParquetFacts:
@@ -60,6 +65,10 @@ class ParquetFacts:
                 )
         return cls(os.fspath(path), files, in_folders)
 
+    def with_axioms(self, classes: ClassAxioms) -> ParquetFacts:
+        """The same facts, with the helper facts of class axioms."""
+        return replace(self, classes=classes)
+
     @property
     def num_rows(self) -> int:
         """The number of facts, duplicates included."""
@@ -68,7 +77,7 @@ class ParquetFacts:
         return sum(int(pq.read_metadata(file).num_rows) for file in self.files)
 
     def graph(self) -> KnowledgeGraph:
-        """The facts as a graph in memory."""
+        """The facts as a graph in memory, without helper facts."""
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         tables = []
@@ -91,15 +100,17 @@ class ParquetFacts:
             ).fetchall()
         self.refuse(*wrong[0])
         report(1)
+        found = connection.execute(f"SELECT DISTINCT relation FROM {source} ORDER BY relation").fetchall()
+        relations = [name for (name,) in found]
+        refuse_inverse_names(relations, place=Place(self.path))
+        if self.classes is not None:
+            self.classes.refuse_kept_names(relations, place=Place(self.path))
         names = f"SELECT head AS name FROM {source} UNION SELECT tail FROM {source}"
         connection.execute(
             "CREATE OR REPLACE TABLE entity AS "
             f"SELECT CAST(row_number() OVER () - 1 AS INTEGER) AS id, name FROM ({names})"
         ).fetchall()
         report(1)
-        found = connection.execute(f"SELECT DISTINCT relation FROM {source} ORDER BY relation").fetchall()
-        relations = [name for (name,) in found]
-        refuse_inverse_names(relations, place=Place(self.path))
         # An enumeration, not a join: DuckDB 2.0 fails now and then where a small table is joined below another join.
         kinds = ", ".join(map(quoted_text, relations))
         connection.execute(
@@ -107,6 +118,8 @@ class ParquetFacts:
             f"CAST(enum_code(CAST(f.relation AS ENUM({kinds}))) AS INTEGER) AS relation, h.id AS head, t.id AS tail "
             f"FROM {source} f JOIN entity h ON h.name = f.head JOIN entity t ON t.name = f.tail"
         ).fetchall()
+        if self.classes is not None:
+            relations = _add_helpers(connection, helper_table(self.classes), relations)
         report(1)
         return relations
 
@@ -129,6 +142,35 @@ class ParquetFacts:
                 place=Place(self.path),
                 hint="fill in the names, or leave these rows out",
             )
+
+
+def helper_table(classes: ClassAxioms) -> pa.Table:
+    """The helper facts of axioms; besides, `ANYTHING` leads from each entity that the facts name to `HUB`."""
+    columns = zip(*classes.by_helper, (HUB, ANYTHING, HUB), strict=True)
+    return pa.table({name: pa.array(column) for name, column in zip(COLUMNS, columns, strict=True)})
+
+
+def _add_helpers(connection: Any, helpers: pa.Table, relations: list[str]) -> list[str]:
+    """Add helper facts to the tables entity and fact of DuckDB; returns the relations by id, theirs at the end."""
+    everything = [*relations, *sorted(set(helpers["relation"].to_pylist()))]
+    ids = pa.array(range(len(everything)), pa.int32())
+    tables = {"helper": helpers, "helper_relation": pa.table({"id": ids, "name": everything})}
+    for name, table in tables.items():
+        connection.register(name, table)
+    given = connection.execute("SELECT count(*) FROM entity").fetchall()[0][0]
+    names = "SELECT head AS name FROM helper UNION SELECT tail FROM helper EXCEPT SELECT name FROM entity"
+    number = f"CAST({given} + row_number() OVER () - 1 AS INTEGER)"
+    hub = f"SELECT id FROM entity WHERE name = {quoted_text(HUB)}"
+    for statement in (
+        f"INSERT INTO entity SELECT {number}, name FROM ({names})",
+        "INSERT INTO fact SELECT r.id, h.id, t.id FROM helper f JOIN helper_relation r ON r.name = f.relation "
+        "JOIN entity h ON h.name = f.head JOIN entity t ON t.name = f.tail",
+        f"INSERT INTO fact SELECT {everything.index(ANYTHING)}, id, ({hub}) FROM entity WHERE id < {given}",
+    ):
+        connection.execute(statement).fetchall()
+    for name in tables:
+        connection.unregister(name)
+    return everything
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.reasoning.class_answers import with_helpers
 from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_of_rows
 from reshuffle.reasoning.scaling.spark.shares import ShareAnswers
 from reshuffle.reasoning.scaling.spark.table_rounds import TableAnswers
@@ -37,10 +38,18 @@ def spark_answers(
         plan, reason = _plan(deduction, facts, options)
         notes(f"spark: the plan is {plan} ({reason})")
         if plan == "split":
-            graph = facts if isinstance(facts, KnowledgeGraph) else facts.graph()
+            graph = facts if isinstance(facts, KnowledgeGraph) else _read(facts, deduction)
             yield ShareAnswers(deduction, graph, session, options, folder, progress=progress, notes=notes)
         else:
             yield TableAnswers(deduction, facts, session, options, folder, progress=progress, notes=notes)
+
+
+def _read(facts: ParquetFacts, deduction: Deduction) -> KnowledgeGraph:
+    """The facts in memory, with the helper facts of class axioms."""
+    if facts.classes is None:
+        return facts.graph()
+    assert deduction.rules is not None
+    return with_helpers(facts.graph(), deduction.rules)
 
 
 def _plan(deduction: Deduction, facts: KnowledgeGraph | ParquetFacts, options: Options) -> tuple[str, str]:

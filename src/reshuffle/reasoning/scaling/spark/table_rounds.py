@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from reshuffle.errors import Place
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.scaling.data_sets import emptied, folder_of
+from reshuffle.reasoning.scaling.parquet_facts import helper_table, quoted_text
 from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
+from reshuffle.rules.class_axioms import ANYTHING, HUB
 from reshuffle.spark.spark_session import without_pandas_warning
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
+    from reshuffle.rules.class_axioms import ClassAxioms
 
 _PER_CORE = 2  # partitions of a shuffle; adaptive execution joins small ones
 
@@ -73,6 +77,8 @@ class TableAnswers(SparkAnswers):
             "OR coalesce(relation, '') = ''"
         ).first()["n"]
         facts.refuse(empty, facts.num_rows)
+        if facts.classes is not None:
+            self._add_helpers(facts.classes, facts.path)
         names = "SELECT head AS name FROM given UNION SELECT tail FROM given"
         self._put("entity", f"SELECT monotonically_increasing_id() AS id, name FROM ({names})")
         used = sorted(row[0] for row in self._spark.sql("SELECT DISTINCT relation FROM given").collect())
@@ -85,6 +91,17 @@ class TableAnswers(SparkAnswers):
             "JOIN used ON used.name = given.relation",
         )
         return used
+
+    def _add_helpers(self, classes: ClassAxioms, path: str) -> None:
+        """Let the view of the given facts have the helper facts of class axioms, too."""
+        relations = [row[0] for row in self._spark.sql("SELECT DISTINCT relation FROM given").collect()]
+        classes.refuse_kept_names(relations, place=Place(path))
+        self._store("helper", helper_table(classes))
+        everyone = "SELECT head AS name FROM given UNION SELECT tail FROM given"
+        self._spark.sql(
+            "SELECT head, relation, tail FROM given UNION ALL SELECT head, relation, tail FROM helper UNION ALL "
+            f"SELECT name, {quoted_text(ANYTHING)}, {quoted_text(HUB)} FROM ({everyone})"
+        ).createOrReplaceTempView("given")
 
     def _store(self, name: str, rows: pa.Table) -> None:
         """A table of ours as a view of Spark's."""
