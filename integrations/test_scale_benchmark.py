@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -55,6 +56,24 @@ def test_rows_are_kept_when_it_is_cut_off(tmp_path: Path, monkeypatch: pytest.Mo
     assert third["derived"] > 0
     with pytest.raises(SystemExit, match="no row has 'fourth' in it; the rows are\nsmall: first\n"):
         speed.main(["scale", "--only", "fourth"])
+
+
+def test_rows_of_an_older_file_are_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do not say how many runs there were. `--only` keeps them."""
+    monkeypatch.setattr(measure, "RESULTS", tmp_path)
+    row = ("large", "5100", "1GB")
+    monkeypatch.setattr(scale, "CALLS", {"small": {"first": row, "second": row}})
+    monkeypatch.setattr(scale, "REPEATS", {"small": 1})
+    old = {"workloads": {"small": {"first": {"seconds": -1.0}}}}
+    (tmp_path / "scale.json").write_text(json.dumps(old))
+    scale.run(only="second")
+    stored = read_document(tmp_path / "scale.json")
+    assert stored["workloads"]["small"]["first"] == {"seconds": -1.0} and not stored["finished"]
+    second = stored["workloads"]["small"]["second"]
+    scale.run()
+    stored = read_document(tmp_path / "scale.json")
+    assert stored["finished"] and stored["workloads"]["small"]["first"]["seconds"] > 0
+    assert stored["workloads"]["small"]["second"] == second  # it is of this version
 
 
 def test_a_name_that_is_unknown_is_told() -> None:

@@ -162,6 +162,7 @@ def test_commands_start_a_session_and_stop_it(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=300
     )
     assert done.stdout.endswith("[0, 0, 0, 0]\n"), done.stderr
+    assert "FutureWarning" not in done.stderr  # of PySpark, about pandas
     for one, other in (("alone/model.rules", "shared/model.rules"), ("alone.csv", "shared.csv")):
         assert (tmp_path / one).read_bytes() == (tmp_path / other).read_bytes()
     assert len((tmp_path / "alone.csv").read_text().splitlines()) > 3

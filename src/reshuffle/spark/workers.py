@@ -72,7 +72,7 @@ class Workers:
         shares = self.session.range(0, self.shares, 1, self.shares)
         schema = f"share long, worker string, {columns}"
         with self.progress(shown, total=self.shares, unit="shares") as report, _watched(reports, report):
-            found = _collected(shares.mapInArrow(partial(_told, task, reports), schema))
+            found = _collected(lambda: shares.mapInArrow(partial(_told, task, reports), schema))
         self.seen.update(worker for _, worker, *_ in found)
         return [row[2:] for row in sorted(found, key=lambda row: row[0])]
 
@@ -201,10 +201,10 @@ def _stored(task: Callable[[slice], pa.Table], folder: str, share: slice) -> Ite
     yield {"file": name}
 
 
-def _collected(frame: Any) -> list[tuple[Any, ...]]:
+def _collected(frame: Callable[[], Any]) -> list[tuple[Any, ...]]:
     try:
         with without_pandas_warning():
-            return [tuple(row) for row in frame.collect()]
+            return [tuple(row) for row in frame().collect()]
     except Exception as error:
         raise ReshuffleError(
             f"Spark gave up on a task: {_cause(error)}",
