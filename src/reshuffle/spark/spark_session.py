@@ -88,7 +88,7 @@ def without_pandas_warning() -> Iterator[None]:
 
 
 def _check_java() -> None:
-    home = os.environ.get("JAVA_HOME")
+    home = os.environ.get("JAVA_HOME") or None
     if shutil.which("java") is None and (home is None or shutil.which("java", path=f"{home}/bin") is None):
         raise InputError(
             "Spark needs Java 17 or newer, and there is none",
