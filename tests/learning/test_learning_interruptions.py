@@ -16,7 +16,6 @@ import torch
 from reshuffle.cli.main import main
 from reshuffle.errors import InputError, Terminated
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import saving
@@ -24,6 +23,7 @@ from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.saving import CHECKPOINT, Saving, StopRequest, stop_requests
 from reshuffle.learning.training.trainer import Trainer
+from reshuffle.locks import alone_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
