@@ -8,6 +8,7 @@ import pytest
 from benchmarks import choosing, untuned
 from benchmarks.result_files import read_results
 
+from reshuffle.data.families import families
 from reshuffle.evaluation import RuleBaseline
 from reshuffle.learning.settings import Settings
 
@@ -38,6 +39,7 @@ def test_a_large_graph_is_trained_on_by_its_smaller_part(monkeypatch: pytest.Mon
 def test_cells_are_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target, names = tmp_path / "again.jsonl", ["the recipe", "no rule list"]
     monkeypatch.setitem(choosing.FAMILY_OF, "families", "family")
+    monkeypatch.setattr(choosing, "load_benchmark", {"families": families(size=40).benchmark}.__getitem__)
     found = choosing.compare(target, datasets=["families"], names=names, base=TINY)
     assert [row["name"] for row in found] == names
     assert all(0 < row["mrr"] <= 1 and 0 < row["hits@10"] <= 1 for row in found)
