@@ -237,11 +237,15 @@ def arrow_of(text: str) -> tuple[str, int]:
     return (arrow[1], arrow.start()) if arrow else ("", -1)
 
 
+class TriplesFoundError(InputError):
+    """A file of triples in place of rules."""
+
+
 def _refuse_triples(written: Sequence[_WrittenLine], file: str) -> None:
     """Refuse facts where rules belong: each of their lines would be a strange kind of rule."""
     opening = written[:_OPENING]
     if opening and all(_is_triple(line.line.text) and line.format != "amie" for line in opening):
-        raise InputError(
+        raise TriplesFoundError(
             "this looks like triples, not rules",
             place=Place(file),
             hint=f"rules are lines such as {_EXAMPLE}; infer and explain take the rules first, then the facts",

@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sketch.add_argument("--seed", type=int, default=0, metavar="S", help="of the random channels (default 0)")
     parser.add_argument(
         "--min-confidence", type=float, metavar="C",
-        help="of a rule model: reason with rules at least so sure (default: those without an exception)",
+        help="reason with rules at least so sure (default: of a rule model those without an exception, else all)",
     )  # fmt: skip
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
     parser.add_argument("--with-facts", action="store_true", help="the facts, too, among the derived triples")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 _BUFFER = 1 << 20
+_GZIP = b"\x1f\x8b"
 LONGEST_LINE = 1 << 24  # bytes; a packed file of a few kilobytes may hold a line that fills the memory
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _NAMES_SHOWN = 5
@@ -140,8 +141,8 @@ class Source:
 
     @property
     def is_compressed(self) -> bool:
-        """Does the name of the file end in .gz?"""
-        return self.path is not None and self.path.suffix.lower() == ".gz"
+        """Does the name of the file end in .gz, or what came from a pipe begin as such files do?"""
+        return self.content.startswith(_GZIP) if self.path is None else self.path.suffix.lower() == ".gz"
 
     @contextmanager
     def open(self, report: Callable[[int], None]) -> Iterator[BinaryIO]:
@@ -158,7 +159,8 @@ class Source:
 _ARCHIVES = {
     b"PK\x03\x04": (
         "a zip archive",
-        "unzip it; or `unzip -p facts.zip | reshuffle ... -` reads it from stdin",
+        "unzip it; or `unzip -p facts.zip | reshuffle ... -` reads it from stdin "
+        "(with --format, unless it is tab-separated)",
     ),
     b"BZh": (
         "data packed by bzip2",
