@@ -49,7 +49,13 @@ gc.set_threshold(700, 10, 100)
 
 
 # Tests of ten seconds and more. They come first: begun last, one of them keeps one core busy while the others wait.
-LONGEST = ("test_the_tour_as_data", "accuracy.md", "predict.md", "test_infer_where_no_cache_can_be_written")
+LONGEST = (
+    "test_a_short_tour_as_data",
+    "tutorial-learning.md",
+    "accuracy.md",
+    "predict.md",
+    "test_infer_where_no_cache_can_be_written",
+)
 
 
 @pytest.hookimpl(trylast=True)

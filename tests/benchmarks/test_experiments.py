@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
@@ -24,6 +21,7 @@ from benchmarks.result_files import Results, read_results, write_results
 from safetensors import safe_open
 from tests.datasets import benchmark
 
+from processes import Running, slowly
 from reshuffle import __version__
 from reshuffle.data.load import inductive_names
 from reshuffle.errors import InputError
@@ -31,6 +29,7 @@ from reshuffle.learning.settings import Settings, read_settings, read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from reshuffle.progress import Report
 
@@ -170,24 +169,18 @@ def test_a_cell_in_pieces_gives_what_it_gives_at_once(tmp_path: Path) -> None:
     assert [run_cell(cell, pieces, device=device)] == read_results(pieces.file).rows
 
 
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[2])
-import test_experiments
-test_experiments.long_cell(sys.argv[1])
-"""
 LONG = Cell("families", "paper", "default", 1)
-LONG_EPOCHS = 30  # a second or two: long enough to be killed in the midst of it
+LONG_EPOCHS = 12
 
 
-def long_bench(folder: str | Path) -> Bench:
-    (Path(folder) / "families.default.toml").write_text(
+def long_bench(folder: Path) -> Bench:
+    (folder / "families.default.toml").write_text(
         TINY.replace("max_epochs = 4", f"max_epochs = {LONG_EPOCHS}\npatience = 1000")
     )
-    return Bench(Path(folder), Path(folder) / "results")
+    return Bench(folder, folder / "results")
 
 
-def long_cell(folder: str | Path) -> None:
+def long_cell(folder: Path) -> None:
     run_cell(LONG, long_bench(folder), device=torch.device("cpu"), seconds_between=0.2)
 
 
@@ -198,12 +191,10 @@ def epochs_at_rest(path: Path) -> int:
 
 def test_a_killed_cell_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
     bench = long_bench(tmp_path)
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)]
-    running = subprocess.Popen(command)
-    while running.poll() is None and not bench.checkpoint_path(LONG).exists():
+    running = Running(slowly, long_cell, tmp_path)
+    while running.is_alive and not bench.checkpoint_path(LONG).exists():
         time.sleep(0.01)
-    running.kill()
-    assert running.wait() == -signal.SIGKILL
+    assert running.killed() == -signal.SIGKILL
     done = epochs_at_rest(bench.checkpoint_path(LONG))
     assert 0 <= done < LONG_EPOCHS
 

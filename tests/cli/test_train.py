@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from processes import Running, slowly
 from reshuffle.cli.main import main
 from reshuffle.learning.training.trainer import Trainer
 
@@ -180,37 +181,18 @@ def test_an_interrupt_before_the_first_checkpoint_says_that_there_is_none(
         )
 
 
-# Steps wait, so that few of them last long enough to be stopped in their midst. There is no news on slow machines.
-SLOW = """
-import sys, time
-import reshuffle.progress
-from reshuffle.cli.main import main
-from reshuffle.learning.training.trainer import Trainer
-reshuffle.progress.SHORT = float("inf")
-step = Trainer._step
-Trainer._step = lambda one, batch: (time.sleep(0.05), step(one, batch))[1]
-sys.exit(main())
-"""
-
-
 def test_after_ctrl_c_the_result_is_that_of_an_uninterrupted_run(
     facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cut, whole = tmp_path / "cut", tmp_path / "whole"
     long = settings(*QUICK_PAPER, "max_epochs=30", "epoch_steps=1", "look_every=2", "patience=1000")
-    running = subprocess.Popen(
-        [sys.executable, "-c", SLOW, "train", facts, "-o", str(cut), "--recipe", "paper", *long],
-        stderr=subprocess.PIPE,
-        text=True,
-        # Tests may run where interrupts are ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-    )
-    while running.poll() is None and epochs(cut) < 5:
+    command = ["train", facts, "-o", str(cut), "--recipe", "paper", *long]
+    running = Running(slowly, main, command)
+    while running.is_alive and epochs(cut) < 5:
         time.sleep(0.01)
-    running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert said == "the same command with --resume goes on from the last checkpoint\ninterrupted\n"
+    running.send(signal.SIGINT)
+    said = "the same command with --resume goes on from the last checkpoint\ninterrupted\n"
+    assert running.ended() == (130, said)
     assert 5 <= epochs(cut) < 30
     assert not (cut / "model.safetensors").exists()
     assert main(["train", facts, "-o", str(cut), "--recipe", "paper", *long, "--resume"]) == 0

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import csv
 import random
+import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
+from processes import Running, slowly
 from reshuffle.cli.main import main
 from reshuffle.errors import InputError, Terminated
 from reshuffle.kg import KnowledgeGraph
@@ -290,19 +290,11 @@ def test_without_a_directory_ctrl_c_is_as_ever(usual_signals: None, monkeypatch:
 # --- the command line, in processes of their own ---------------------------------------------------------------------
 
 LONG = ["max_epochs=4", "epoch_steps=15", "num_slots=4", "num_layers=2", "look_every=2", "batch_size=16"]
-# Steps wait, so that few of them last long enough to be stopped in their midst.
-RUN = """
-import sys, time
-import reshuffle.progress
-from reshuffle.cli.main import main
-from reshuffle.learning.training import saving
-from reshuffle.learning.training.trainer import Trainer
-reshuffle.progress.SHORT = float("inf")
-saving.SECONDS_BETWEEN = 0.02
-step = Trainer._step
-Trainer._step = lambda one, batch: (time.sleep(0.05), step(one, batch))[1]
-sys.exit(main(sys.argv[1:]))
-"""
+
+
+def trained_slowly(argv: list[str]) -> object:
+    saving.SECONDS_BETWEEN = 0.02
+    return slowly(main, argv)
 
 
 @pytest.fixture
@@ -320,21 +312,14 @@ def command(facts: str, directory: Path, *more: str) -> list[str]:
     return ["train", facts, "-o", str(directory), "--device", "cpu", *more, *settings]
 
 
-def started(facts: str, directory: Path, *more: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, *command(facts, directory, *more)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Tests may run where interrupts are ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-    )
+def started(facts: str, directory: Path, *more: str) -> Running:
+    return Running(trained_slowly, command(facts, directory, *more))
 
 
-def wait_for(path: Path, running: subprocess.Popen[str]) -> None:
-    while running.poll() is None and not path.exists():
+def wait_for(path: Path, running: Running) -> None:
+    while running.is_alive and not path.exists():
         time.sleep(0.005)
-    assert running.poll() is None
+    assert running.is_alive
 
 
 def finished(facts: str, directory: Path, *more: str) -> None:
@@ -369,10 +354,9 @@ def test_a_training_that_is_told_to_stop(
     cut = tmp_path / "cut"
     running = started(facts, cut)
     wait_for(cut / CHECKPOINT, running)
-    running.send_signal(number)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == status
-    assert said == f"the same command with --resume goes on from the last checkpoint\n{word}\n"
+    running.send(number)
+    said = f"the same command with --resume goes on from the last checkpoint\n{word}\n"
+    assert running.ended() == (status, said)
     assert not (cut / "training.lock").exists()
     finished(facts, cut, "--resume")
     assert_same_model(cut, whole)
@@ -384,14 +368,13 @@ def test_kills_at_random_moments(facts: str, whole: Path, tmp_path: Path) -> Non
         running = started(facts, cut, *(["--resume"] if kill else []))
         wait_for(cut / "training.lock" if not kill else cut / CHECKPOINT, running)
         if kill:
-            time.sleep(chance.uniform(0.5, 2.5))  # while it starts, trains or saves
+            time.sleep(chance.uniform(0.1, 1.5))  # while it starts, trains or saves
         else:
             wait_for(cut / CHECKPOINT, running)
-        running.kill()
-        running.communicate(timeout=120)
-        if running.returncode == 0:  # it was quicker
+        status = running.killed()
+        if status == 0:  # it was quicker
             break
-        assert running.returncode == -signal.SIGKILL
+        assert status == -signal.SIGKILL
     finished(facts, cut, "--resume")
     assert_same_model(cut, whole)
 
@@ -402,16 +385,15 @@ def test_two_trainings_in_one_directory(
     place = tmp_path / "place"
     first = started(facts, place)
     wait_for(place / CHECKPOINT, first)
-    first.send_signal(signal.SIGSTOP)
+    first.send(signal.SIGSTOP)
     for more in ([], ["--resume"]):
         assert main(command(facts, place, *more)) == 2
         assert capsys.readouterr().err == (
             f"{place}: another training is running in this directory\n"
             "  hint: wait until it has ended, or name another directory\n"
         )
-    first.send_signal(signal.SIGCONT)
-    first.kill()  # its lock ends with it
-    first.communicate(timeout=120)
+    first.send(signal.SIGCONT)
+    first.killed()  # its lock ends with it
     finished(facts, place, "--resume")
     assert_same_model(place, whole)
 
@@ -449,14 +431,10 @@ def test_a_directory_in_use_is_told_before_the_facts_are_read(
 
 # --- a full disk --------------------------------------------------------------------------------------------------
 
-FULL = """
-import resource, sys
-import reshuffle.progress
-from reshuffle.cli.main import main
-reshuffle.progress.SHORT = float("inf")
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-sys.exit(main(sys.argv[2:]))
-"""
+
+def trained_on_a_full_disk(most: int, argv: list[str]) -> int:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    return main(argv)
 
 
 QUICK = ["max_epochs=3", "epoch_steps=2", "num_slots=3", "schedule=constant", "look_every=3"]
@@ -494,15 +472,9 @@ def test_a_full_disk_is_one_error_and_what_was_there_stays(
     shutil.copytree(trained, folder)
     place, before = folder / "place", model_files(folder / "place")
     more = [*quick_command(folder), "--set", "max_epochs=6", "--resume"]
-    found = subprocess.run(
-        [sys.executable, "-c", FULL, str(most), *more],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr in [
+    status, said = Running(trained_on_a_full_disk, most, more).ended()
+    assert status == 2
+    assert said in [
         f"{place / file}: cannot be written: File too large\n"
         "  hint: make room on the disk, and run it again; what was there before is as it was\n"
         for file in files
