@@ -30,7 +30,7 @@ from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
 from reshuffle.rules import read_rules
 from reshuffle.rules.mining import mine
-from reshuffle.rules.parsing import ONTOLOGY_ENDINGS
+from reshuffle.rules.parsing import may_hold_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,7 +181,7 @@ def _of_directory(path: Path, source: Source, *, key: str, title: str | None = N
 
 def _of_rule_file(path: Path, wanted: Wanted) -> Exhibit:
     rules = _rules_in(path, wanted)
-    if wanted.facts is None and not rules.facts and path.suffix.lower() in ONTOLOGY_ENDINGS:
+    if wanted.facts is None and not rules.facts and may_hold_facts(path):
         wanted = replace(wanted, facts=str(path))  # which may hold both
     source = _source(wanted, path)
     if rules.facts:  # as in a Datalog program

@@ -304,8 +304,18 @@ def _checked(name: str) -> str:
     return name
 
 
+def may_hold_facts(path: Path | str) -> bool:
+    """Is it, by its ending, an ontology, whose file may hold facts as well?"""
+    return _ending(Path(path)) in ONTOLOGY_ENDINGS
+
+
+def _ending(path: Path) -> str:
+    packed = path.suffix.lower() == ".gz"
+    return (Path(path.stem) if packed else path).suffix.lower()
+
+
 def _format_of(path: Path) -> str:
-    ending = path.suffix.lower()
+    ending = _ending(path)
     if ending in WRITTEN_ONLY:
         raise InputError(
             f"{WRITTEN_ONLY[ending]} programs are written, not read",

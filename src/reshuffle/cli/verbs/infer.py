@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=OutputFile,
         metavar="OUT",
-        help=".tsv, .csv, .parquet, .nt, .ttl, .rdf, .nq, .trig or .jsonld, also .gz; DIR/ is a Parquet data set",
+        help=".tsv, .csv, .jsonl, .parquet, .nt, .ttl, .rdf, .nq, .trig, .jsonld, also .gz; DIR/ is a Parquet data set",
     )
     parser.set_defaults(usage_error=parser.error)
 
@@ -77,6 +77,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
     _check_options(arguments)
+    inputs = (arguments, *arguments.facts, arguments.rules)
+    if arguments.prefixes or arguments.labels:
+        console.names.learn(*inputs)
+    else:
+        console.names.inputs = inputs  # for messages; triples have full names
     if arguments.engine in ENGINES:
         with engine_answers(arguments, console) as on_engine:
             return _put(on_engine, arguments, console)
