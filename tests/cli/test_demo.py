@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,13 +14,14 @@ from reshuffle.cli.console import Console
 from reshuffle.cli.main import main
 from reshuffle.cli.verbs import demo
 from reshuffle.cli.verbs.demo import SETTINGS
-from reshuffle.data import finding
+from reshuffle.data import families, finding
 from reshuffle.data.families import RULES
-from reshuffle.data.families import families as demo_families
 from reshuffle.explorer.opening import Wanted, opened
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+FEW = 60
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +29,12 @@ def kept_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the tour leaves what it learned; the machine code of kernels stays in the cache that is there."""
     monkeypatch.setattr(finding, "cache_directory", lambda: tmp_path / "datasets")
     return tmp_path / "demo"
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Populations of a third of the size, whose rules are mined in a moment; one test takes the whole tour."""
+    monkeypatch.setattr(families, "families", partial(families.families, size=FEW))
 
 
 def demo_data(capsys: pytest.CaptureFixture[str], *options: str) -> dict:
@@ -61,7 +69,7 @@ def test_the_tour_as_data(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_tour_reads_as_seven_chapters(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept_in: Path
+    few: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept_in: Path
 ) -> None:
     monkeypatch.setitem(SETTINGS, "epoch_steps", 5)  # the test above sees what is learned
     assert main(["demo", "--epochs", "1"]) == 0
@@ -87,9 +95,9 @@ def test_the_tour_reads_as_seven_chapters(
 
 
 def test_a_tour_without_a_place_to_keep_things_goes_on(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept_in: Path
+    few: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kept_in: Path
 ) -> None:
-    monkeypatch.setattr(demo, "_chapters", lambda *_: [demo._rule_list(demo_families(0), Console())])
+    monkeypatch.setattr(demo, "_chapters", lambda *_: [demo._rule_list(families.families(0), Console())])
     kept_in.write_text("in the way")
     assert main(["demo"]) == 0
     assert "what was learned is not kept for `reshuffle serve families`" in capsys.readouterr().err
@@ -99,8 +107,10 @@ def test_a_tour_without_a_place_to_keep_things_goes_on(
 def test_without_torch_the_rest_is_shown_and_one_message_says_what_to_install(tmp_path: Path) -> None:
     script = (
         "import sys\n"
+        "from functools import partial\n"
         "from pathlib import Path\n"
-        "from reshuffle.data import finding\n"
+        "from reshuffle.data import families, finding\n"
+        f"families.families = partial(families.families, size={FEW})\n"
         f"finding.cache_directory = lambda: Path({str(tmp_path)!r}) / 'datasets'\n"
         "sys.modules['torch'] = None\n"
         "import reshuffle.progress\n"

@@ -11,7 +11,7 @@ from reshuffle.cli.inputs import RULE_MODEL
 from reshuffle.cli.main import main
 from reshuffle.errors import InputError
 from reshuffle.kg.io.files import made_directory
-from reshuffle.kg.io.locks import alone_in
+from reshuffle.locks import alone_in
 from reshuffle.rulelist import load_rule_model
 from reshuffle.rulelist.model_text import FILE
 

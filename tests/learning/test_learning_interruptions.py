@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,6 @@ import torch
 from reshuffle.cli.main import main
 from reshuffle.errors import InputError, Terminated
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import saving
@@ -24,6 +24,7 @@ from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.saving import CHECKPOINT, Saving, StopRequest, stop_requests
 from reshuffle.learning.training.trainer import Trainer
+from reshuffle.locks import alone_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -288,21 +289,28 @@ def test_without_a_directory_ctrl_c_is_as_ever(usual_signals: None, monkeypatch:
 
 # --- the command line, in processes of their own ---------------------------------------------------------------------
 
-LONG = ["max_epochs=12", "epoch_steps=40", "num_slots=4", "num_layers=2", "look_every=3", "batch_size=16"]
+LONG = ["max_epochs=4", "epoch_steps=15", "num_slots=4", "num_layers=2", "look_every=2", "batch_size=16"]
+# Steps wait, so that few of them last long enough to be stopped in their midst.
 RUN = """
-import sys
+import sys, time
 import reshuffle.progress
 from reshuffle.cli.main import main
 from reshuffle.learning.training import saving
+from reshuffle.learning.training.trainer import Trainer
 reshuffle.progress.SHORT = float("inf")
 saving.SECONDS_BETWEEN = 0.02
+step = Trainer._step
+Trainer._step = lambda one, batch: (time.sleep(0.05), step(one, batch))[1]
 sys.exit(main(sys.argv[1:]))
 """
 
 
 @pytest.fixture
 def facts(tmp_path: Path) -> str:
-    path = tmp_path / "facts.tsv"
+    return written(tmp_path / "facts.tsv")
+
+
+def written(path: Path) -> str:
     path.write_text("".join("\t".join(triple) + "\n" for triple in FACTS), encoding="utf-8")
     return str(path)
 
@@ -348,9 +356,7 @@ def assert_same_model(one: Path, other: Path) -> None:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    path = folder / "facts.tsv"
-    path.write_text("".join("\t".join(triple) + "\n" for triple in FACTS), encoding="utf-8")
-    finished(str(path), folder / "model")
+    finished(written(folder / "facts.tsv"), folder / "model")
     return folder / "model"
 
 
@@ -390,16 +396,16 @@ def test_kills_at_random_moments(facts: str, whole: Path, tmp_path: Path) -> Non
     assert_same_model(cut, whole)
 
 
-def test_two_trainings_in_one_directory(facts: str, whole: Path, tmp_path: Path) -> None:
+def test_two_trainings_in_one_directory(
+    facts: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = tmp_path / "place"
     first = started(facts, place)
     wait_for(place / CHECKPOINT, first)
     first.send_signal(signal.SIGSTOP)
     for more in ([], ["--resume"]):
-        second = started(facts, place, *more)
-        _, said = second.communicate(timeout=120)
-        assert second.returncode == 2
-        assert said == (
+        assert main(command(facts, place, *more)) == 2
+        assert capsys.readouterr().err == (
             f"{place}: another training is running in this directory\n"
             "  hint: wait until it has ended, or name another directory\n"
         )
@@ -414,19 +420,20 @@ def test_two_trainings_in_one_directory(facts: str, whole: Path, tmp_path: Path)
 
 
 def test_a_log_that_was_cut_anywhere_follows_the_checkpoint(tmp_path: Path) -> None:
-    fitted(tmp_path)
+    def followed() -> bytes:
+        run_training(trainer(**BEST), directory=tmp_path, resume=True)
+        return path.read_bytes()
+
+    run_training(trainer(**BEST), directory=tmp_path)
     path = tmp_path / "log.csv"
     content = path.read_bytes()
     last = content.rindex(b"\n3,") + 1
-    cuts = [0, 5, *range(last, len(content))]
-    for cut in cuts:
+    for cut in (0, 5, *range(last, len(content))):
         path.write_bytes(content[:cut])
-        fitted(tmp_path, resume=True)
-        assert path.read_bytes() == content, cut
+        assert followed() == content, cut
     for damaged in (b"\xff\xfe", content.replace(b"3,", b"3,,"), content + content):
         path.write_bytes(damaged)
-        fitted(tmp_path, resume=True)
-        assert path.read_bytes() == content
+        assert followed() == content
 
 
 def test_a_directory_in_use_is_told_before_the_facts_are_read(
@@ -452,31 +459,41 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+QUICK = ["max_epochs=3", "epoch_steps=2", "num_slots=3", "schedule=constant", "look_every=3"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `facts.tsv` and a trained model, `place`."""
+    folder = tmp_path_factory.mktemp("trained")
+    written(folder / "facts.tsv")
+    assert main(quick_command(folder)) == 0
+    return folder
+
+
+def quick_command(folder: Path) -> list[str]:
+    settings = [part for setting in QUICK for part in ("--set", setting)]
+    return ["train", str(folder / "facts.tsv"), "-o", str(folder / "place"), "--device", "cpu", *settings]
+
+
+def model_files(place: Path) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes() for path in place.iterdir() if path.suffix in {".safetensors", ".toml"}
+    }
+
+
 @pytest.mark.parametrize(
     ("most", "files"),
     # TensorBoard writes when it likes.
     [(20, ("log.csv",)), (300, ("log.csv", "tensorboard", CHECKPOINT)), (5000, (CHECKPOINT,))],
 )
 def test_a_full_disk_is_one_error_and_what_was_there_stays(
-    most: int, files: tuple[str, ...], facts: str, tmp_path: Path
+    most: int, files: tuple[str, ...], trained: Path, tmp_path: Path
 ) -> None:
-    place = tmp_path / "place"
-    quick = [
-        "--set",
-        "max_epochs=3",
-        "--set",
-        "epoch_steps=2",
-        "--set",
-        "num_slots=3",
-        "--set",
-        "schedule=constant",
-    ]
-    command = ["train", facts, "-o", str(place), "--device", "cpu", "--set", "look_every=3", *quick]
-    assert main(command) == 0
-    before = {
-        path.name: path.read_bytes() for path in place.iterdir() if path.suffix in {".safetensors", ".toml"}
-    }
-    more = [*command, "--set", "max_epochs=9", "--resume"]
+    folder = tmp_path / "copy"
+    shutil.copytree(trained, folder)
+    place, before = folder / "place", model_files(folder / "place")
+    more = [*quick_command(folder), "--set", "max_epochs=6", "--resume"]
     found = subprocess.run(
         [sys.executable, "-c", FULL, str(most), *more],
         capture_output=True,
@@ -490,9 +507,6 @@ def test_a_full_disk_is_one_error_and_what_was_there_stays(
         "  hint: make room on the disk, and run it again; what was there before is as it was\n"
         for file in files
     ]
-    after = {
-        path.name: path.read_bytes() for path in place.iterdir() if path.suffix in {".safetensors", ".toml"}
-    }
-    assert after == before
+    assert model_files(place) == before
     assert not [path for path in place.iterdir() if path.name.startswith(".")]
     assert main(more) == 0

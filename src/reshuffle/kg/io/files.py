@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.kg.io.locks import is_abandoned, locked, released
+from reshuffle.locks import is_abandoned, locked, released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

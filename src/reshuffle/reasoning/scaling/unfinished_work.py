@@ -22,7 +22,7 @@ import pyarrow as pa
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.io.files import written_whole
-from reshuffle.kg.io.locks import locked, released
+from reshuffle.locks import locked, released
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
