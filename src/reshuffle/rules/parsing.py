@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -74,6 +75,10 @@ def parse_rules(
     >>> base.rules
     (PathRule(body=('bornIn', 'cityIn'), head='citizenOf', quality=None),)
     """
+    if not isinstance(source, str):
+        raise InputError(
+            f"found {source!r}, expected rules as text", hint="reshuffle.read_rules(path) reads a file"
+        )
     read: list[Rule | Disjointness] = []
     skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
     known = _known_prefixes(source, prefixes)
@@ -109,6 +114,10 @@ def read_rules(
 
     What is not read is counted in the result's `unread`, and told to `notes` one sentence at a time.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(
+            f"found {path!r}, expected the path of a rule file", hint="parse_rules(text) takes text"
+        )
     path = Path(path)
     kind = _checked(format) if format else _format_of(path)
     content = _content(path)
