@@ -186,6 +186,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
         arguments.usage_error(
             "--count counts facts and derived triples: leave out --with-facts and --named-graphs"
         )
+    if arguments.min_confidence is not None and not 0 <= arguments.min_confidence <= 1:
+        arguments.usage_error(f"--min-confidence {arguments.min_confidence}: a confidence is between 0 and 1")
     if arguments.named_graphs and not (arguments.with_facts and arguments.output):
         arguments.usage_error("--named-graphs needs --with-facts and -o OUT")
 
