@@ -83,6 +83,22 @@ def test_what_was_compared_stands_in_the_file() -> None:
     assert taken is not None and taken.mean > 4 * taken.error and min(taken.by_family.values()) > 0.02
 
 
+def test_what_the_last_runs_took_is_taken_by_the_rule() -> None:
+    stored = read_results(choosing.THREE_CUTS).rows
+    cuts = {(row["dataset"], row["cut"]) for row in stored if row["name"] == "rate .02, facts left out"}
+    assert cuts == {(dataset, cut) for dataset in choosing.FAMILY_OF for cut in (1, 2, 3)}
+    rate = choosing.difference(stored, "rate .02", "rate .01", "mrr")
+    assert rate is not None and rate.mean > rate.error and min(rate.by_family.values()) > -0.02
+    left_out = [
+        choosing.difference(stored, "rate .02, facts left out", "rate .02", metric)
+        for metric in ("mrr", "hits@10")
+    ]
+    mrr, hits = (found for found in left_out if found is not None)
+    assert abs(mrr.mean) <= mrr.error and hits.mean > hits.error and min(mrr.by_family.values()) > -0.02
+    recipe = Settings.of("best").training
+    assert (recipe.learning_rate, recipe.drop_facts) == (0.02, 0.3)
+
+
 def test_a_cut_that_goes_through_files_is_the_same(tmp_path: Path) -> None:
     cut = choosing.cut_in_two("families", 1)
     back = untuned.read_back(cut, tmp_path)

@@ -225,6 +225,9 @@ def test_a_rule_file_with_confidences_is_taken_wherever_a_model_is(
     assert asked(capsys, *words) == "x\tgrandparent\tz\nx\tknows\ty\ny\tknows\tz\n"
     assert asked(capsys, *words, "--min-confidence", "0.5") == "x\tgrandparent\tz\n"
     asked(capsys, *words, "--min-confidence", "0.95", status=2)
+    with pytest.raises(SystemExit):
+        main([*words, "--min-confidence", "95"])
+    assert "a confidence is between 0 and 1" in capsys.readouterr().err
 
 
 def test_rules_from_elsewhere_take_part(

@@ -140,6 +140,15 @@ def test_the_fast_path_reads_other_headers_alike(tmp_path, monkeypatch):
 # --- tables of any library ---------------------------------------------------------------------------------------
 
 ARROW = pa.Table.from_pylist(table(HEADERS[2]))
+
+
+class Cursor:
+    """What a cursor of ADBC has, whose packages are in no extra."""
+
+    def fetch_arrow_table(self) -> pa.Table:
+        return ARROW
+
+
 TABLES = {
     "Arrow": lambda: ARROW,
     "record batch": lambda: ARROW.to_batches()[0],
@@ -152,6 +161,7 @@ TABLES = {
         pl.col("predicate").cast(pl.Categorical), pl.col("object").cast(pl.Enum(["london", "uk"]))
     ),
     "pandas categories": lambda: pd.DataFrame(table(HEADERS[2])).astype("category"),
+    "cursor": Cursor,
     "columns": ARROW.to_pydict,
     "graph": lambda: EXPECTED,
 }

@@ -140,7 +140,9 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
         _refuse_confidence(arguments)
         sources = [OrderingConstraints.load(arguments.rules)]
     else:
-        sources = [_confident(rules_of(arguments, console), arguments, console)]
+        base = rules_of(arguments, console)
+        least = getattr(arguments, "min_confidence", None)
+        sources = [base if least is None else _confident(base, least, arguments, console)]
     return [
         Reasoner(
             source,
@@ -161,12 +163,12 @@ def graph_of(
     Without a file these alone, or the triples of an ontology, which may hold both.
     """
     from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
-    from reshuffle.rules.parsing import ONTOLOGY_ENDINGS  # noqa: PLC0415
+    from reshuffle.rules.parsing import may_hold_facts  # noqa: PLC0415
 
     inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
     paths = arguments.facts
     if not paths and not inside:
-        if Path(arguments.rules).suffix.lower() not in ONTOLOGY_ENDINGS:
+        if not may_hold_facts(arguments.rules):
             arguments.usage_error("the following arguments are required: FACTS")
         paths = [arguments.rules]
     if inside:
@@ -232,11 +234,8 @@ def _sure_rules(arguments: argparse.Namespace, console: Console) -> RuleBase:
     return sure
 
 
-def _confident(base: RuleBase, arguments: argparse.Namespace, console: Console) -> RuleBase:
+def _confident(base: RuleBase, least: float, arguments: argparse.Namespace, console: Console) -> RuleBase:
     """The rules of a file that are as sure as --min-confidence asks; one without a confidence is."""
-    least = getattr(arguments, "min_confidence", None)
-    if least is None:
-        return base
     sure = base.at_least(least)
     _tell_sure(len(sure.rules), len(base.rules), f"of confidence {least} or more", arguments, console)
     return sure

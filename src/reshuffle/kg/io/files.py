@@ -100,7 +100,7 @@ def format_named(name: str) -> Format:
     """
     if name not in FORMATS:
         raise InputError(
-            f"unknown format {name!r}{did_you_mean(str(name), FORMATS)}",
+            f"unknown format {name!r}{did_you_mean(name, FORMATS)}",
             hint=f"the formats are {', '.join(FORMATS)}",
         )
     return _FORMATS.get(f".{name}", Format.TSV)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from reshuffle.kg.io.files import Source
     from reshuffle.progress import Notes
 
-_OF_DATA_SETS = ("to_table", "toArrow")  # of Arrow's data sets, and of Spark's frames
+# Of Arrow's data sets, of Spark's frames, and of ADBC's cursors.
+_OF_DATA_SETS = ("to_table", "toArrow", "fetch_arrow_table")
 _OF_TABLES = ("__arrow_c_stream__", "collect_schema", "iloc", *_OF_DATA_SETS)
 BLOCK = 1_000_000  # rows whose names are made at once
 
@@ -171,8 +172,8 @@ def _of_columns(given: Mapping[str, Any]) -> pa.Table:
 def _no_table(given: object) -> InputError:
     return InputError(
         f"found {type(given).__name__}, expected a table",
-        hint="give a data frame, an Arrow table, or anything else with Arrow's stream interface; "
-        "KnowledgeGraph(...) takes triples and dictionaries",
+        hint="give a data frame, an Arrow table, or anything else with Arrow's stream interface, such as "
+        "con.sql(query) of DuckDB; KnowledgeGraph(...) takes triples and dictionaries",
     )
 
 
