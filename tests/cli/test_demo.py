@@ -21,7 +21,7 @@ from reshuffle.explorer.opening import Wanted, opened
 if TYPE_CHECKING:
     from pathlib import Path
 
-FEW = 60
+FEW = 30  # persons
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def kept_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Populations of a third of the size, whose rules are mined in a moment; a slow test takes the whole tour."""
+    """Small populations, whose rules are mined in a moment; a slow test takes the whole tour."""
     monkeypatch.setattr(families, "families", partial(families.families, size=FEW))
 
 
@@ -65,7 +65,8 @@ def assert_a_tour(data: dict) -> None:
     assert data["rules_recovered"] == len({str(rule) for rule in RULES} & set(data["rules_read"]))
 
 
-def test_a_short_tour_as_data(few: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_tour_as_data(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(families, "families", partial(families.families, size=2 * FEW))
     data = demo_data(capsys, "--epochs", "2")
     assert_a_tour(data)
     assert data["type_baseline_hits@10"] < 0.7 and data["training"]["epochs"] == 2
