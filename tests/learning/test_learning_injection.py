@@ -38,6 +38,7 @@ VALID = KnowledgeGraph([("p7", "citizenOf", "s1"), ("p8", "citizenOf", "s0")])
 CITIZENS = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)")
 QUICK: dict[str, Any] = {
     "num_slots": 4, "num_layers": 2, "max_epochs": 2, "epoch_steps": 3, "look_every": 1, "batch_size": 8,
+    "rules_weight": 0,
 }  # fmt: skip
 
 
