@@ -23,7 +23,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) $(ARGS)
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-full} $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
 
 test-integrations: $(INTEGRATIONS)/.all
 	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 --durations=15 --durations-min=1 $(ARGS)

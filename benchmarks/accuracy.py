@@ -6,7 +6,7 @@ import json
 import sys
 from functools import cache
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks import baselines, choosing
 from benchmarks.cells import Bench
@@ -14,11 +14,15 @@ from benchmarks.pages import rewrite, spread, text_table
 from benchmarks.paper import DATASETS, FOLDER, published
 from benchmarks.result_files import RESULTS, ROOT, read_results
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
 RECIPE = "best"
 """The recipe that the page is about."""
 CPU_RESULTS = RESULTS / "cpu.jsonl"
 COST_RESULTS = RESULTS / "speed" / "training_cost.json"
+SIZE_RESULTS = RESULTS / "speed" / "training_size.json"
 COLUMNS = tuple(f"{family}{n}" for family in ("FB", "WN", "NE") for n in range(1, 5))
 UNCOUNTED = "NELL-995-v1"  # 225 entities, 100 test triples: reported, and no conclusion drawn
 RULE_BASED = ("AnyBURL", "RuleN", "DRUM", "Neural-LP", "GraIL", "CoMPILE")
@@ -101,9 +105,9 @@ def single_pass_table() -> str:
             ]
             ours = mean(values(dataset, metric))
             row += [ours, mean(found), mean(found) / ours]
-        rows.append(row)
+        rows.append([*row, len(found)])
     each = ["single pass", "kept"]
-    return text_table(["data set", "hits@10", *each, "mrr", *each], rows)
+    return text_table(["data set", "hits@10", *each, "mrr", *each, "seeds"], rows)
 
 
 def facts_only_table() -> str:
@@ -174,7 +178,21 @@ def training_cost_table() -> str:
     return text_table(["facts of", "facts", "entities", "minutes", "steps of 0.1, minutes", "GB"], rows)
 
 
-STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+def training_size_table() -> str:
+    """What steps on a million facts take, by device."""
+    rows: list[list[object]] = []
+    for one in json.loads(SIZE_RESULTS.read_text())["runs"]:
+        name = one["hardware"].get("gpu") or f"{one['hardware']['cpu']}, two cores"
+        memory = one["gpu_gigabytes"] or one["peak_gigabytes"]
+        rows.append([name, one["facts"], one["entities"], f"{one['seconds_per_step']:.2f}", f"{memory:.1f}"])
+    return text_table(["device", "facts", "entities", "seconds per step", "GB of its memory"], rows)
+
+
+Groups = tuple[tuple[str, tuple[str, ...]], ...]
+"""What each group of settings is compared with, and the settings."""
+
+_LATER = ("no paths", "9 hops", "6 layers", "32 slots, 6 layers", "4 epochs", "16 epochs")
+ONE_CUT: Groups = (
     (
         "best-0.1, 8 epochs",
         (
@@ -190,19 +208,7 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "all kinds + list 0.43",
-        (
-            "all kinds",
-            *(
-                f"{name} + list 0.43"
-                for name in ("no unary", "no proximity, no far", "no ways", "no negative")
-            ),
-            *(
-                f"{name} + list 0.43"
-                for name in ("no far", "no paths", "9 hops", "6 layers", "32 slots, 6 layers")
-            ),
-            *(f"{name} + list 0.43" for name in ("4 epochs", "16 epochs", "starting values per relation")),
-            *(f"all kinds + list {weight}" for weight in ("0.25", "0.70", "1.00")),
-        ),
+        tuple(f"{name} + list 0.43" for name in (*_LATER, "starting values per relation")),
     ),
     (
         "no paths, no lone facts + list 0.70",
@@ -218,14 +224,37 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""What each group of settings is compared with, and the settings."""
+_WEIGHTS = tuple(f"rate .01, rule list, weight {weight}" for weight in (".35", ".5", "1", "1.4", "2"))
+THREE_CUTS: Groups = (
+    (
+        "rate .01",
+        (
+            "rate .02",
+            "rate .04",
+            "rate .01, facts left out",
+            "rate .02, facts left out",
+            "rate .04, facts left out",
+            "twelve epochs",
+            "penalty 20",
+            "walks of six steps",
+            "three kinds of walks",
+            *_WEIGHTS,
+            *(f"rate .01, weight by {figure} of validation triples" for figure in ("MRR", "likelihood")),
+        ),
+    ),
+    ("rate .02", ("rate .04", "rate .02, facts left out", "rate .04, facts left out")),
+)
+_KINDS = ("no unary", "no proximity, no far", "no ways", "no negative", "no far")
+ABLATION: Groups = (
+    ("rate .02", tuple(f"rate .02, {less}" for less in ("no rule list", *_KINDS, "rule list alone"))),
+)
 
 
-def choosing_table() -> str:
+def choosing_table(file: Path, groups: Groups) -> str:
     """Settings on cut training graphs: differences with their standard errors, and by family in MRR."""
-    stored = read_results(choosing.CHOSEN_BY).rows
+    stored = read_results(file).rows
     rows: list[list[object]] = []
-    for base, names in STEPS:
+    for base, names in groups:
         rows.append([f"{base}:", *("" for _ in range(2 + len(choosing.FAMILIES)))])
         for name in names:
             mrr, hits = (choosing.difference(stored, name, base, metric) for metric in ("mrr", "hits@10"))
@@ -242,12 +271,15 @@ def made_tables() -> dict[str, str]:
         "mrr": main_table("mrr"),
         "standing": standing_table(),
         "full-facts": facts_only_table(),
-        "choosing": choosing_table(),
+        "choosing": choosing_table(choosing.CHOSEN_BY, ONE_CUT),
+        "three cuts": choosing_table(choosing.THREE_CUTS, THREE_CUTS),
+        "ablation": choosing_table(choosing.THREE_CUTS, ABLATION),
         "hardened": hardened_table(),
         "single pass": single_pass_table(),
         "cost": cost_table(),
         "cpu": cpu_table(),
         "training cost": training_cost_table(),
+        "training size": training_size_table(),
     }
 
 

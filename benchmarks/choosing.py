@@ -6,8 +6,8 @@ parts without common entities: train on the facts within one, hold out facts of 
 graph is read. docs/decisions/0004-choosing.md has the graphs, the figure and the rule of decision.
 
 A cell is one setting on one cut. Cells run several at a time and are stored as they end; what is stored is not run
-again. `choosing.jsonl` has what the recipe was chosen by. Its rows come from a script of the same kind, on code that
-could also do what was not taken, such as training the rule list with the model.
+again. `choosing.jsonl` and `choosing-three-cuts.jsonl` have what the recipe was chosen by. Their rows come from scripts
+of the same kind, on code that could also do what was not taken, such as training the rule list with the model.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHOSEN_BY = RESULTS / "choosing.jsonl"
+THREE_CUTS = RESULTS / "choosing-three-cuts.jsonl"
 COMPARED = RESULTS / "choosing-again.jsonl"
 """What this command writes."""
 
@@ -71,6 +72,9 @@ CHANGES: Mapping[str, dict[str, Any]] = {
     "paths as well": {"evidence": (*_EVIDENCE, "paths")},
     "6 hops": {"num_hops": 6},
     "lone facts, too": {"lone_facts": True},
+    "no facts left out": {"drop_facts": 0.0},
+    "learning rate .01": {"learning_rate": 0.01},
+    "learning rate .04": {"learning_rate": 0.04},
     "6 layers": {"num_layers": 6},
     "32 slots, 6 layers": {"num_slots": 32, "num_layers": 6},
     "16 epochs": {"max_epochs": 16, "look_every": 16},

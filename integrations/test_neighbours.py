@@ -6,6 +6,7 @@ import warnings
 
 import duckdb
 import networkx as nx
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -16,7 +17,8 @@ with warnings.catch_warnings():  # what these two warn of while they are importe
     warnings.simplefilter("ignore")
     from pykeen.datasets.inductive.base import InductiveDataset
     from pykeen.evaluation import RankBasedEvaluator
-    from torch_geometric.data import Data
+    from pykeen.triples import CoreTriplesFactory
+    from torch_geometric.data import Data, HeteroData
 
 from reshuffle import KnowledgeGraph, Reasoner, evaluate, learn_rules, load_benchmark, parse_rules, read_rules
 from reshuffle.errors import InputError
@@ -124,6 +126,21 @@ def test_pyg_there_and_back():
             from_pyg(wrong, **names)
 
 
+@pytest.mark.parametrize("kinds", [torch.tensor([0]), torch.tensor([0.5, 1.0]), torch.tensor([[0], [1]])])
+def test_pyg_edges_that_do_not_fit_are_refused(kinds):
+    with pytest.raises(InputError, match="expected whole numbers"):
+        from_pyg(Data(edge_index=torch.tensor([[0, 1], [1, 2]]), edge_type=kinds))
+
+
+def test_pyg_names_are_given_by_number():
+    data = Data(edge_index=torch.tensor([[0], [1]]), edge_type=torch.tensor([0]))
+    assert set(from_pyg(data, entities=np.array(["a", "b"]))) == {("a", "0", "b")}
+    with pytest.raises(InputError, match="found a dictionary as names of entity"):
+        from_pyg(data, entities={"b": 1, "a": 0})
+    with pytest.raises(InputError, match=r"to_homogeneous\(\)"):
+        from_pyg(HeteroData())
+
+
 # --- PyKEEN ------------------------------------------------------------------------------------------------------
 
 
@@ -132,6 +149,14 @@ def test_pykeen_there_and_back():
     assert factory.num_triples == 3
     assert from_pykeen(factory) == GRAPH
     assert list(from_pykeen(factory).entities) == list(GRAPH.entities)
+    core = CoreTriplesFactory.create(factory.mapped_triples)  # without names
+    assert from_pykeen(core).num_entities == 3 and ("0", "0", "1") in from_pykeen(core)
+
+
+def test_what_is_of_no_other_library_is_refused():
+    for convert in (from_networkx, from_pykeen):
+        with pytest.raises(InputError, match="found str, expected a"):
+            convert("facts.tsv")
 
 
 def test_an_inductive_data_set_is_a_benchmark():

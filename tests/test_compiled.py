@@ -15,6 +15,7 @@ from numba import __version__ as version
 
 import reshuffle
 from reshuffle.compiled import compiled
+from reshuffle.locks import locked, released
 
 RULES = "r(X, Y) & s(Y, Z) -> t(X, Z)\n"
 FACTS = "a\tr\tb\nb\ts\tc\n"
@@ -71,6 +72,56 @@ def test_a_kernel_is_made_anew_where_one_that_it_calls_has_changed(
         for name in ("inner", "outer"):
             sys.modules.pop(name, None)
         assert import_module("outer").times(4) == 4 * factor
+
+
+TOGETHER = """
+import sys, time
+from pathlib import Path
+from kernels import much
+Path(sys.argv[1]).touch()
+while not Path(sys.argv[2]).exists():
+    time.sleep(0.001)
+assert much(1) == 300
+print(sum(much.stats.cache_hits.values()))
+"""
+
+
+def test_of_two_processes_one_compiles_and_the_other_waits_for_it(tmp_path: Path) -> None:
+    body = "".join(f"    if number == {n + 2}:\n        total += number // {n + 7}\n" for n in range(80))
+    (tmp_path / "kernels.py").write_text(
+        "from reshuffle.compiled import compiled\n"
+        f"@compiled\ndef much(number):\n    total = 300\n{body}    return total\n",
+        "utf-8",
+    )
+    paths = [str(tmp_path), *sys.path]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", TOGETHER, str(tmp_path / mine), str(tmp_path / other)],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for mine, other in (("a", "b"), ("b", "a"))
+    ]
+    assert sorted(process.communicate(timeout=120)[0] for process in running) == ["0\n", "1\n"]
+
+
+def test_nobody_waits_for_ever_for_a_process_that_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kernels.py").write_text(
+        "from reshuffle.compiled import compiled\n@compiled\ndef twice(number):\n    return 2 * number\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("kernels", None)
+    twice = import_module("kernels").twice
+    monkeypatch.setattr("reshuffle.compiled.LONGEST_WAIT", 0.1)
+    holding = locked(Path(f"{twice._cache._cache_file._index_path}".removesuffix("nbi") + "lock"))
+    assert holding is not None
+    with released(holding):
+        assert twice(4) == 8
+    assert twice._cache._turn is None
 
 
 def test_infer_where_no_cache_can_be_written(tmp_path: Path) -> None:

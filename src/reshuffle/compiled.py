@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -9,10 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from reshuffle.locks import locked
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Kernel = TypeVar("Kernel", bound="Callable[..., Any]")
+
+LONGEST_WAIT = 60.0
+"""Seconds. A process that another one waits for so long may have been stopped, and both compile the kernel."""
 
 
 @overload
@@ -60,9 +67,14 @@ class _Cache(FunctionCache):
 
     A kernel holds copies of those that it calls, so its code is of another version also where one of their files has
     changed. numba looks at the kernel's own file only; `stamps` are those of all files that it may have code from.
+
+    Of several processes one compiles a kernel, and the others wait for its code. Nor do they write the kernel's list of
+    signatures at the same time, where numba would lose one, or keep the code of one under the name of another.
     """
 
     stamps: tuple[tuple[Any, ...], ...]
+    _turn: int | None = None
+    """The lock, while this process compiles. Threads take turns by a lock of numba's."""
 
     def __init__(self, kernel: Callable[..., Any]) -> None:
         super().__init__(kernel)  # type: ignore[no-untyped-call]
@@ -75,7 +87,22 @@ class _Cache(FunctionCache):
         )
 
     def load_overload(self, *arguments: Any) -> Any:
-        """The machine code of a signature, or None."""
+        """The machine code of a signature, or None: then this process compiles it."""
+        found = self._loaded(*arguments)
+        if found is None and self._turn is None:
+            self._take_turn()
+            found = self._loaded(*arguments)  # another process may have compiled it meanwhile
+            if found is not None:
+                self._end_turn()
+        return found
+
+    def save_overload(self, *arguments: Any) -> None:
+        """Keep the machine code of a signature, where the disk has room and what lies there can be read."""
+        with suppress(Exception):  # it only costs the next process a compilation
+            super().save_overload(*arguments)  # type: ignore[no-untyped-call]
+        self._end_turn()
+
+    def _loaded(self, *arguments: Any) -> Any:
         try:
             return super().load_overload(*arguments)  # type: ignore[no-untyped-call]
         except Exception:  # noqa: BLE001 - what a damaged pickle raises depends on the damage
@@ -83,7 +110,17 @@ class _Cache(FunctionCache):
                 self.flush()  # type: ignore[no-untyped-call]
             return None
 
-    def save_overload(self, *arguments: Any) -> None:
-        """Keep the machine code of a signature, where the disk has room and what lies there can be read."""
-        with suppress(Exception):  # it only costs the next process a compilation
-            super().save_overload(*arguments)  # type: ignore[no-untyped-call]
+    def _take_turn(self) -> None:
+        path, end = (
+            Path(self._cache_path, f"{self._impl.filename_base}.lock"),
+            time.monotonic() + LONGEST_WAIT,
+        )
+        with suppress(OSError):  # where nothing can be written, every process compiles
+            while (turn := locked(path)) is None and time.monotonic() < end:
+                time.sleep(0.02)
+            self._turn = turn
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            os.close(self._turn)
+            self._turn = None

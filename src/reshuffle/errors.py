@@ -171,5 +171,5 @@ def _local_name(name: str) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The ending of a message: `; did you mean 'x'?`, or nothing when no name is near."""
-    names = near_names(name, known)
+    names = near_names(str(name), known)  # which may be no text where a caller is wrong
     return f"; did you mean {' or '.join(repr(near) for near in names)}?" if names else ""

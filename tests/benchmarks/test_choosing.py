@@ -8,6 +8,7 @@ import pytest
 from benchmarks import choosing, untuned
 from benchmarks.result_files import read_results
 
+from reshuffle.data.families import families
 from reshuffle.evaluation import RuleBaseline
 from reshuffle.learning.settings import Settings
 
@@ -38,6 +39,7 @@ def test_a_large_graph_is_trained_on_by_its_smaller_part(monkeypatch: pytest.Mon
 def test_cells_are_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target, names = tmp_path / "again.jsonl", ["the recipe", "no rule list"]
     monkeypatch.setitem(choosing.FAMILY_OF, "families", "family")
+    monkeypatch.setattr(choosing, "load_benchmark", {"families": families(size=40).benchmark}.__getitem__)
     found = choosing.compare(target, datasets=["families"], names=names, base=TINY)
     assert [row["name"] for row in found] == names
     assert all(0 < row["mrr"] <= 1 and 0 < row["hits@10"] <= 1 for row in found)
@@ -79,6 +81,22 @@ def test_what_was_compared_stands_in_the_file() -> None:
     assert {row["dataset"] for row in stored.rows} == set(choosing.FAMILY_OF)
     taken = choosing.difference(stored.rows, "9 hops, no paths + list 0.70", "best-0.1, 8 epochs", "mrr")
     assert taken is not None and taken.mean > 4 * taken.error and min(taken.by_family.values()) > 0.02
+
+
+def test_what_the_last_runs_took_is_taken_by_the_rule() -> None:
+    stored = read_results(choosing.THREE_CUTS).rows
+    cuts = {(row["dataset"], row["cut"]) for row in stored if row["name"] == "rate .02, facts left out"}
+    assert cuts == {(dataset, cut) for dataset in choosing.FAMILY_OF for cut in (1, 2, 3)}
+    rate = choosing.difference(stored, "rate .02", "rate .01", "mrr")
+    assert rate is not None and rate.mean > rate.error and min(rate.by_family.values()) > -0.02
+    left_out = [
+        choosing.difference(stored, "rate .02, facts left out", "rate .02", metric)
+        for metric in ("mrr", "hits@10")
+    ]
+    mrr, hits = (found for found in left_out if found is not None)
+    assert abs(mrr.mean) <= mrr.error and hits.mean > hits.error and min(mrr.by_family.values()) > -0.02
+    recipe = Settings.of("best").training
+    assert (recipe.learning_rate, recipe.drop_facts) == (0.02, 0.3)
 
 
 def test_a_cut_that_goes_through_files_is_the_same(tmp_path: Path) -> None:

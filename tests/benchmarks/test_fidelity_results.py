@@ -11,6 +11,7 @@ from benchmarks.accuracy import DATASETS
 from benchmarks.pages import page_with
 from benchmarks.result_files import read_results
 
+from reshuffle.data.families import families
 from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.learning.estimator import Reshuffle
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 
     from reshuffle.progress import Progress
 
-TINY = {"num_slots": 3, "num_layers": 2, "epoch_steps": 2, "max_epochs": 1, "device": "cpu"}
+TINY = {
+    "recipe": "best-0.1",
+    "num_slots": 3,
+    "num_layers": 2,
+    "epoch_steps": 2,
+    "max_epochs": 1,
+    "device": "cpu",
+}
 
 
 def test_the_page_shows_the_stored_results() -> None:
@@ -62,8 +70,10 @@ def test_remembered_scores_are_the_scorers_own(side: str) -> None:
 def test_what_is_stored_is_not_compared_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fidelity, "FIDELITY", tmp_path / "fidelity.jsonl")
     monkeypatch.setattr(fidelity, "LENGTH", 2)  # extracting rules of three atoms took most of the time
+    few = families(size=40).benchmark
+    monkeypatch.setattr(fidelity, "load_benchmark", {"families": few}.__getitem__)
     folder = tmp_path / "models" / "families.best.default.1"
-    Reshuffle(**TINY, seed=1).fit(load_benchmark("families").train).save(folder)
+    Reshuffle(**TINY, seed=1).fit(few.train).save(folder)
     fidelity.run(folder.parent, SILENT)
     (row,) = fidelity.stored_rows().values()
     assert set(row["forms"]) == set(fidelity.FORMS)
@@ -85,6 +95,6 @@ def test_what_is_stored_is_not_compared_again(tmp_path: Path, monkeypatch: pytes
     (same,) = fidelity.stored_rows().values()
     assert {**same, "seconds": 0} == {**row, "seconds": 0}
     assert set(same["seconds"]) == {"extraction", "comparison"}
-    Reshuffle(**TINY, seed=2).fit(load_benchmark("families").train).save(folder)  # another model of that name
+    Reshuffle(**TINY, seed=2).fit(few.train).save(folder)  # another model of that name
     fidelity.run(folder.parent, SILENT, again=["rules"])
     assert asked == [("rules",), fidelity.FORMS]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,21 +50,21 @@ def test_a_change_that_fails_leaves_the_file_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def add(path: Path, number: int) -> None:
-    for turn in range(10):
-        with changed_results(path) as results:
-            results.rows.append({"process": number, "turn": turn})
+ADD = """
+import sys
+from pathlib import Path
+from benchmarks.result_files import changed_results
+for turn in range(10):
+    with changed_results(Path(sys.argv[1])) as results:
+        results.rows.append({"process": int(sys.argv[2]), "turn": turn})
+"""
 
 
 def test_several_processes_add_to_one_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    spawn = multiprocessing.get_context("spawn")
-    running = [spawn.Process(target=add, args=(path, number)) for number in range(3)]
-    for process in running:
-        process.start()
-    for process in running:
-        process.join()
-        assert process.exitcode == 0
+    commands = [[sys.executable, "-c", ADD, str(path), str(number)] for number in range(3)]
+    running = [subprocess.Popen(command, cwd=ROOT) for command in commands]
+    assert [process.wait() for process in running] == [0, 0, 0]
     found = [(row["process"], row["turn"]) for row in read_results(path).rows]
     assert sorted(found) == [(number, turn) for number in range(3) for turn in range(10)]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks import rule_models
 from benchmarks.pages import page_with
 from benchmarks.paper import DATASETS
 
 from datasets import data_folder
+from reshuffle.data.families import families
 
 
 def test_the_page_and_the_picture_show_what_is_stored() -> None:
@@ -28,6 +30,15 @@ def test_the_better_list_keeps_what_the_soft_model_has() -> None:
     assert all(kept[f"WN18RR-v{version}"] > 1 for version in (2, 3, 4))
 
 
+def test_a_cell_has_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = families(size=40).benchmark
+    monkeypatch.setattr("reshuffle.data.load.load_benchmark", {"families": few}.__getitem__)
+    row = rule_models.run(rule_models.Cell("families", "mined-100", 0), None)
+    assert all(row.keys() == stored.keys() for stored in rule_models.stored().values())
+    assert row["rules"] == 100 and row["mrr"] > 0.5
+
+
+@pytest.mark.slow  # its rules are mined for ten seconds
 def test_one_cell() -> None:
     data_folder("NELL-995-v1")
     row = rule_models.run(rule_models.Cell("NELL-995-v1", "mined-100", 0), None)

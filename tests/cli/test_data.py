@@ -134,6 +134,7 @@ def test_show_of_a_file_is_a_summary_with_odd_names(own: Path, capsys: pytest.Ca
     assert "names with blanks at an end: 1\n    'ada '" in told
     assert "names with NUL or other control characters: 1\n    'x\\x00y'" in told
     assert "names that differ by their Unicode form alone: 1\n    '\u00e9'  'e\u0301'" in told
+    assert r"that is '\xe9'  'e\u0301'" in told  # which look alike otherwise
     assert main(["data", "show", "facts.tsv", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["graphs"]["graph"]["relations_by_size"] == {"r": 2, "s": 2}

@@ -193,9 +193,19 @@ def test_other_outputs_are_written_as_before(place: Path) -> None:
 
 
 def test_a_directory_may_have_the_name_of_a_benchmark(place: Path) -> None:
-    quick = [
-        word for setting in ("max_epochs=1", "epoch_steps=1", "num_slots=2") for word in ("--set", setting)
-    ]
+    settings = ("max_epochs=1", "epoch_steps=1", "num_slots=2", "rules_weight=0")
+    quick = [word for setting in settings for word in ("--set", setting)]
     (place / "families").mkdir()
     assert main(["train", "families", "-o", "families", *quick]) == 0
     assert (place / "families" / "model.safetensors").exists()
+
+
+def test_a_dash_is_no_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.rules").write_text("p(X, Y) -> q(X, Y)\n")
+    (tmp_path / "facts.tsv").write_text("a\tp\tb\n")
+    assert main(["infer", "my.rules", "facts.tsv", "-o", "-"]) == 2
+    assert capsys.readouterr().err.startswith("found '-' as the output, expected a name\n")
+    assert not (tmp_path / "-").exists()

@@ -115,17 +115,17 @@ def test_on_a_terminal_a_bar_comes_without_a_report_and_goes(
 def test_a_training_introduces_itself_and_estimates(
     news_soon: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress_display, "SECONDS_BETWEEN_LINES", 0.1)
+    monkeypatch.setattr(progress_display, "SECONDS_BETWEEN_LINES", 0.02)
     facts = tmp_path / "facts.tsv"
     facts.write_text("".join(f"p{n}\tparent\tp{n + 1}\n" for n in range(40)), encoding="utf-8")
-    settings = ["max_epochs=3", "epoch_steps=300", "num_slots=4", "num_layers=2", "look_every=1"]
+    settings = ["max_epochs=3", "epoch_steps=60", "num_slots=4", "num_layers=2", "look_every=1"]
     command = ["train", str(facts), "-o", str(tmp_path / "model"), "--device", "cpu"]
     assert main([*command, *(part for one in settings for part in ("--set", one))]) == 0
     said = capsys.readouterr().err
     assert (
-        "training on 36 facts of 1 relation and 41 entities, on cpu: at most 3 epochs of 300 steps\n" in said
+        "training on 36 facts of 1 relation and 41 entities, on cpu: at most 3 epochs of 60 steps\n" in said
     )
     assert re.search(
-        r"^training: 1 of 3 epochs, loss .*, about \d+ s left, step \d+ of 300$", said, re.MULTILINE
+        r"^training: 1 of 3 epochs, loss .*, about \d+ s left, step \d+ of 60$", said, re.MULTILINE
     )
     assert re.search(r"^training: 3 of 3 epochs, done in \d+ s$", said, re.MULTILINE)

@@ -11,7 +11,7 @@ from reshuffle.cli.inputs import RULE_MODEL
 from reshuffle.cli.main import main
 from reshuffle.errors import InputError
 from reshuffle.kg.io.files import made_directory
-from reshuffle.kg.io.locks import alone_in
+from reshuffle.locks import alone_in
 from reshuffle.rulelist import load_rule_model
 from reshuffle.rulelist.model_text import FILE
 
@@ -193,6 +193,41 @@ def test_any_rule_file_ranks(world: Path, tmp_path: Path, capsys: pytest.Capture
     found = json.loads(asked(capsys, *words, "--json"))
     assert found["predictions"][0]["tail"] == "z"
     assert found["predictions"][0]["score"] == 0.9163
+
+
+def test_a_rule_file_with_confidences_is_taken_wherever_a_model_is(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mined = tmp_path / "mined.txt"
+    mined.write_text(
+        "10\t9\t0.9\tgrandparent(X,Y) <= parent(X,A), parent(A,Y)\n10\t4\t0.4\tknows(X,Y) <= parent(X,Y)\n"
+    )
+    files = (
+        "--facts",
+        str(world / "other.tsv"),
+        "--queries",
+        str(world / "queries.tsv"),
+        "--protocol",
+        "full",
+    )
+    report = json.loads(asked(capsys, "evaluate", str(mined), *files, "--json"))
+    assert report["metrics"]["mrr"] == 1
+    listed = asked(capsys, "rules", str(mined), "--format", "anyburl", "--min-confidence", "0.5")
+    assert listed == "10\t9\t0.9\tgrandparent(X,Y) <= parent(X,A), parent(A,Y)\n"
+    measured = json.loads(asked(capsys, "rules", str(mined), "--on", str(world / "facts.tsv"), "--json"))[
+        "rules"
+    ]
+    assert [row["support"] for row in measured] == [20, 0]
+    (tmp_path / "plain.rules").write_text(RULE)  # without confidences, which --on gives
+    plain = asked(capsys, "rules", str(tmp_path / "plain.rules"), "--on", str(world / "facts.tsv"), "--json")
+    assert json.loads(plain)["rules"][0]["support"] == 20
+    words = ("infer", str(mined), str(world / "other.tsv"))
+    assert asked(capsys, *words) == "x\tgrandparent\tz\nx\tknows\ty\ny\tknows\tz\n"
+    assert asked(capsys, *words, "--min-confidence", "0.5") == "x\tgrandparent\tz\n"
+    asked(capsys, *words, "--min-confidence", "0.95", status=2)
+    with pytest.raises(SystemExit):
+        main([*words, "--min-confidence", "95"])
+    assert "a confidence is between 0 and 1" in capsys.readouterr().err
 
 
 def test_rules_from_elsewhere_take_part(

@@ -179,11 +179,31 @@ def test_prefixes_are_found_where_files_declare_them(tmp_path):
     assert prefixes_of(tmp_path / "a.ttl").namespaces == {"": "http://example.org/"}
 
 
+def test_several_prefixes_may_stand_on_one_line(tmp_path):
+    (tmp_path / "a.ttl").write_text(
+        "@prefix a: <http://a/> . @prefix b: <http://b/> .\n# @prefix c: <http://c/> .\n"
+    )
+    assert prefixes_of(tmp_path / "a.ttl").namespaces == {"a": "http://a/", "b": "http://b/"}
+    (tmp_path / "b.ttl").write_text("PREFIX a: <http://a/> PREFIX b: <http://b/>\n")
+    assert prefixes_of(tmp_path / "b.ttl").namespaces == {"a": "http://a/", "b": "http://b/"}
+
+
+def test_messages_of_infer_have_short_names(files, tmp_path, capsys):
+    (tmp_path / "typo.rules").write_text(
+        "@prefix ex: <http://example.org/> .\nex:teaches(X, Y) & ex:teachers(Y, Z) -> ex:knows(X, Z)\n"
+    )
+    assert main(["infer", str(tmp_path / "typo.rules"), files[1]]) == 0
+    assert "note: 'ex:teachers' (near: 'ex:teaches') is" in capsys.readouterr().err
+    assert main(["infer", *files, "--labels", str(tmp_path / "none.tsv")]) == 2
+    assert capsys.readouterr().err.startswith(f"{tmp_path / 'none.tsv'}: no such file")
+
+
 def test_the_longest_namespace_shortens():
     known = Prefixes({"a": "http://x.org/", "b": "http://x.org/b#"})
     assert [known.shortened(name) for name in ("http://x.org/b#c", "http://x.org/b", "http://x.org/", "x")] == [
         "b:c", "a:b", "http://x.org/", "x",
     ]  # fmt: skip
+    assert known.shortened("http://x.org/b#c%20d") == "b:c%20d"
 
 
 def test_a_text_is_shortened_once():

@@ -436,4 +436,6 @@ def test_an_unknown_protocol_is_named() -> None:
     with pytest.raises(InputError) as caught:
         protocol_of("sampled-5")
     assert str(caught.value).startswith("unknown protocol 'sampled-5'; did you mean 'sampled-50'")
+    with pytest.raises(InputError, match="unknown protocol '3'"):
+        protocol_of(3)
     assert "hint: one of sampled-50, sampled-50-official-code, grail-49, nbfnet-estimate" in str(caught.value)

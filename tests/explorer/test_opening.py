@@ -58,6 +58,12 @@ def test_rule_files_and_rule_models(tmp_path: Path, facts: str) -> None:
     mined.write_text("10\t8\t0.8\tcitizenOf(X,Y) <= bornIn(X,A), cityIn(A,Y)\n")
     assert opened(Wanted(str(sure), facts))[0].subject().kind == "rules"
     assert opened(Wanted(str(mined), facts))[0].subject().kind == "rule model"
+    (tmp_path / "more.csv").write_text("to,how,who\nlondon,bornIn,eve\n")
+    (tmp_path / "few.csv").write_text("to,how,who\nuk,cityIn,london\n")
+    both = Wanted(
+        str(sure), str(tmp_path / "more.csv"), more_facts=(str(tmp_path / "f*.csv"),), columns="who,how,to"
+    )
+    assert len(opened(both)[0].subject().source.facts) == 2
     save_rule_model(RuleModel.from_rules(RULES), tmp_path / "model")
     (model,) = opened(Wanted(str(tmp_path / "model"), facts))
     assert model.subject().kind == "rule model" and model.directory == tmp_path / "model"

@@ -23,7 +23,7 @@ from reshuffle.explorer.views.training_page import training_page
 from reshuffle.explorer.views.why_page import MOST_NODES, why_page
 from reshuffle.explorer.web.csv_tables import csv_of
 from reshuffle.kg import Triple
-from reshuffle.kg.io.locks import alone_in
+from reshuffle.locks import alone_in
 from reshuffle.rulegraphs import build
 
 if TYPE_CHECKING:

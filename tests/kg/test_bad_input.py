@@ -82,6 +82,18 @@ TEXTS = {
         "  hint: if it is a triple, put the line head,relation,tail before all others; if it names the columns, "
         "--columns HEAD,RELATION,TAIL (columns=) says which of them hold the triples",
     ),
+    "semicolons in csv": (
+        "f.csv",
+        b"head;relation;tail\na;r;b\n",
+        "f.csv:1: found columns that semicolons separate, expected commas\n    head;relation;tail\n"
+        "  hint: write it again with commas, or with tabs under a name that ends in .tsv",
+    ),
+    "a header with tabs in csv": (
+        "f.csv",
+        b"head\trelation\ttail\na\tr\tb\n",
+        "f.csv:1: found columns that tabs separate, expected commas\n    head<TAB>relation<TAB>tail\n"
+        "  hint: let the file name end in .tsv, and name its columns with --columns (columns=)",
+    ),
     "open quote": (
         "f.csv",
         b'head,relation,tail\na,r,"b\n',

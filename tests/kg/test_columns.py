@@ -6,6 +6,7 @@ import datetime
 import json
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -80,6 +81,8 @@ def test_columns_are_named(tmp_path, kind):
         assert KnowledgeGraph.read(path, columns=columns) == EXPECTED
     with pytest.raises(InputError, match="found the columns b, rel, a, n; expected a, rel, c"):
         read_graph(path, columns=("a", "rel", "c"))
+    with pytest.raises(InputError, match="expected a, rel, c\n"):
+        read_graph(path, columns="a,rel,c")
 
 
 @pytest.mark.parametrize("columns", [("a", "b"), ("a", "a", "b"), "a,b", ("a", "", "b"), 3, ("a", 1, "b")])
@@ -137,6 +140,15 @@ def test_the_fast_path_reads_other_headers_alike(tmp_path, monkeypatch):
 # --- tables of any library ---------------------------------------------------------------------------------------
 
 ARROW = pa.Table.from_pylist(table(HEADERS[2]))
+
+
+class Cursor:
+    """What a cursor of ADBC has, whose packages are in no extra."""
+
+    def fetch_arrow_table(self) -> pa.Table:
+        return ARROW
+
+
 TABLES = {
     "Arrow": lambda: ARROW,
     "record batch": lambda: ARROW.to_batches()[0],
@@ -145,6 +157,11 @@ TABLES = {
     "pandas": lambda: pd.DataFrame(table(HEADERS[2])),
     "polars": lambda: pl.DataFrame(table(HEADERS[2])),
     "lazy": lambda: pl.LazyFrame(table(HEADERS[2])).filter(pl.col("object") != "nobody"),
+    "categories": lambda: pl.DataFrame(table(HEADERS[2])).with_columns(
+        pl.col("predicate").cast(pl.Categorical), pl.col("object").cast(pl.Enum(["london", "uk"]))
+    ),
+    "pandas categories": lambda: pd.DataFrame(table(HEADERS[2])).astype("category"),
+    "cursor": Cursor,
     "columns": ARROW.to_pydict,
     "graph": lambda: EXPECTED,
 }
@@ -161,7 +178,7 @@ def test_every_converter_takes_every_table(kind):
         assert convert(TABLES[kind]()) == EXPECTED
 
 
-@pytest.mark.parametrize("kind", [kind for kind in TABLES if kind not in ("columns", "data set")])
+@pytest.mark.parametrize("kind", TABLES)
 def test_a_table_is_a_graph_where_triples_are_taken(kind):
     assert KnowledgeGraph(TABLES[kind]()) == EXPECTED
 
@@ -181,12 +198,35 @@ def test_what_is_no_table_is_refused(given):
         KnowledgeGraph.from_table(given)
 
 
+def test_columns_without_names_go_by_their_numbers():
+    assert KnowledgeGraph.from_table(pd.DataFrame(FACTS), columns=(0, 1, 2)) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, 3, "facts.tsv", b"abc", pd.Series(["a"]), {"head": ["a"], "relation": ["r", "s"], "tail": ["b"]}],
+)
+def test_what_holds_no_triples_is_refused(given):
+    with pytest.raises(InputError, match=r"expected a graph or triples|expected a table|make no table"):
+        KnowledgeGraph(given)
+
+
 # --- records -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=",".join)
 def test_dictionaries_go_by_their_keys(header):
     assert KnowledgeGraph(table(header)) == EXPECTED
+
+
+def test_records_with_other_keys_get_columns():
+    records = [{"from": head, "kind": relation, "who": tail} for head, relation, tail in FACTS]
+    assert KnowledgeGraph(records, columns=("from", "kind", "who")) == EXPECTED
+
+
+def test_arrays_of_names_are_triples():
+    for kind in (str, object):
+        assert KnowledgeGraph(np.array(FACTS, dtype=kind)) == EXPECTED
 
 
 def test_dictionaries_are_added_to_answers_by_their_keys():

@@ -225,7 +225,15 @@ def test_duplicates_are_told(tmp_path):
 
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize(
-    "header", ["Head\tRelation\tTail", "subject\tpredicate\tobject", "\ufeffSUBJECT\tpredicate\tObject "]
+    "header",
+    [
+        "Head\tRelation\tTail",
+        "subject\tpredicate\tobject",
+        "\ufeffSUBJECT\tpredicate\tObject ",
+        "source\ttype\ttarget",
+        "s\tp\to",
+        "o\tp\ts",  # letters may be names, so this is no error
+    ],
 )
 def test_what_looks_like_a_header_is_told_and_read(tmp_path, monkeypatch, header, large):
     if large:

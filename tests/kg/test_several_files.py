@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import sys
 import zipfile
@@ -130,8 +131,28 @@ def test_every_format_is_read_by_ending_by_name_and_from_stdin(tmp_path, monkeyp
     (tmp_path / "f.dump").write_text(text)
     assert read_graph(tmp_path / f"f.{ending}") == expected
     assert read_graph(tmp_path / "f.dump", format=ending) == expected
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    assert read_graph("-", format=ending) == expected
+    for content in (text.encode(), gzip.compress(text.encode())):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert read_graph("-", format=ending) == expected
+    if ending not in ("csv", "tsv", "trig"):  # whoever forgets the format is told which one it seems to be
+        with pytest.raises(
+            InputError, match=rf"f.dump:1: found .* separated by tabs\n(.*\n)?.*--format {ending} "
+        ):
+            read_graph(tmp_path / "f.dump")
+
+
+def test_a_context_elsewhere_is_not_fetched(tmp_path):
+    pytest.importorskip("pyoxigraph")
+    (tmp_path / "f.jsonld").write_text('{"@context": "http://schema.org/", "@id": "urn:x:a"}')
+    with pytest.raises(
+        InputError, match=r"which is not fetched, expected JSON-LD\n  hint: .* in the file itself"
+    ):
+        read_graph(tmp_path / "f.jsonld")
+
+
+def test_a_list_of_paths_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"found \['a.nt'\], expected a path"):
+        read_graph(["a.nt"])
 
 
 def test_an_unknown_format_lists_those_there_are(tmp_path):

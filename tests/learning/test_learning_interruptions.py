@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import csv
 import random
+import resource
+import shutil
 import signal
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
+from processes import Running, slowly
 from reshuffle.cli.main import main
 from reshuffle.errors import InputError, Terminated
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.training import saving
@@ -24,6 +24,7 @@ from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
 from reshuffle.learning.training.saving import CHECKPOINT, Saving, StopRequest, stop_requests
 from reshuffle.learning.training.trainer import Trainer
+from reshuffle.locks import alone_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -288,21 +289,20 @@ def test_without_a_directory_ctrl_c_is_as_ever(usual_signals: None, monkeypatch:
 
 # --- the command line, in processes of their own ---------------------------------------------------------------------
 
-LONG = ["max_epochs=12", "epoch_steps=40", "num_slots=4", "num_layers=2", "look_every=3", "batch_size=16"]
-RUN = """
-import sys
-import reshuffle.progress
-from reshuffle.cli.main import main
-from reshuffle.learning.training import saving
-reshuffle.progress.SHORT = float("inf")
-saving.SECONDS_BETWEEN = 0.02
-sys.exit(main(sys.argv[1:]))
-"""
+LONG = ["max_epochs=4", "epoch_steps=15", "num_slots=4", "num_layers=2", "look_every=2", "batch_size=16"]
+
+
+def trained_slowly(argv: list[str]) -> object:
+    saving.SECONDS_BETWEEN = 0.02
+    return slowly(main, argv)
 
 
 @pytest.fixture
 def facts(tmp_path: Path) -> str:
-    path = tmp_path / "facts.tsv"
+    return written(tmp_path / "facts.tsv")
+
+
+def written(path: Path) -> str:
     path.write_text("".join("\t".join(triple) + "\n" for triple in FACTS), encoding="utf-8")
     return str(path)
 
@@ -312,21 +312,14 @@ def command(facts: str, directory: Path, *more: str) -> list[str]:
     return ["train", facts, "-o", str(directory), "--device", "cpu", *more, *settings]
 
 
-def started(facts: str, directory: Path, *more: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, *command(facts, directory, *more)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Tests may run where interrupts are ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-    )
+def started(facts: str, directory: Path, *more: str) -> Running:
+    return Running(trained_slowly, command(facts, directory, *more))
 
 
-def wait_for(path: Path, running: subprocess.Popen[str]) -> None:
-    while running.poll() is None and not path.exists():
+def wait_for(path: Path, running: Running) -> None:
+    while running.is_alive and not path.exists():
         time.sleep(0.005)
-    assert running.poll() is None
+    assert running.is_alive
 
 
 def finished(facts: str, directory: Path, *more: str) -> None:
@@ -348,9 +341,7 @@ def assert_same_model(one: Path, other: Path) -> None:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    path = folder / "facts.tsv"
-    path.write_text("".join("\t".join(triple) + "\n" for triple in FACTS), encoding="utf-8")
-    finished(str(path), folder / "model")
+    finished(written(folder / "facts.tsv"), folder / "model")
     return folder / "model"
 
 
@@ -363,10 +354,9 @@ def test_a_training_that_is_told_to_stop(
     cut = tmp_path / "cut"
     running = started(facts, cut)
     wait_for(cut / CHECKPOINT, running)
-    running.send_signal(number)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == status
-    assert said == f"the same command with --resume goes on from the last checkpoint\n{word}\n"
+    running.send(number)
+    said = f"the same command with --resume goes on from the last checkpoint\n{word}\n"
+    assert running.ended() == (status, said)
     assert not (cut / "training.lock").exists()
     finished(facts, cut, "--resume")
     assert_same_model(cut, whole)
@@ -378,34 +368,32 @@ def test_kills_at_random_moments(facts: str, whole: Path, tmp_path: Path) -> Non
         running = started(facts, cut, *(["--resume"] if kill else []))
         wait_for(cut / "training.lock" if not kill else cut / CHECKPOINT, running)
         if kill:
-            time.sleep(chance.uniform(0.5, 2.5))  # while it starts, trains or saves
+            time.sleep(chance.uniform(0.1, 1.5))  # while it starts, trains or saves
         else:
             wait_for(cut / CHECKPOINT, running)
-        running.kill()
-        running.communicate(timeout=120)
-        if running.returncode == 0:  # it was quicker
+        status = running.killed()
+        if status == 0:  # it was quicker
             break
-        assert running.returncode == -signal.SIGKILL
+        assert status == -signal.SIGKILL
     finished(facts, cut, "--resume")
     assert_same_model(cut, whole)
 
 
-def test_two_trainings_in_one_directory(facts: str, whole: Path, tmp_path: Path) -> None:
+def test_two_trainings_in_one_directory(
+    facts: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = tmp_path / "place"
     first = started(facts, place)
     wait_for(place / CHECKPOINT, first)
-    first.send_signal(signal.SIGSTOP)
+    first.send(signal.SIGSTOP)
     for more in ([], ["--resume"]):
-        second = started(facts, place, *more)
-        _, said = second.communicate(timeout=120)
-        assert second.returncode == 2
-        assert said == (
+        assert main(command(facts, place, *more)) == 2
+        assert capsys.readouterr().err == (
             f"{place}: another training is running in this directory\n"
             "  hint: wait until it has ended, or name another directory\n"
         )
-    first.send_signal(signal.SIGCONT)
-    first.kill()  # its lock ends with it
-    first.communicate(timeout=120)
+    first.send(signal.SIGCONT)
+    first.killed()  # its lock ends with it
     finished(facts, place, "--resume")
     assert_same_model(place, whole)
 
@@ -414,19 +402,20 @@ def test_two_trainings_in_one_directory(facts: str, whole: Path, tmp_path: Path)
 
 
 def test_a_log_that_was_cut_anywhere_follows_the_checkpoint(tmp_path: Path) -> None:
-    fitted(tmp_path)
+    def followed() -> bytes:
+        run_training(trainer(**BEST), directory=tmp_path, resume=True)
+        return path.read_bytes()
+
+    run_training(trainer(**BEST), directory=tmp_path)
     path = tmp_path / "log.csv"
     content = path.read_bytes()
     last = content.rindex(b"\n3,") + 1
-    cuts = [0, 5, *range(last, len(content))]
-    for cut in cuts:
+    for cut in (0, 5, *range(last, len(content))):
         path.write_bytes(content[:cut])
-        fitted(tmp_path, resume=True)
-        assert path.read_bytes() == content, cut
+        assert followed() == content, cut
     for damaged in (b"\xff\xfe", content.replace(b"3,", b"3,,"), content + content):
         path.write_bytes(damaged)
-        fitted(tmp_path, resume=True)
-        assert path.read_bytes() == content
+        assert followed() == content
 
 
 def test_a_directory_in_use_is_told_before_the_facts_are_read(
@@ -442,14 +431,33 @@ def test_a_directory_in_use_is_told_before_the_facts_are_read(
 
 # --- a full disk --------------------------------------------------------------------------------------------------
 
-FULL = """
-import resource, sys
-import reshuffle.progress
-from reshuffle.cli.main import main
-reshuffle.progress.SHORT = float("inf")
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-sys.exit(main(sys.argv[2:]))
-"""
+
+def trained_on_a_full_disk(most: int, argv: list[str]) -> int:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    return main(argv)
+
+
+QUICK = ["max_epochs=3", "epoch_steps=2", "num_slots=3", "schedule=constant", "look_every=3"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `facts.tsv` and a trained model, `place`."""
+    folder = tmp_path_factory.mktemp("trained")
+    written(folder / "facts.tsv")
+    assert main(quick_command(folder)) == 0
+    return folder
+
+
+def quick_command(folder: Path) -> list[str]:
+    settings = [part for setting in QUICK for part in ("--set", setting)]
+    return ["train", str(folder / "facts.tsv"), "-o", str(folder / "place"), "--device", "cpu", *settings]
+
+
+def model_files(place: Path) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes() for path in place.iterdir() if path.suffix in {".safetensors", ".toml"}
+    }
 
 
 @pytest.mark.parametrize(
@@ -458,41 +466,19 @@ sys.exit(main(sys.argv[2:]))
     [(20, ("log.csv",)), (300, ("log.csv", "tensorboard", CHECKPOINT)), (5000, (CHECKPOINT,))],
 )
 def test_a_full_disk_is_one_error_and_what_was_there_stays(
-    most: int, files: tuple[str, ...], facts: str, tmp_path: Path
+    most: int, files: tuple[str, ...], trained: Path, tmp_path: Path
 ) -> None:
-    place = tmp_path / "place"
-    quick = [
-        "--set",
-        "max_epochs=3",
-        "--set",
-        "epoch_steps=2",
-        "--set",
-        "num_slots=3",
-        "--set",
-        "schedule=constant",
-    ]
-    command = ["train", facts, "-o", str(place), "--device", "cpu", "--set", "look_every=3", *quick]
-    assert main(command) == 0
-    before = {
-        path.name: path.read_bytes() for path in place.iterdir() if path.suffix in {".safetensors", ".toml"}
-    }
-    more = [*command, "--set", "max_epochs=9", "--resume"]
-    found = subprocess.run(
-        [sys.executable, "-c", FULL, str(most), *more],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr in [
+    folder = tmp_path / "copy"
+    shutil.copytree(trained, folder)
+    place, before = folder / "place", model_files(folder / "place")
+    more = [*quick_command(folder), "--set", "max_epochs=6", "--resume"]
+    status, said = Running(trained_on_a_full_disk, most, more).ended()
+    assert status == 2
+    assert said in [
         f"{place / file}: cannot be written: File too large\n"
         "  hint: make room on the disk, and run it again; what was there before is as it was\n"
         for file in files
     ]
-    after = {
-        path.name: path.read_bytes() for path in place.iterdir() if path.suffix in {".safetensors", ".toml"}
-    }
-    assert after == before
+    assert model_files(place) == before
     assert not [path for path in place.iterdir() if path.name.startswith(".")]
     assert main(more) == 0

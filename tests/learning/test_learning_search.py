@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import signal
-import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from processes import Running, slowly
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.splits import GraphSplit
@@ -20,13 +19,17 @@ from reshuffle.learning.search import RANGES, Search, Trial
 from reshuffle.learning.settings import Settings, read_settings
 from reshuffle.learning.training.trainer import Trainer
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 FACTS = KnowledgeGraph([(f"p{n}", "r", f"p{n + 1}") for n in range(20)])
 QUICK = Settings().changed(max_epochs=1, num_negatives=2)
+SMALL_RANGES: dict[str, tuple[float, ...]] = {"num_slots": (2, 3), "margin": (0.5, 1.0, 2.0)}
 
 
 @pytest.fixture(autouse=True)
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "RANGES", {"num_slots": (2, 3), "margin": (0.5, 1.0, 2.0)})
+    monkeypatch.setattr(search, "RANGES", SMALL_RANGES)
 
 
 def test_the_ranges_are_the_papers() -> None:
@@ -60,30 +63,24 @@ def test_a_trial_that_was_cut_off_is_run_again(tmp_path: Path) -> None:
     assert found[0].values == wanted
 
 
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[2])
-import test_learning_search
-test_learning_search.one_long_trial(sys.argv[1])
-"""
+EPOCHS = 30
 
 
-def one_long_trial(directory: str | Path) -> list[Trial]:
-    search.RANGES = {"num_slots": (2, 3), "margin": (0.5, 1.0, 2.0)}
-    settings = QUICK.changed(max_epochs=100, look_every=5, patience=1000)
-    return Search(FACTS, settings, Path(directory), device="cpu").run(1)
+def one_long_trial(directory: Path) -> list[Trial]:
+    search.RANGES = SMALL_RANGES  # also in a process of its own
+    settings = QUICK.changed(max_epochs=EPOCHS, look_every=5, patience=1000)
+    return Search(FACTS, settings, directory, device="cpu").run(1)
 
 
 def test_after_a_kill_the_search_goes_on_with_the_trial_it_was_at(tmp_path: Path) -> None:
     killed = tmp_path / "killed"
-    running = subprocess.Popen([sys.executable, "-c", KILLED, str(killed), str(Path(__file__).parent)])
-    while running.poll() is None and not list(killed.glob("*/checkpoint.safetensors")):
+    running = Running(slowly, one_long_trial, killed)
+    while running.is_alive and not list(killed.glob("*/checkpoint.safetensors")):
         time.sleep(0.01)
-    running.kill()
-    assert running.wait() == -signal.SIGKILL
+    assert running.killed() == -signal.SIGKILL
     (log,) = killed.glob("*/log.csv")
     started = log.read_text(encoding="utf-8").splitlines()
-    assert 5 <= len(started) - 1 < 100
+    assert 5 <= len(started) - 1 < EPOCHS
     assert one_long_trial(killed) == one_long_trial(tmp_path / "whole")
     assert log.read_text(encoding="utf-8").splitlines()[:5] == started[:5]  # times too: it went on
     assert len(list(killed.glob("*/log.csv"))) == 1
@@ -277,15 +274,14 @@ def test_a_second_search_in_a_directory_is_refused(tmp_path: Path) -> None:
 
 def test_a_search_of_another_process_holds_the_directory_until_it_is_killed(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    running = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path), str(Path(__file__).parent)])
-    while running.poll() is None and not list(tmp_path.glob("*/log.csv")):
+    running = Running(slowly, one_long_trial, tmp_path)
+    while running.is_alive and not list(tmp_path.glob("*/log.csv")):
         time.sleep(0.01)
     before = (tmp_path / "journal.log").read_bytes()
     with pytest.raises(InputError, match="another search is running in this directory"):
         one_long_trial(tmp_path)
     assert (tmp_path / "journal.log").read_bytes() == before  # the trial of the other is left alone
-    running.kill()
-    assert running.wait() == -signal.SIGKILL
+    assert running.killed() == -signal.SIGKILL
     assert len(one_long_trial(tmp_path)) == 1
 
 

@@ -19,10 +19,10 @@ from reshuffle.errors import InputError
 from reshuffle.evaluation import evaluate
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning import checkpoints, model_files
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import ARRAYS, CUT_OR_EDITED
+from reshuffle.locks import alone_in
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import PathRule, RuleBase
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import signal
-import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from benchmarks.paper import DATASETS, VARIANTS, cell_settings
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from processes import Running, slowly
 from reshuffle.data.load import load_benchmark
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.evaluation import evaluate
@@ -530,32 +529,23 @@ def test_tensorboard_shows_every_epoch_once_after_a_kill(tmp_path: Path) -> None
     assert [event.step for event in events.Scalars("hits@10")] == [2, 4]
 
 
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[2])
-import test_learning_training
-test_learning_training.long_training(sys.argv[1])
-"""
+LONG = 40  # epochs
 
 
-def long_training(directory: str) -> Reshuffle:
-    fitted = model(max_epochs=110, patience=1000).fit(FACTS, directory=directory, resume=True)
-    fitted.save(directory)
-    return fitted
+def long_training(directory: Path) -> None:
+    model(max_epochs=LONG, patience=1000).fit(FACTS, directory=directory, resume=True).save(directory)
 
 
 def test_after_kills_at_any_moment_the_result_is_that_of_an_uninterrupted_run(tmp_path: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-    command = [sys.executable, "-c", KILLED, str(killed), str(Path(__file__).parent)]
-    for most in (3, 20):  # kill -9 once the log has that many epochs
-        running = subprocess.Popen(command)
-        while running.poll() is None and _epochs(killed) < most:
+    for most in (3, 12):  # kill -9 once the log has that many epochs
+        running = Running(slowly, long_training, killed)
+        while running.is_alive and _epochs(killed) < most:
             time.sleep(0.01)
-        running.kill()
-        assert running.wait() == -signal.SIGKILL
-        assert most <= _epochs(killed) < 110
-    long_training(str(killed))
-    long_training(str(whole))
+        assert running.killed() == -signal.SIGKILL
+        assert most <= _epochs(killed) < LONG
+    long_training(killed)
+    long_training(whole)
     for column in ("epoch", "loss", "hits@10", "mrr"):
         assert [row[column] for row in log_of(killed)] == [row[column] for row in log_of(whole)]
     for file in ("model.safetensors", "settings.toml"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
+
 import numpy as np
 from hypothesis import assume, given
 
@@ -76,6 +78,21 @@ def test_a_chain_read_from_the_right():
     answers = GeometryAnswers(constraints_for(base), facts)
     proof = answers.explain("n0", "s", "end")
     assert proof.size == 3001
+    check_proof(proof, base, facts)
+
+
+def test_a_chain_of_three_atoms_that_recurs_on_the_right():
+    """Of 300 levels each looks at its own part of the chain, and not at all that the last atom could spell."""
+    bodies = {"r": [("a", "b", "r"), ("a", "a")], "b": [("c",), ("b", "d")]}
+    base = RuleBase(tuple(PathRule(body, head) for head in bodies for body in bodies[head]))
+    labels = ["a", "c"] * 300 + ["a", "a", "d"]
+    facts = KnowledgeGraph((f"e{place}", label, f"e{place + 1}") for place, label in enumerate(labels))
+    answers = GeometryAnswers(constraints_for(base), facts)
+    with Profile() as calls:
+        proof = answers.explain("e0", "r", "e602")
+    calls.create_stats()
+    assert sum(count for count, *_ in calls.stats.values()) < 300_000
+    assert proof.depth == 301
     check_proof(proof, base, facts)
 
 

@@ -551,3 +551,11 @@ def test_datalog_rules_are_read_with_and_without_a_full_stop():
 def test_datalog_outside_the_class_is_counted():
     some = parse_rules("c(X, Y) :- a(X, Y).\nc(X, london) :- a(X, london).", skip_unsupported=True)
     assert (len(some), [unread.count for unread in some.unread]) == (1, [1])
+
+
+@pytest.mark.parametrize("given", [None, 3, ["a(X, Y) -> b(X, Y)"]])
+def test_what_is_no_text_and_no_path_is_refused(given: object):
+    with pytest.raises(InputError, match="expected rules as text"):
+        parse_rules(given)
+    with pytest.raises(InputError, match="expected the path of a rule file"):
+        read_rules(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING
 
 import pytest
@@ -95,6 +96,19 @@ def test_what_is_outside_the_class_has_its_place_or_is_counted(text: str, messag
     base = parse_program(f"a(X, Y) :- b(X, Y).\n{text}", skip_unsupported=True)
     assert len(base) == 1
     assert {unread.what: unread.count for unread in base.unread} == {kind: 1}
+
+
+def test_names_in_single_quotes_are_those_of_prolog():
+    base = parse_program(
+        "'is parent'('Ann', \"it's\"). p('O''Hara', 'a % b'). % 'not' a name\nq(X, Y) :- 'is parent'(X, Y)."
+    )
+    assert base.facts == (("Ann", "is parent", "it's"), ("O'Hara", "p", "a % b"))
+    assert base.rules[0].body == ("is parent",)
+
+
+def test_packed_programs_are_programs(tmp_path):
+    (tmp_path / "family.dl.gz").write_bytes(gzip.compress(b"p(a, b). % a fact\nq(X, Y) :-\n  p(X, Y).\n"))
+    assert read_rules(tmp_path / "family.dl.gz").facts == (("a", "p", "b"),)
 
 
 def test_an_error_shows_the_line_that_it_is_on():

@@ -54,6 +54,8 @@ class ShownNames:
 
     prefixes: Prefixes | None = None
     labels: dict[str, str] = field(default_factory=dict)
+    inputs: tuple[Any, ...] = ()
+    """What `learn` is given when there is a text to show, by a verb that rarely shows one."""
     _unsearched: list[str] | None = None
     """Inputs that may declare prefixes; they are searched when a name could have one."""
 
@@ -81,6 +83,9 @@ class ShownNames:
 
     def text(self, text: str) -> str:
         """The text with short names, and labels beside them; a text that has them already stays as it is."""
+        if self.inputs:
+            given, self.inputs = self.inputs, ()
+            self.learn(*given)
         if self.prefixes is None:
             return text
         return _WORD.sub(self._shown, text)

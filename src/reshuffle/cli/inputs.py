@@ -134,11 +134,15 @@ def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reason
     if is_rule_list(arguments.rules):
         sources = [_sure_rules(arguments, console)]
     elif is_model(arguments.rules):
+        _refuse_confidence(arguments)
         sources = _hardened(arguments.rules, console)
     elif Path(arguments.rules).is_file() and is_compiled(arguments.rules):
+        _refuse_confidence(arguments)
         sources = [OrderingConstraints.load(arguments.rules)]
     else:
-        sources = [rules_of(arguments, console)]
+        base = rules_of(arguments, console)
+        least = getattr(arguments, "min_confidence", None)
+        sources = [base if least is None else _confident(base, least, arguments, console)]
     return [
         Reasoner(
             source,
@@ -159,12 +163,12 @@ def graph_of(
     Without a file these alone, or the triples of an ontology, which may hold both.
     """
     from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
-    from reshuffle.rules.parsing import ONTOLOGY_ENDINGS  # noqa: PLC0415
+    from reshuffle.rules.parsing import may_hold_facts  # noqa: PLC0415
 
     inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
     paths = arguments.facts
     if not paths and not inside:
-        if Path(arguments.rules).suffix.lower() not in ONTOLOGY_ENDINGS:
+        if not may_hold_facts(arguments.rules):
             arguments.usage_error("the following arguments are required: FACTS")
         paths = [arguments.rules]
     if inside:
@@ -197,6 +201,11 @@ def is_rule_list(path: str) -> bool:
     return (Path(path) / RULE_MODEL).is_file() or (Path(path).name == RULE_MODEL and Path(path).is_file())
 
 
+def has_rules(path: str) -> bool:
+    """Is the path a rule model, or a file of rules that may have confidences?"""
+    return is_rule_list(path) or (Path(path).is_file() and not is_compiled(path))
+
+
 def is_compiled(path: str) -> bool:
     """Does the file look like compiled constraints (rather than rules)?"""
     from reshuffle.constraints import OPENING  # noqa: PLC0415
@@ -221,14 +230,35 @@ def _sure_rules(arguments: argparse.Namespace, console: Console) -> RuleBase:
     chosen = rule_model_of(arguments.rules, console)
     sure = chosen.sure_rules(least)
     told = "without an exception in the training facts" if least is None else f"of confidence {least} or more"
-    console.message(f"{arguments.rules}: {len(sure):,} of {counted(len(chosen), 'rule')}, those {told}")
-    if not len(sure):
+    _tell_sure(len(sure), len(chosen), told, arguments, console)
+    return sure
+
+
+def _confident(base: RuleBase, least: float, arguments: argparse.Namespace, console: Console) -> RuleBase:
+    """The rules of a file that are as sure as --min-confidence asks; one without a confidence is."""
+    sure = base.at_least(least)
+    _tell_sure(len(sure.rules), len(base.rules), f"of confidence {least} or more", arguments, console)
+    return sure
+
+
+def _tell_sure(sure: int, of: int, told: str, arguments: argparse.Namespace, console: Console) -> None:
+    console.message(f"{arguments.rules}: {sure:,} of {counted(of, 'rule')}, those {told}")
+    if not sure:
         raise InputError(
             "no rule is sure enough to reason with",
             place=Place(arguments.rules),
             hint="give a lower --min-confidence; `reshuffle predict` ranks by all of them",
         )
-    return sure
+
+
+def _refuse_confidence(arguments: argparse.Namespace) -> None:
+    """Refuse --min-confidence where there are no rules with confidences."""
+    if getattr(arguments, "min_confidence", None) is not None:
+        raise InputError(
+            "--min-confidence is for rules, and this holds constraints",
+            place=Place(arguments.rules),
+            hint="leave it out; `reshuffle rules` gives the rules of a model with their confidences",
+        )
 
 
 def is_model(path: str) -> bool:

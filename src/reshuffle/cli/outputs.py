@@ -44,10 +44,15 @@ class OutputDirectory(str):
 
 
 def refuse_inputs_as_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse an output that is an input, too: relative paths and links are names of the same file."""
+    """Refuse an output that is no name, or an input, too: relative paths and links are names of the same file."""
     given = [*_values(arguments)]
     for output in given:
         if isinstance(output, OutputFile | OutputDirectory):
+            if output == "-":  # which stands for stdin elsewhere, so that somebody means stdout
+                raise InputError(
+                    "found '-' as the output, expected a name",
+                    hint="results are printed without -o; ./- is a file of that name",
+                )
             for read in given:
                 if isinstance(read, InputFile) and (reason := output.replaces(read)):
                     raise InputError(reason, place=Place(output), hint="name another output")

@@ -136,7 +136,7 @@ def write_evaluation(report: Report, arguments: argparse.Namespace, names: Shown
     drawn = "candidates from a file" if report.seed is None else f"seed {report.seed}"
     parts = [
         paragraph(f"{report.protocol.name}: {report.protocol.description}"),
-        paragraph(f"{report.queries:,} triples, both sides, {report.protocol.ties} ranks, {drawn}"),
+        paragraph(f"{counted(report.queries, 'triple')}, both sides, {report.protocol.ties} ranks, {drawn}"),
         _table(rows, names),
         *(paragraph(names.text(remark), faint=True) for remark in report.remarks()),
         section("Plots", *(picture(svg_of(scene)) for scene in scenes(report, names.text))),

@@ -24,7 +24,7 @@ _NOT_FOR_RULES = ("valid", "config", "inject", "inject_mode", "inject_slots")
 def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     """Learn, save, report."""
     from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
+    from reshuffle.locks import alone_in  # noqa: PLC0415
     from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
     from reshuffle.rulelist.fit_checkpoints import FILE  # noqa: PLC0415
 

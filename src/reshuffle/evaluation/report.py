@@ -167,7 +167,8 @@ class Report(RowFrames):
         chosen = "candidates from a file" if self.seed is None else f"seed {self.seed}"
         lines = [
             f"{self.protocol.name}: {self.protocol.description}",
-            f"{self.queries:,} triples, both sides, {self.protocol.ties} ranks, {chosen}, {self.seconds:.1f} s",
+            f"{counted(self.queries, 'triple')}, both sides, {self.protocol.ties} ranks, {chosen}, "
+            f"{self.seconds:.1f} s",
             "",
             _table(self.rows()),
         ]

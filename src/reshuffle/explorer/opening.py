@@ -30,7 +30,7 @@ from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
 from reshuffle.rules import read_rules
 from reshuffle.rules.mining import mine
-from reshuffle.rules.parsing import ONTOLOGY_ENDINGS
+from reshuffle.rules.parsing import may_hold_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ class Wanted:
     name: str
     """A model directory, a rule file or a benchmark."""
     facts: str | None = None
-    """A file or a benchmark."""
+    """A file, a folder, a pattern or a benchmark."""
     labels: str | None = None
     held_out: str | None = None
     engine: str = "auto"
@@ -59,15 +59,22 @@ class Wanted:
     progress: Progress = field(default=SILENT, repr=False)
     notes: Notes = field(default=UNHEARD, repr=False)
     prefixes: str | None = None
+    more_facts: tuple[str, ...] = ()
+    """More files, folders and patterns."""
+    columns: str | None = None
+    format: str | None = None
+    files: tuple[str, ...] = ()
+    """The files of facts that folders and patterns stand for."""
 
 
 def opened(wanted: Wanted) -> list[Exhibit]:
     """The exhibits, the one to begin with first."""
     exhibits = list(_exhibits(wanted))
-    inputs = [path for path in (wanted.name, wanted.facts, wanted.held_out) if path is not None]
+    named = (wanted.name, wanted.facts, *wanted.more_facts, *wanted.files, wanted.held_out)
+    inputs = list(dict.fromkeys(path for path in named if path is not None))
     labels = labels_among(inputs) if wanted.labels is None else read_labels(wanted.labels)
     prefixes = prefixes_among(inputs, wanted.prefixes)
-    read = tuple(Path(name) for name in (wanted.facts, wanted.labels, wanted.held_out) if name is not None)
+    read = tuple(Path(name) for name in (*named[1:], wanted.labels) if name is not None)
     for exhibit in exhibits:
         exhibit.labels, exhibit.prefixes = labels, prefixes
         exhibit.inputs = (*exhibit.inputs, *(path for path in read if path.exists()))
@@ -96,11 +103,18 @@ def _exhibits(wanted: Wanted) -> Iterator[Exhibit]:
 def _source(wanted: Wanted, path: Path) -> Source:
     directory = path if path.is_dir() else path.parent if is_rule_model(path) else None
     source = Source(path.name, directory=directory)
-    if wanted.facts is not None and wanted.facts in benchmark_names():
+    if wanted.facts is not None and wanted.facts in benchmark_names() and not wanted.more_facts:
         split = _tested(wanted.facts, wanted.progress)
         source = replace(source, facts=split.facts, held_out=split.queries)
     elif wanted.facts is not None:
-        graph = read_graph(wanted.facts, progress=wanted.progress, notes=wanted.notes)
+        graph = read_graph(
+            wanted.facts,
+            *wanted.more_facts,
+            columns=wanted.columns,
+            format=wanted.format,
+            progress=wanted.progress,
+            notes=wanted.notes,
+        )
         source = replace(source, facts=graph)
     if wanted.held_out is not None:
         held_out = read_graph(wanted.held_out, progress=wanted.progress, notes=wanted.notes)
@@ -181,7 +195,7 @@ def _of_directory(path: Path, source: Source, *, key: str, title: str | None = N
 
 def _of_rule_file(path: Path, wanted: Wanted) -> Exhibit:
     rules = _rules_in(path, wanted)
-    if wanted.facts is None and not rules.facts and path.suffix.lower() in ONTOLOGY_ENDINGS:
+    if wanted.facts is None and not rules.facts and may_hold_facts(path):
         wanted = replace(wanted, facts=str(path))  # which may hold both
     source = _source(wanted, path)
     if rules.facts:  # as in a Datalog program

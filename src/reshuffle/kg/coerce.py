@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import InputError
 from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.kg.io.tables import is_table
-from reshuffle.kg.records import triples_of
+from reshuffle.kg.records import refuse_others, triples_of
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.kg.vocabulary import check_names
 
@@ -54,8 +53,4 @@ def _refuse_others(given: object, parts: Mapping[type, str]) -> None:
     for kind, part in parts.items():
         if isinstance(given, kind):
             raise InputError(f"found {kind.__name__}, expected a graph", hint=f"give its .{part}")
-    if isinstance(given, str | PathLike) or not (isinstance(given, Iterable) or is_table(given)):
-        raise InputError(
-            f"found {given!r}, expected a graph or triples of names: (head, relation, tail)",
-            hint="reshuffle.read_graph(path) reads a file",
-        )
+    refuse_others(given)

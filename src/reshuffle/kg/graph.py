@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Set as AbstractSet
 from copy import copy
 from functools import cached_property
@@ -64,10 +65,15 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
     literals: KnowledgeGraph | None
     """Facts of RDF whose tail is a literal: no triples of the graph, but domains in an ontology say types by them."""
 
-    def __init__(self, triples: Iterable[tuple[str, str, str]] = ()) -> None:
-        """Of triples of names; also of dictionaries with the three keys, of any table, and of an rdflib graph."""
-        columns = numbered(triples) if isinstance(triples, KnowledgeGraph) else columns_from(triples)
-        self._hold(columns.distinct())
+    def __init__(
+        self, triples: Iterable[tuple[str, str, str]] = (), *, columns: Sequence[str] | None = None
+    ) -> None:
+        """Of triples of names; also of dictionaries with the three keys, of any table, and of an rdflib graph.
+
+        `columns` are the keys, or the columns, that hold head, relation and tail; without them by common names.
+        """
+        given = isinstance(triples, KnowledgeGraph)
+        self._hold((numbered(triples) if given else columns_from(triples, columns=columns)).distinct())
         if isinstance(triples, KnowledgeGraph):
             self.literals = triples.literals
 
@@ -329,6 +335,12 @@ def read_graph(
     """
     if not paths:
         raise InputError("found no file to read", hint="give the path of at least one")
+    for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise InputError(
+                f"found {path!r}, expected a path",
+                hint="read_graph(*paths) takes several, one after the other",
+            )
     form = None if format is None else format_named(format)
     triples = read_all(
         paths,

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from itertools import chain
+from os import PathLike
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.kg.io.columns import columns_of
@@ -29,8 +32,8 @@ _HINTS = {
 }
 
 
-def columns_from(given: Iterable[Any]) -> TripleColumns:
-    """The triples of whatever `KnowledgeGraph(...)` takes, as columns."""
+def columns_from(given: Iterable[Any], *, columns: Sequence[str] | None = None) -> TripleColumns:
+    """The triples of whatever `KnowledgeGraph(...)` takes, as columns; `columns` are those of tables and records."""
     library = type(given).__module__.partition(".")[0]
     if library in _HINTS:
         raise InputError(
@@ -39,17 +42,27 @@ def columns_from(given: Iterable[Any]) -> TripleColumns:
         )
     if library == "rdflib":
         return _of_rdf(given)
+    refuse_others(given)
     if is_table(given):
-        return from_table(given)
+        return from_table(given, columns=columns)
     rows = iter(given)
-    first = next(rows, ())
-    given = chain([first], rows) if first != () else rows
+    first = next(rows, None)
+    given = rows if first is None else chain([first], rows)
     if isinstance(first, tuple) and any(type(term).__module__.startswith("rdflib") for term in first):
         return _of_rdf(given)
-    return numbered(triples_of(given))
+    return numbered(triples_of(given, columns=columns))
 
 
-def triples_of(given: Iterable[Any]) -> Iterator[Sequence[str]]:
+def refuse_others(given: object) -> None:
+    """Raise for what holds no triples, such as a path."""
+    if isinstance(given, str | bytes | PathLike) or not (isinstance(given, Iterable) or is_table(given)):
+        raise InputError(
+            f"found {given!r}, expected a graph or triples of names: (head, relation, tail)",
+            hint="reshuffle.read_graph(path) reads a file",
+        )
+
+
+def triples_of(given: Iterable[Any], *, columns: Sequence[str] | None = None) -> Iterator[Sequence[str]]:
     """Triples one by one; of dictionaries the three keys that name head, relation and tail."""
     names: tuple[str, str, str] | None = None
     for triple in given:
@@ -57,7 +70,7 @@ def triples_of(given: Iterable[Any]) -> Iterator[Sequence[str]]:
             yield triple
         elif isinstance(triple, Mapping):
             if names is None or any(name not in triple for name in names):
-                names = columns_of([str(key) for key in triple]).names
+                names = columns_of([str(key) for key in triple], columns).names
             yield [triple[name] for name in names]
         else:
             yield _in_order(triple)
@@ -69,7 +82,7 @@ def _in_order(triple: Any) -> Sequence[str]:
             f"found the set {triple!r}, which has no order; expected a triple of names: (head, relation, tail)",
             hint="give tuples or lists",
         )
-    return checked_triple(triple)
+    return checked_triple(triple.tolist() if isinstance(triple, np.ndarray) else triple)
 
 
 def _of_rdf(graph: Iterable[Any]) -> TripleColumns:

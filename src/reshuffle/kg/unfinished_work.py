@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import written_whole
-from reshuffle.kg.io.locks import locked, released
+from reshuffle.locks import locked, released
 
 if TYPE_CHECKING:
     import hashlib

@@ -34,9 +34,9 @@ from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.io.files import flush_to_disk, made_directory, written_whole
-from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.injection import MODES, ChosenRules, Injection
 from reshuffle.learning.settings import Settings, read_toml
+from reshuffle.locks import alone_in
 from reshuffle.model.reshuffle import ReshuffleModel, numbers_of
 from reshuffle.model.scoring import Calibration
 from reshuffle.rulelist.model_text import model_text, parse_rule_model

@@ -48,6 +48,8 @@ _BEST: dict[str, Any] = {
     "num_hops": 9,
     "rules_weight": 0.7,
     "lone_facts": False,
+    "drop_facts": 0.3,
+    "learning_rate": 0.02,
     "max_epochs": 8,
     "look_every": 8,
 }

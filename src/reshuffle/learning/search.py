@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError, MissingPackageError, Place, ReshuffleError
 from reshuffle.kg.io.files import made_directory, written_whole
-from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import fingerprint
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
@@ -22,6 +21,7 @@ from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.history import DivergedError
 from reshuffle.learning.training.saving import CHECKPOINT
 from reshuffle.learning.training.trainer import check_settings
+from reshuffle.locks import alone_in
 from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:

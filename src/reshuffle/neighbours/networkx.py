@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.neighbours.loading import library
+from reshuffle.neighbours.loading import check_has, library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,12 @@ def from_networkx(graph: Any, *, relation: str | None = None) -> KnowledgeGraph:
     `relation` names the attribute of edges that holds it. Without it the attributes relation, predicate, type and label
     are looked for, and then, in a graph with several edges between two nodes, their keys.
     """
+    check_has(
+        graph,
+        ("is_directed", "is_multigraph", "edges"),
+        expected="a graph of networkx",
+        hint="give a DiGraph or a MultiDiGraph; KnowledgeGraph(...) takes triples",
+    )
     if not graph.is_directed():
         raise InputError(
             "found a graph without directions, expected a directed one: triples lead from head to tail",

@@ -9,7 +9,7 @@ import numpy as np
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Vocabulary
 from reshuffle.kg.splits import InductiveBenchmark
-from reshuffle.neighbours.loading import library
+from reshuffle.neighbours.loading import check_has, library
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,15 +18,26 @@ if TYPE_CHECKING:
 
 
 def from_pykeen(factory: Any) -> KnowledgeGraph:
-    """The triples of a factory, inverse ones left out, over its names and numbers."""
+    """The triples of a factory, inverse ones left out, over its names, or where it has none its numbers."""
+    check_has(
+        factory,
+        ("mapped_triples", "num_entities", "num_relations"),
+        expected="a triples factory of PyKEEN",
+        hint="of a data set give a part, such as dataset.training; benchmark_from_pykeen takes inductive ones",
+    )
     triples = np.asarray(factory.mapped_triples, dtype=np.int32)
     return KnowledgeGraph.from_ids(
         triples[:, 0],
         triples[:, 1],
         triples[:, 2],
-        entities=Vocabulary(_in_order(factory.entity_to_id), kind="entity"),
-        relations=Vocabulary(_in_order(factory.relation_to_id), kind="relation"),
+        entities=Vocabulary(_names(factory, "entity_to_id", factory.num_entities), kind="entity"),
+        relations=Vocabulary(_names(factory, "relation_to_id", factory.num_relations), kind="relation"),
     )
+
+
+def _names(factory: Any, numbers: str, count: int) -> list[str]:
+    found = getattr(factory, numbers, None)  # a CoreTriplesFactory has no names
+    return [str(number) for number in range(count)] if found is None else _in_order(found)
 
 
 def _in_order(numbers: dict[str, int]) -> list[str]:

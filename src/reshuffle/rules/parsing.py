@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -74,6 +75,10 @@ def parse_rules(
     >>> base.rules
     (PathRule(body=('bornIn', 'cityIn'), head='citizenOf', quality=None),)
     """
+    if not isinstance(source, str):
+        raise InputError(
+            f"found {source!r}, expected rules as text", hint="reshuffle.read_rules(path) reads a file"
+        )
     read: list[Rule | Disjointness] = []
     skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
     known = _known_prefixes(source, prefixes)
@@ -109,6 +114,10 @@ def read_rules(
 
     What is not read is counted in the result's `unread`, and told to `notes` one sentence at a time.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(
+            f"found {path!r}, expected the path of a rule file", hint="parse_rules(text) takes text"
+        )
     path = Path(path)
     kind = _checked(format) if format else _format_of(path)
     content = _content(path)
@@ -237,11 +246,15 @@ def arrow_of(text: str) -> tuple[str, int]:
     return (arrow[1], arrow.start()) if arrow else ("", -1)
 
 
+class TriplesFoundError(InputError):
+    """A file of triples in place of rules."""
+
+
 def _refuse_triples(written: Sequence[_WrittenLine], file: str) -> None:
     """Refuse facts where rules belong: each of their lines would be a strange kind of rule."""
     opening = written[:_OPENING]
     if opening and all(_is_triple(line.line.text) and line.format != "amie" for line in opening):
-        raise InputError(
+        raise TriplesFoundError(
             "this looks like triples, not rules",
             place=Place(file),
             hint=f"rules are lines such as {_EXAMPLE}; infer and explain take the rules first, then the facts",
@@ -300,8 +313,18 @@ def _checked(name: str) -> str:
     return name
 
 
+def may_hold_facts(path: Path | str) -> bool:
+    """Is it, by its ending, an ontology, whose file may hold facts as well?"""
+    return _ending(Path(path)) in ONTOLOGY_ENDINGS
+
+
+def _ending(path: Path) -> str:
+    packed = path.suffix.lower() == ".gz"
+    return (Path(path.stem) if packed else path).suffix.lower()
+
+
 def _format_of(path: Path) -> str:
-    ending = path.suffix.lower()
+    ending = _ending(path)
     if ending in WRITTEN_ONLY:
         raise InputError(
             f"{WRITTEN_ONLY[ending]} programs are written, not read",

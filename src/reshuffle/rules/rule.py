@@ -254,6 +254,16 @@ class RuleBase:
         """The given rules without duplicates and tautologies."""
         return tuple(rule for rule in dict.fromkeys(self.given) if not rule.is_tautology)
 
+    def at_least(self, confidence: float) -> RuleBase:
+        """The rules of at least that confidence, and those that have none: somebody wrote them as they stand."""
+        qualities = ((rule, rule.quality) for rule in self.given)
+        kept = (
+            rule
+            for rule, quality in qualities
+            if quality is None or quality.confidence is None or quality.confidence >= confidence
+        )
+        return replace(self, given=tuple(kept))
+
     @cached_property
     def duplicates(self) -> tuple[Rule, ...]:
         """The rules that were given more than once, each once."""

@@ -2,7 +2,7 @@
 
 `bench paper` trains the paper's cells (a data set, a variant, a seed) and stores each as data; a cell that is stored is
 not run again, and one whose time is up goes on where it was when the command is given again. `bench report` prints what
-is stored. `bench speed` runs the side-by-side timings; it needs a checkout.
+is stored. `bench speed` runs the side-by-side timings. All of them need a checkout.
 """
 
 from __future__ import annotations

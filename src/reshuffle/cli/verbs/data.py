@@ -154,8 +154,14 @@ def _odd_text(found: dict[str, list[list[str]]], most: int | None) -> str:
     for what, names in found.items():
         if names:
             lines.append(f"names {what}: {len(names):,}")
-            lines += ["    " + "  ".join(map(repr, group)) for group in names[:most]]
+            lines += [f"    {_spelled(group)}" for group in names[:most]]
     return "\n".join(lines)
+
+
+def _spelled(names: list[str]) -> str:
+    """Names as they are; those that look alike in escapes, too."""
+    shown = "  ".join(map(repr, names))
+    return shown if len(names) == 1 else f"{shown}    that is {'  '.join(map(ascii, names))}"
 
 
 def _splits(benchmark: Benchmark) -> dict[str, GraphSplit]:

@@ -57,9 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, extract, fit, save, compare."""
     from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
     from reshuffle.learning.distillation import distilled  # noqa: PLC0415 - torch
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
+    from reshuffle.locks import alone_in  # noqa: PLC0415
     from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
     from reshuffle.rulelist.fit_checkpoints import FILE  # noqa: PLC0415
 

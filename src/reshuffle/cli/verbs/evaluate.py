@@ -4,10 +4,11 @@ reshuffle evaluate model --benchmark FB15k-237-v1
 reshuffle evaluate rules --benchmark FB15k-237-v1
 reshuffle evaluate types --train T --facts F --queries Q --known K --protocol full
 
-SCORER is a model directory that `reshuffle train` wrote, or a baseline: `types` (what kind of thing a candidate is),
-`rules` (mined closed paths), or `rules+types`. Baselines are fitted on the benchmark's training graph, or on --train;
-the type baseline beside a model is that of the facts it was trained on. Mined rules stand beside all others but a model
-that is evaluated on one's own files, for which there are no training facts to mine.
+SCORER is a model directory that `reshuffle train` wrote, a rule file, whose confidences are the weights, or a baseline:
+`types` (what kind of thing a candidate is), `rules` (mined closed paths), or `rules+types`. Baselines are fitted on the
+benchmark's training graph, or on --train; the type baseline beside a model is that of the facts it was trained on,
+beside a rule file that of the facts given. Mined rules stand beside all others but a model that is evaluated on one's
+own files, for which there are no training facts to mine.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import InputFacts, InputFile, InputModel, benchmark_of, is_rule_list, rule_model_of
+from reshuffle.cli.inputs import (
+    InputFacts,
+    InputFile,
+    InputModel,
+    benchmark_of,
+    has_rules,
+    is_rule_list,
+    rule_model_of,
+)
 from reshuffle.cli.options import add_columns, add_naming_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
@@ -54,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "scorer",
         type=InputModel,
         metavar="SCORER",
-        help=f"a model directory, or a baseline: {', '.join(BASELINES)}",
+        help=f"a model directory, a rule file, or a baseline: {', '.join(BASELINES)}",
     )
     _add_data(parser)
     add_columns(parser)
@@ -224,13 +233,14 @@ def _mines(arguments: argparse.Namespace) -> bool:
 
 
 def _check_scorer(arguments: argparse.Namespace) -> None:
-    """Refuse a scorer that is neither a baseline's name nor a directory."""
-    if arguments.scorer not in BASELINES and not Path(arguments.scorer).is_dir():
-        raise InputError(
-            f"'{arguments.scorer}' is neither a model directory nor a baseline"
-            f"{did_you_mean(arguments.scorer, BASELINES)}",
-            hint=f"give a directory that `reshuffle train` wrote, or one of {', '.join(BASELINES)}",
-        )
+    """Refuse a scorer that is neither a baseline's name nor a directory nor a rule file."""
+    if arguments.scorer in BASELINES or Path(arguments.scorer).is_dir() or has_rules(arguments.scorer):
+        return
+    raise InputError(
+        f"'{arguments.scorer}' is neither a model directory nor a baseline"
+        f"{did_you_mean(arguments.scorer, BASELINES)}",
+        hint=f"give a directory that `reshuffle train` wrote, or one of {', '.join(BASELINES)}",
+    )
 
 
 def _task_of(arguments: argparse.Namespace, console: Console) -> Task:
@@ -309,9 +319,13 @@ def _scorer_of(
 
 
 def _model_of(arguments: argparse.Namespace, task: Task, console: Console) -> tuple[Scorer, TypeBaseline]:
+    from reshuffle.evaluation import TypeBaseline  # noqa: PLC0415
+
     if is_rule_list(arguments.scorer):
         listed = rule_model_of(arguments.scorer, console).on(task.facts)
         return listed, listed.type_baseline
+    if has_rules(arguments.scorer):  # rules of a file were not trained on anything
+        return rule_model_of(arguments.scorer, console).on(task.facts), TypeBaseline.fit(task.train)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
     answers = Reshuffle.load(arguments.scorer, device=arguments.device).on(task.facts)

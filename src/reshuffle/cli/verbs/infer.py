@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sketch.add_argument("--seed", type=int, default=0, metavar="S", help="of the random channels (default 0)")
     parser.add_argument(
         "--min-confidence", type=float, metavar="C",
-        help="of a rule model: reason with rules at least so sure (default: those without an exception)",
+        help="reason with rules at least so sure (default: of a rule model those without an exception, else all)",
     )  # fmt: skip
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
     parser.add_argument("--with-facts", action="store_true", help="the facts, too, among the derived triples")
@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=OutputFile,
         metavar="OUT",
-        help=".tsv, .csv, .parquet, .nt, .ttl, .rdf, .nq, .trig or .jsonld, also .gz; DIR/ is a Parquet data set",
+        help=".tsv, .csv, .jsonl, .parquet, .nt, .ttl, .rdf, .nq, .trig, .jsonld, also .gz; DIR/ is a Parquet data set",
     )
     parser.set_defaults(usage_error=parser.error)
 
@@ -77,6 +77,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
     _check_options(arguments)
+    inputs = (arguments, *arguments.facts, arguments.rules)
+    if arguments.prefixes or arguments.labels:
+        console.names.learn(*inputs)
+    else:
+        console.names.inputs = inputs  # for messages; triples have full names
     if arguments.engine in ENGINES:
         with engine_answers(arguments, console) as on_engine:
             return _put(on_engine, arguments, console)
@@ -181,6 +186,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
         arguments.usage_error(
             "--count counts facts and derived triples: leave out --with-facts and --named-graphs"
         )
+    if arguments.min_confidence is not None and not 0 <= arguments.min_confidence <= 1:
+        arguments.usage_error(f"--min-confidence {arguments.min_confidence}: a confidence is between 0 and 1")
     if arguments.named_graphs and not (arguments.with_facts and arguments.output):
         arguments.usage_error("--named-graphs needs --with-facts and -o OUT")
 

@@ -7,9 +7,9 @@ reshuffle predict model facts.tsv --all --top 100 --reasons 2 -o missing.csv
 reshuffle predict model facts.tsv --head ada -o report.html            one page with reasons and rules, to mail
 reshuffle predict model facts.tsv --all -o missing.csv --engine spark --master spark://host:7077
 
-MODEL is a directory that `reshuffle train` wrote. --all looks for the most plausible missing links of the whole graph,
-or of one relation: of all heads whose facts are like those of a head in training. They come in the order of their
-plausibility. Exit status 1 when there is no new link.
+MODEL is a directory that `reshuffle train` wrote, or a rule file, whose confidences are the weights. --all looks for
+the most plausible missing links of the whole graph, or of one relation: of all heads whose facts are like those of a
+head in training. They come in the order of their plausibility. Exit status 1 when there is no new link.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import RULE_MODEL, InputModel, graph_of, is_compiled, rule_model_of
+from reshuffle.cli.inputs import InputModel, graph_of, has_rules, rule_model_of
 from reshuffle.cli.options import add_facts, add_naming_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
@@ -148,7 +148,7 @@ def _found(
     _take_full_names(arguments, console, graph)
     if arguments.all:
         # A rule list asks all questions at once: every process does.
-        more: dict[str, Any] = {} if _is_rule_list(arguments) else {"shares": shares}
+        more: dict[str, Any] = {} if has_rules(arguments.model) else {"shares": shares}
         if arguments.spark:
             more |= {"beside": arguments.output, "notes": console.message}
         found = answers.missing(
@@ -169,11 +169,6 @@ def _found(
     return found, model, graph
 
 
-def _is_rule_list(arguments: argparse.Namespace) -> bool:
-    path = Path(arguments.model)
-    return (path / RULE_MODEL).is_file() or (path.is_file() and not is_compiled(arguments.model))
-
-
 def _take_full_names(arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph) -> None:
     """Let the arguments be full names, where short ones were typed."""
     for name in ("head", "relation", "tail"):
@@ -184,7 +179,7 @@ def _take_full_names(arguments: argparse.Namespace, console: Console, graph: Kno
 
 def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:
     """A trained model, a rule model, or the rules of a file, weighted by their confidences."""
-    if _is_rule_list(arguments):
+    if has_rules(arguments.model):
         return rule_model_of(arguments.model, console)
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 

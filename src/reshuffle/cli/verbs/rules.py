@@ -3,9 +3,11 @@
 reshuffle rules model --on facts.tsv --min-confidence 0.5 --top 20
 reshuffle rules family.json --max-length 2 --format anyburl
 reshuffle rules model --on facts.tsv -o rules.html
+reshuffle rules mined.rules --on facts.tsv --format amie
 
-MODEL is a directory that `reshuffle train` wrote, or constraints that `reshuffle compile` wrote. With --on, each rule
-is measured on a graph; without, the order is by how far the model captures it. A rule marked * follows from others.
+MODEL is a directory that `reshuffle train` wrote, constraints that `reshuffle compile` wrote, or a rule file with
+confidences, or with --on. With --on, each rule is measured on a graph; without, the order is by how far the model
+captures it. A rule marked * follows from others.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import InputFacts, InputModel, is_compiled, is_rule_list, rule_model_of
+from reshuffle.cli.inputs import InputFacts, InputModel, has_rules, is_compiled, is_rule_list, rule_model_of
 from reshuffle.cli.options import add_columns, add_naming_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place
@@ -35,7 +37,10 @@ FORMATS = ("text", "anyburl", "amie", "datalog", "json")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "model", type=InputModel, metavar="MODEL", help="a model directory, or compiled constraints"
+        "model",
+        type=InputModel,
+        metavar="MODEL",
+        help="a model directory, compiled constraints, or a rule file",
     )
     parser.add_argument(
         "--on",
@@ -88,7 +93,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.output:
         _check_output(arguments)
     console.names.learn(arguments, *(arguments.on or ()), labels=True)
-    if is_rule_list(arguments.model):
+    if _is_list(arguments):
         return _print_list(arguments, console)
     model = _model_of(arguments, console)
     facts = None
@@ -115,6 +120,19 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         return _write_page(found, SHOWN_COLUMNS, ("measured", measured), arguments, console)
     _print(found, arguments, console)
     return 0
+
+
+def _is_list(arguments: argparse.Namespace) -> bool:
+    """Is it a rule model, or a file of rules that are to be measured, or of which some have confidences?"""
+    from reshuffle.rules.parsing import TriplesFoundError, read_rules  # noqa: PLC0415
+
+    if not has_rules(arguments.model) or is_rule_list(arguments.model) or arguments.on is not None:
+        return has_rules(arguments.model)
+    try:
+        rules = read_rules(arguments.model, skip_unsupported=True).rules
+    except TriplesFoundError:
+        return False
+    return any(rule.quality is not None and rule.quality.confidence is not None for rule in rules)
 
 
 def _check_output(arguments: argparse.Namespace) -> None:

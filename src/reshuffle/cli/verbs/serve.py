@@ -1,7 +1,7 @@
 """Explore facts, rules and models in a browser: search, entities, reasons, rules, what if, training.
 
 reshuffle serve families                          the built-in families with their rules, and the demo's models
-reshuffle serve rules.txt facts.tsv               what rules say over facts
+reshuffle serve rules.txt facts.tsv more/         what rules say over facts
 reshuffle serve model facts.tsv --labels names.tsv
 reshuffle serve model                             the training, the rules and the settings of a model
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import InputFile, InputModel
+from reshuffle.cli.options import add_facts
 from reshuffle.errors import InputError, MissingPackageError
 
 if TYPE_CHECKING:
@@ -41,13 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL_OR_RULES_OR_BENCHMARK",
         help="a model directory, a rule file, or a benchmark's name",
     )
-    parser.add_argument(
-        "facts",
-        type=InputFile,
-        nargs="?",
-        metavar="FACTS",
-        help="a file of triples, or a benchmark's name for its test graph",
-    )
+    add_facts(parser, more="; or a benchmark's name for its test graph", may_be_missing=True)
     parser.add_argument(
         "--port", type=int, metavar="P", help=f"the port (default {PORT}, or a free one where that is taken)"
     )
@@ -85,10 +80,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.explorer.opening import Wanted, opened  # noqa: PLC0415 - verbs import when they run
 
     token = _token(arguments)
+    first, *more = arguments.facts or (None,)
     exhibits = opened(
         Wanted(
             str(arguments.name),
-            arguments.facts,
+            first,
             arguments.labels,
             arguments.held_out,
             arguments.engine,
@@ -96,6 +92,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             console.progress,
             console.message,
             arguments.prefixes,
+            tuple(more),
+            arguments.columns,
+            arguments.format,
+            tuple(path for given in arguments.facts for path in given.paths()),
         )
     )
     from reshuffle.explorer.web.app import Explorer  # noqa: PLC0415

@@ -188,7 +188,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 def _check_free(directory: Path) -> None:
     """Refuse a directory that another training is using, before anything is read."""
-    from reshuffle.kg.io.locks import alone_in  # noqa: PLC0415
+    from reshuffle.locks import alone_in  # noqa: PLC0415
 
     if directory.is_dir():
         with alone_in(directory, "training"):

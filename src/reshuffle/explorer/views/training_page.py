@@ -6,7 +6,7 @@ import csv
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.kg.io.locks import is_abandoned
+from reshuffle.locks import is_abandoned
 
 if TYPE_CHECKING:
     from pathlib import Path

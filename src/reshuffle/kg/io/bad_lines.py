@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,11 @@ def bad_row(
     if number == 1 and (named := _as_header(columns)) is not None:
         hint = f"if this line names the columns, --columns {named} (columns=) reads them by name"
         return InputError(message, hint=hint, **where)  # type: ignore[arg-type]
+    if separator == TABS and number == 1 and (form := _other_format(line)) is not None:
+        hint = (
+            f"this looks like {form}: --format {form} (format=) reads it, or a file name that ends in .{form}"
+        )
+        return InputError(message, hint=hint, **where)  # type: ignore[arg-type]
     other = _other_separator(line, separator)
     if other is not None:
         looks = "mixes them with" if separator.text in line else "looks separated by"
@@ -93,6 +99,38 @@ def _as_header(columns: list[str]) -> str | None:
 def inverse_relation(source: Source, number: int, line: str, row: list[str]) -> InputError:
     """A line whose relation is named like an inverse."""
     return named_like_an_inverse(row[1], place=source.place(number), source=shown_line(line))
+
+
+_OPENINGS = {
+    "ttl": re.compile(r"\s*(@prefix|@base|prefix|base)\b.*<", re.IGNORECASE),
+    "nt": re.compile(r"\s*(<[^>]*>|_:\S+)\s+<[^>]*>\s+(<[^>]*>|_:\S+|\".*)\s*\.\s*(#.*)?$"),
+    "nq": re.compile(r"\s*(<[^>]*>|_:\S+)\s+<[^>]*>\s+\S.*\s(<[^>]*>|_:\S+)\s*\.\s*(#.*)?$"),
+    "rdf": re.compile(r"\s*<(\?xml|rdf:RDF)\b"),
+    "jsonld": re.compile(r'\s*(\[\s*)?\{\s*("@|$)|\s*\[\s*$'),
+    "jsonl": re.compile(r'\s*\{.*\}\s*$|\s*\[\s*".*\]\s*$'),
+}
+
+
+def _other_format(line: str) -> str | None:
+    """The format that a file with this first line seems to have, as users name it."""
+    return next((name for name, opening in _OPENINGS.items() if opening.match(line)), None)
+
+
+def one_column(source: Source, number: int, line: str, found: Separator) -> InputError:
+    """A CSV file whose columns something else than commas separates."""
+    return InputError(
+        f"found columns that {found.plural} separate, expected commas",
+        place=source.place(number),
+        source=shown_line(line),
+        hint="let the file name end in .tsv, and name its columns with --columns (columns=)"
+        if found == TABS
+        else "write it again with commas, or with tabs under a name that ends in .tsv",
+    )
+
+
+def separator_of(line: str) -> Separator | None:
+    """What separates the columns of a header without a comma, if anything does."""
+    return next((one for one in _SEPARATORS if one.text in line and len(line.split(one.text)) >= 3), None)
 
 
 def _other_separator(line: str, separator: Separator) -> Separator | None:

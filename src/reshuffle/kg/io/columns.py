@@ -88,13 +88,11 @@ def columns_of(
     found: Sequence[str], wanted: Sequence[str] | None = None, *, place: Place | None = None
 ) -> ChosenColumns:
     """The columns that hold triples; raises `InputError` where that is not clear."""
-    chosen = (
-        _named(found, checked_columns(wanted), place) if wanted is not None else _recognised(found, place)
-    )
+    names = COLUMNS if wanted is None else checked_columns(wanted)
+    chosen = _recognised(found, place) if wanted is None else _named(found, names, place)
     if chosen is None:
-        expected = COLUMNS if wanted is None else wanted
         raise InputError(
-            f"found the columns {_listed(found)}; expected {', '.join(expected)}", place=place, hint=HINT
+            f"found the columns {_listed(found)}; expected {', '.join(names)}", place=place, hint=HINT
         )
     others = tuple(name for number, name in enumerate(found) if number not in chosen)
     return ChosenColumns(chosen, (found[chosen[0]], found[chosen[1]], found[chosen[2]]), others)
@@ -106,10 +104,15 @@ def by_role(header: Sequence[str]) -> str:
 
 
 def checked_columns(wanted: Sequence[str]) -> tuple[str, str, str]:
-    """Three different names, as a user gives them: in a sequence, or as one text with commas between them."""
-    names = tuple(name.strip() for name in wanted.split(",")) if isinstance(wanted, str) else wanted
-    fits = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
-    if not fits or len(names) != 3 or len(set(names)) != 3 or not all(names):
+    """Three different names, as a user gives them: in a sequence, or as one text with commas between them.
+
+    Columns of a frame without names have numbers, which tables write as text.
+    """
+    given = wanted.split(",") if isinstance(wanted, str) else wanted
+    found: list[object] = [*given] if isinstance(given, Sequence) else []
+    kind = int if all(type(name) is int for name in found) else str
+    names = [str(name).strip() if isinstance(name, kind) else "" for name in found]
+    if len(names) != 3 or len(set(names)) != 3 or not all(names):
         raise InputError(f"found columns = {wanted!r}, expected the names of three columns", hint=HINT)
     return names[0], names[1], names[2]
 

@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.kg.io.locks import is_abandoned, locked, released
+from reshuffle.locks import is_abandoned, locked, released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 _BUFFER = 1 << 20
+_GZIP = b"\x1f\x8b"
 LONGEST_LINE = 1 << 24  # bytes; a packed file of a few kilobytes may hold a line that fills the memory
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _NAMES_SHOWN = 5
@@ -99,7 +100,7 @@ def format_named(name: str) -> Format:
     """
     if name not in FORMATS:
         raise InputError(
-            f"unknown format {name!r}{did_you_mean(str(name), FORMATS)}",
+            f"unknown format {name!r}{did_you_mean(name, FORMATS)}",
             hint=f"the formats are {', '.join(FORMATS)}",
         )
     return _FORMATS.get(f".{name}", Format.TSV)
@@ -140,8 +141,8 @@ class Source:
 
     @property
     def is_compressed(self) -> bool:
-        """Does the name of the file end in .gz?"""
-        return self.path is not None and self.path.suffix.lower() == ".gz"
+        """Does the name of the file end in .gz, or what came from a pipe begin as such files do?"""
+        return self.content.startswith(_GZIP) if self.path is None else self.path.suffix.lower() == ".gz"
 
     @contextmanager
     def open(self, report: Callable[[int], None]) -> Iterator[BinaryIO]:
@@ -158,7 +159,8 @@ class Source:
 _ARCHIVES = {
     b"PK\x03\x04": (
         "a zip archive",
-        "unzip it; or `unzip -p facts.zip | reshuffle ... -` reads it from stdin",
+        "unzip it; or `unzip -p facts.zip | reshuffle ... -` reads it from stdin "
+        "(with --format, unless it is tab-separated)",
     ),
     b"BZh": (
         "data packed by bzip2",

@@ -39,9 +39,11 @@ _COMMON = {
 }
 _PREFIX = r"[A-Za-z][\w-]*(?:\.[\w-]+)*|"
 _IRI = r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"\s]*"
-_WORD = re.compile(r"\w(?:[\w.-]*[\w-])?\Z")
+_ENCODED = "%[0-9A-Fa-f]{2}"
+_WORD = re.compile(rf"(?:\w|{_ENCODED})(?:(?:[\w.-]|{_ENCODED})*(?:[\w-]|{_ENCODED}))?\Z")
+# Several may stand on one line, one after the other.
 _DECLARED = re.compile(
-    rf"^[ \t]*(?:@prefix|PREFIX|prefix)\s+({_PREFIX}):\s*<({_IRI})>[ \t]*\.?", re.MULTILINE
+    rf"(?:^|(?<=>)[ \t]*\.?)[ \t]*(?:@prefix|PREFIX|prefix)\s+({_PREFIX}):\s*<({_IRI})>", re.MULTILINE
 )
 _IN_XML = re.compile(rf"xmlns:([A-Za-z][\w-]*)\s*=\s*[\"']({_IRI})[\"']")
 _LISTED = re.compile(rf"({_PREFIX}):?[\s,;=]+<?({_IRI})>?\s*\.?\Z")

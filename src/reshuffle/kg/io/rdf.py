@@ -100,6 +100,13 @@ def read_rdf(source: Source, syntax: Format, report: Callable[[int], None], note
     return triples
 
 
+_HINT = "an IRI stands in angle brackets, and a triple ends with a dot: <http://a> <http://r> <http://b> ."
+_HINTS = {
+    Format.RDF_XML: "check that it is RDF in XML, and whole; XML of another kind holds no triples",
+    Format.JSON_LD: "check that it is JSON-LD, and whole; a context has to be in the file itself",
+}
+
+
 class LiteralFacts:
     """Collects who has which property with a literal: no triple of a graph, but what the property's domain is about."""
 
@@ -182,10 +189,12 @@ class _Reader:
 
     def _malformed(self, error: SyntaxError) -> InputError:
         reason = re.sub(r"^Parser error (at|between) line.*?: ", "", error.msg)
+        if "remote context" in reason:
+            reason = "found a context at another address, which is not fetched"
         return InputError(
             f"{reason}, expected {self._syntax.value}",
             place=self._source.place(error.lineno),
-            hint="an IRI stands in angle brackets, and a triple ends with a dot: <http://a> <http://r> <http://b> .",
+            hint=_HINTS.get(self._syntax, _HINT),
         )
 
 

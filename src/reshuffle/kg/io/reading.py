@@ -31,6 +31,8 @@ from reshuffle.kg.io.bad_lines import (
     bad_row,
     inverse_relation,
     not_utf8,
+    one_column,
+    separator_of,
     shown_line,
     too_long,
 )
@@ -69,8 +71,8 @@ if TYPE_CHECKING:
 _LARGE = 32_000_000
 _NAMED = 3  # files that a note names
 
-_HEADERS = ([*COLUMNS], ["subject", "predicate", "object"])
 _HEADER_NOTE = "{}: the first line looks like a header and was read as a triple; delete it if it is one"
+_LETTERS = ({"s", "p", "o"}, {"h", "r", "t"})  # names of columns; other letters are rather names of entities
 _BLANKS = " \t\r"
 _NUL = "\udc00"  # stands for NUL, which the csv module of Python 3.10 refuses; no UTF-8 decodes to it
 
@@ -256,15 +258,16 @@ def read_tsv(
 def _check_first(source: Source, first: Sequence[str], notes: Notes) -> None:
     """Say that the first triple looks like a header; refuse it where that names the columns in another order."""
     named = _named_by(first)
-    if {*named} != {*COLUMNS} or min(map(len, first)) == 1:  # letters are names of facts, too
+    if {*named} != {*COLUMNS}:
         return
-    if named != COLUMNS:
+    letters = min(map(len, first)) == 1  # which are names of facts, too
+    if named != COLUMNS and not letters:
         raise InputError(
             f"the first line names the columns {', '.join(first)}, expected them in the order head, relation, tail",
             place=source.place(1),
             hint=f"--columns {by_role(first)} (columns=) reads them by name; if it is a triple, put another first",
         )
-    if [name.casefold() for name in first] in _HEADERS:
+    if not letters or {name.casefold() for name in first} in _LETTERS:
         notes(_HEADER_NOTE.format(source.name))
 
 
@@ -360,6 +363,8 @@ def _csv_header(source: Source, lines: _CsvLines, row: list[str], columns: Wante
     try:
         return columns.chosen(row, source.place(lines.number))
     except InputError:
+        if len(row) == 1 and (separator := separator_of(lines.last)) is not None:
+            raise one_column(source, lines.number, lines.last, separator) from None
         if columns.wanted is None and len(row) == 3 and {*_named_by(row)} != {*COLUMNS}:
             raise bad_header(source, lines.number, lines.last) from None
         raise

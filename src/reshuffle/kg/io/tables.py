@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from reshuffle.kg.io.files import Source
     from reshuffle.progress import Notes
 
+# Of Arrow's data sets, of Spark's frames, and of ADBC's cursors.
+_OF_DATA_SETS = ("to_table", "toArrow", "fetch_arrow_table")
+_OF_TABLES = ("__arrow_c_stream__", "collect_schema", "iloc", *_OF_DATA_SETS)
 BLOCK = 1_000_000  # rows whose names are made at once
 
 
@@ -108,12 +111,24 @@ def name_batches(graph: KnowledgeGraph, order: NDArray[np.int64] | None = None) 
 
 
 def is_table(given: object) -> bool:
-    """Does it hand out its columns by Arrow's stream interface, or is it a lazy frame that will?"""
-    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "collect_schema") or hasattr(given, "iloc")
+    """Does it hand out its columns by Arrow's stream interface, or is it a lazy frame or a data set that will?"""
+    return any(hasattr(given, name) for name in _OF_TABLES) or _has_columns(given)
+
+
+def _has_columns(given: object) -> bool:
+    """Is it a dictionary from names of columns to their values?"""
+    return (
+        isinstance(given, Mapping)
+        and bool(given)
+        and all(isinstance(name, str) for name in given)
+        and all(isinstance(values, Iterable) and not isinstance(values, str) for values in given.values())
+    )
 
 
 def _pandas_part(frame: Any, columns: Sequence[str] | None) -> tuple[pa.Table, ChosenColumns]:
     """The three columns of a pandas frame; others may hold what Arrow cannot."""
+    if not hasattr(frame, "columns"):  # a single column
+        raise _no_table(frame)
     chosen = columns_of([str(name) for name in frame.columns], columns)
     try:
         return pa.Table.from_pandas(frame.iloc[:, list(chosen.places)], preserve_index=False), chosen
@@ -135,15 +150,30 @@ def _as_arrow(given: Any) -> pa.Table:
         given = given.collect()
     if isinstance(given, pa.RecordBatch):
         return pa.Table.from_batches([given])
-    if isinstance(given, Mapping) or hasattr(given, "__arrow_c_stream__") or isinstance(given, pa.Table):
+    if isinstance(given, Mapping):
+        return _of_columns(given)
+    if hasattr(given, "__arrow_c_stream__") or isinstance(given, pa.Table):
         return pa.table(given)
-    for method in ("to_table", "toArrow"):  # of Arrow's data sets, and of Spark's frames
+    for method in _OF_DATA_SETS:
         if hasattr(given, method):
             return getattr(given, method)()
-    raise InputError(
+    raise _no_table(given)
+
+
+def _of_columns(given: Mapping[str, Any]) -> pa.Table:
+    try:
+        return pa.table(given)
+    except (pa.ArrowException, TypeError) as error:
+        raise InputError(
+            f"found columns that make no table ({error})", hint="give lists of names that are equally long"
+        ) from error
+
+
+def _no_table(given: object) -> InputError:
+    return InputError(
         f"found {type(given).__name__}, expected a table",
-        hint="give a data frame, an Arrow table, or anything else with Arrow's stream interface; "
-        "KnowledgeGraph(...) takes triples and dictionaries",
+        hint="give a data frame, an Arrow table, or anything else with Arrow's stream interface, such as "
+        "con.sql(query) of DuckDB; KnowledgeGraph(...) takes triples and dictionaries",
     )
 
 
@@ -214,7 +244,7 @@ def _name_column(values: pa.ChunkedArray, column: str, place: Place | None) -> p
             place=place,
             hint="names are text; convert the column first",
         )
-    names = values.cast(kind).cast(pa.large_string())
+    names = (_decoded(values) if pa.types.is_dictionary(values.type) else values).cast(pa.large_string())
     bad = pc.index(pc.fill_null(pc.equal(names, ""), True), True).as_py()
     if bad >= 0:
         raise InputError(
@@ -223,6 +253,15 @@ def _name_column(values: pa.ChunkedArray, column: str, place: Place | None) -> p
             hint="write the name, or delete the row",
         )
     return names
+
+
+def _decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values of categories, whose names Arrow cannot take as they are where they are views, as those of polars."""
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+        for chunk in values.chunks
+    ]
+    return pa.chunked_array([chunk.dictionary_decode() for chunk in chunks], pa.large_string())
 
 
 def _is_text(kind: pa.DataType) -> bool:

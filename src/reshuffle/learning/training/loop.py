@@ -16,9 +16,9 @@ import torch
 import reshuffle.progress
 from reshuffle.errors import InputError
 from reshuffle.kg.io.files import made_directory
-from reshuffle.kg.io.locks import alone_in
 from reshuffle.learning.checkpoints import load_checkpoint
 from reshuffle.learning.training.saving import CHECKPOINT, followed, recorded
+from reshuffle.locks import alone_in
 from reshuffle.progress import SILENT
 from reshuffle.text import counted, duration
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -339,15 +340,18 @@ def _longest_word(automaton: Automaton) -> float:
 
 @dataclass
 class _Run:
-    """How far an automaton has read, and at which distances it accepted."""
+    """How far an automaton has read, and the lengths at which it accepted; without states it will read no more."""
 
     states: frozenset[int]
-    accepted: list[bool] = field(default_factory=lambda: [False])
+    length: int = 0
+    accepted: list[int] = field(default_factory=list)  # rising
 
     def read(self, label: str, steps: Mapping[tuple[int, str], list[int]], ends: frozenset[int]) -> None:
         """Read one label more; the word so far is accepted where a state of `ends` is reached."""
         self.states = frozenset(target for state in self.states for target in steps.get((state, label), ()))
-        self.accepted.append(not self.states.isdisjoint(ends))
+        self.length += 1
+        if not self.states.isdisjoint(ends):
+            self.accepted.append(self.length)
 
 
 class Derivation:
@@ -391,29 +395,33 @@ class Derivation:
 
     def _splits(self, body: tuple[str, ...], start: int, end: int) -> Iterator[list[Goal]]:
         """Ways to cut start:end into words of the body's relations, short last parts first."""
-        longest = [self._readings.longest(relation) for relation in body]
-        pending: list[tuple[int, list[Goal]]] = [(end, [])]
-        while pending:
-            stop, parts = pending.pop()
-            atom = len(body) - 1 - len(parts)
-            if atom == 0:
-                if self._spells(body[0], start, stop):
-                    yield [(body[0], start, stop), *parts]
+        fixed: list[Goal] = []  # first atoms that are single facts
+        while len(body) > 2 and self._readings.longest(body[0]) == 1 and end - start >= len(body):
+            if not self._spells(body[0], start, start + 1):
+                return
+            fixed.append((body[0], start, start + 1))
+            body, start = body[1:], start + 1
+        open_: list[tuple[int, Iterator[int], list[Goal]]] = [(end, self._last_cuts(body, start, end), [])]
+        while open_:
+            stop, cuts, parts = open_[-1]
+            cut = next(cuts, None)
+            if cut is None:
+                open_.pop()
                 continue
-            nearest = max(start + atom, math.ceil(max(stop - longest[atom], 0)))
-            farthest = min(stop - 1, start + sum(longest[:atom]))
-            cuts = self._cuts(body[atom], nearest, int(farthest), stop)
-            if atom == 1:  # two atoms left: ask both languages at once, lazily
-                for cut in cuts:
-                    if self._spells(body[0], start, cut):
-                        yield [(body[0], start, cut), (body[1], cut, stop), *parts]
-            else:
-                pending.extend(reversed([(cut, [(body[atom], cut, stop), *parts]) for cut in cuts]))
+            atom = len(body) - len(open_)
+            more = [(body[atom], cut, stop), *parts]
+            if atom > 1:
+                open_.append((cut, self._last_cuts(body[:atom], start, cut), more))
+            elif self._spells(body[0], start, cut):
+                yield [*fixed, (body[0], start, cut), *more]
 
-    def _cuts(self, relation: str, nearest: int, farthest: int, stop: int) -> Iterator[int]:
-        for cut in range(farthest, nearest - 1, -1):
-            if self._spells_back(relation, cut, stop):
-                yield cut
+    def _last_cuts(self, body: tuple[str, ...], start: int, end: int) -> Iterator[int]:
+        """Where the last atom may begin, near the end first; the atoms before it need room for their words."""
+        *before, last = map(self._readings.longest, body)
+        nearest = max(start + len(before), math.ceil(max(end - last, 0)))
+        if len(before) == 1:
+            before = [self._longest_from(body[0], start, end)]
+        return self._cuts(body[-1], nearest, int(min(end - 1, start + sum(before))), end)
 
     # --- asking languages ---------------------------------------------------------------------------
 
@@ -422,20 +430,41 @@ class Derivation:
         language = self._readings.language(relation)
         if language is None:
             return end - start == 1 and self._path.labels[start] == relation
-        run = self._onward.setdefault((relation, start), _Run(_START))
-        while len(run.accepted) <= end - start:
-            run.read(self._path.labels[start + len(run.accepted) - 1], language.onward, language.accepting)
-        return run.accepted[end - start]
+        accepted = self._read_on(relation, language, start, end).accepted
+        place = bisect_left(accepted, end - start)
+        return accepted[place : place + 1] == [end - start]
 
-    def _spells_back(self, relation: str, start: int, end: int) -> bool:
-        """Answers the same question as `_spells`, but reads backwards from `end`, once for all starts."""
+    def _longest_from(self, relation: str, start: int, end: int) -> float:
+        """How long a word of the relation from a place can be, where that is seen before the end."""
         language = self._readings.language(relation)
         if language is None:
-            return end - start == 1 and self._path.labels[start] == relation
-        run = self._back.setdefault((relation, end), _Run(language.accepting))
-        while len(run.accepted) <= end - start:
-            run.read(self._path.labels[end - len(run.accepted)], language.back, _START)
-        return run.accepted[end - start]
+            return 1
+        run = self._read_on(relation, language, start, end - 1)
+        return math.inf if run.states else (run.accepted or [0])[-1]
+
+    def _read_on(self, relation: str, language: Language, start: int, end: int) -> _Run:
+        run = self._onward.setdefault((relation, start), _Run(_START))
+        while run.states and run.length < end - start:
+            run.read(self._path.labels[start + run.length], language.onward, language.accepting)
+        return run
+
+    def _cuts(self, relation: str, nearest: int, farthest: int, stop: int) -> Iterator[int]:
+        """The places from which the relation's words lead to `stop`, the last first. Reads backwards, once for all."""
+        language = self._readings.language(relation)
+        if language is None:
+            if nearest <= stop - 1 <= farthest and self._path.labels[stop - 1] == relation:
+                yield stop - 1
+            return
+        run = self._back.setdefault((relation, stop), _Run(language.accepting))
+        place = bisect_left(run.accepted, stop - farthest)
+        while True:
+            while place == len(run.accepted) and run.states and run.length < stop - nearest:
+                run.read(self._path.labels[stop - 1 - run.length], language.back, _START)
+            if place == len(run.accepted) or run.accepted[place] > stop - nearest:
+                return
+            if run.accepted[place] >= stop - farthest:
+                yield stop - run.accepted[place]
+            place += 1
 
     # --- building the tree --------------------------------------------------------------------------
 

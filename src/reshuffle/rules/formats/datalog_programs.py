@@ -7,7 +7,8 @@
         parent(X, Y),
         ancestor(Y, Z).
 
-A word that begins with an upper-case letter, `_` or `?` is a variable, as in Prolog; in programs with Soufflé's
+A word that begins with an upper-case letter, `_` or `?` is a variable, and a name may stand in single quotes, as in
+Prolog; in programs with Soufflé's
 declarations (`.decl`) every bare word of a rule is one. Facts are triples (head, relation, tail). Rules are read as
 nemo's are, so that there is one definition of the rule class; declarations, imports and questions are counted.
 """
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 DIRECTIVES, QUESTIONS = "declarations and imports", "questions"
 _COMMENT = r"//[^\n]*|%[^\n]*|/\*.*?\*/|(?:(?<=\n)|\A)[ \t]*#[^\n]*"
 _PIECE = re.compile(rf"{QUOTED}|<[^<>\s]*>|({_COMMENT})|(\.)(?=\s|\Z|//|%)", re.DOTALL)
+_PROLOG_QUOTES = re.compile(
+    rf"{QUOTED}|<[^<>\s]*>|(?:{_COMMENT})|(?<!\w)'((?:[^'\\\n]|\\.|'')*)'(?!\w)", re.DOTALL
+)
 _DIRECTIVE = re.compile(r"\.[a-z]\w*[^\n(]*(?:\([^)]*\))?[^\n]*")
 _SOUFFLE = re.compile(r"^\s*\.decl\b", re.MULTILINE)
 _ARROW = re.compile(rf"{QUOTED}|<[^<>\s]*>|(:-)")
@@ -67,6 +71,7 @@ class Program:
 def program_of(text: str, file: str) -> Program:
     """The clauses of a text."""
     program = Program(is_souffle=_SOUFFLE.search(text) is not None)
+    text = _PROLOG_QUOTES.sub(_in_double_quotes, text)
     for line in _clauses(text, file):
         arrow = next((match for match in _ARROW.finditer(line.text) if match[1]), None)
         start = line.text.lstrip()
@@ -80,6 +85,13 @@ def program_of(text: str, file: str) -> Program:
         else:
             program.facts.append(line)
     return program
+
+
+def _in_double_quotes(found: re.Match[str]) -> str:
+    """A name in Prolog's quotes as our rules write it; all else as it is."""
+    if found[1] is None:
+        return found[0]
+    return '"' + found[1].replace("''", "'").replace("\\'", "'").replace('"', '\\"') + '"'
 
 
 def has_full_stops(text: str) -> bool:
