@@ -90,6 +90,18 @@ class ParquetFacts:
             tables.append(pa.table({column: read[column].cast(pa.large_string()) for column in COLUMNS}))
         return KnowledgeGraph.from_arrow(pa.concat_tables(tables))
 
+    def graph_with_helpers(self) -> KnowledgeGraph:
+        """The facts as a graph in memory, with the helper facts of class axioms."""
+        graph = self.graph()
+        if self.classes is None:
+            return graph
+        self.classes.refuse_kept_names(graph.relations, place=Place(self.path))
+        names = graph.entities.to_arrow().cast(pa.large_string())
+        same = pa.array(np.zeros(len(names), np.int32))
+        columns = names, *(pa.array([name], pa.large_string()).take(same) for name in (ANYTHING, HUB))
+        everyone = KnowledgeGraph.from_arrow(pa.table(dict(zip(COLUMNS, columns, strict=True))))
+        return graph | KnowledgeGraph.from_arrow(helper_table(self.classes)) | everyone
+
     def load(self, connection: Any, report: Callable[[int], None]) -> list[str]:
         """Make the tables entity and fact in DuckDB; returns the relations by id."""
         source = self._source()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.reasoning.class_answers import with_helpers
 from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_of_rows
 from reshuffle.reasoning.scaling.spark.shares import ShareAnswers
 from reshuffle.reasoning.scaling.spark.table_rounds import TableAnswers
@@ -38,18 +37,10 @@ def spark_answers(
         plan, reason = _plan(deduction, facts, options)
         notes(f"spark: the plan is {plan} ({reason})")
         if plan == "split":
-            graph = facts if isinstance(facts, KnowledgeGraph) else _read(facts, deduction)
+            graph = facts if isinstance(facts, KnowledgeGraph) else facts.graph_with_helpers()
             yield ShareAnswers(deduction, graph, session, options, folder, progress=progress, notes=notes)
         else:
             yield TableAnswers(deduction, facts, session, options, folder, progress=progress, notes=notes)
-
-
-def _read(facts: ParquetFacts, deduction: Deduction) -> KnowledgeGraph:
-    """The facts in memory, with the helper facts of class axioms."""
-    if facts.classes is None:
-        return facts.graph()
-    assert deduction.rules is not None
-    return with_helpers(facts.graph(), deduction.rules)
 
 
 def _plan(deduction: Deduction, facts: KnowledgeGraph | ParquetFacts, options: Options) -> tuple[str, str]:
