@@ -97,9 +97,10 @@ def test_the_wheel_holds_every_file_of_the_package_and_the_licence(wheel: Path) 
     own = {
         f"reshuffle/{path.relative_to(SOURCE).as_posix()}"
         for path in SOURCE.rglob("*")
-        if path.is_file() and path.suffix not in {".pyc", ".nbi", ".nbc"}
+        if path.is_file() and "__pycache__" not in path.parts
     }
     assert own - held == set()
+    assert not any("__pycache__" in name for name in held)
     assert "reshuffle/py.typed" in held
     assert f"reshuffle-{reshuffle.__version__}.dist-info/licenses/LICENSE" in held
     assert {name.split("/")[0] for name in held} == {
