@@ -19,7 +19,7 @@ from benchmarks.machine import describe
 from benchmarks.speed.measure import write_result
 
 DATASET, RECIPES, ALLOWED = "WN18RR-v1", ("best", "best-0.1"), 1.5
-TURNS = 3
+TURNS = 5
 _SHORT = ("--device", "cpu", "--set", "epoch_steps=60", "--set", "max_epochs=1", "--set", "look_every=1")
 _SOFT_ALONE = ("--set", "rules_weight=0")  # the list of rules is learned afterwards, and takes as long again
 
