@@ -7,8 +7,10 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from numba import __version__ as version
@@ -31,19 +33,24 @@ def test_options_reach_the_compiler() -> None:
     assert (options["nogil"], options["forceinline"], options["fastmath"]) == (True, True, {"nsz"})
 
 
+def kernel_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A kernel of a module that nobody has compiled yet."""
+    (folder / "kernels.py").write_text(
+        "from reshuffle.compiled import compiled\n@compiled\ndef twice(number):\n    return 2 * number\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(folder)
+    sys.modules.pop("kernels", None)
+    return import_module("kernels").twice
+
+
 @pytest.mark.parametrize(
     "index",
     [b"", b"damaged", pickle.dumps(version) + b"creshuffle.not_there\nEdges\n."],
     ids=["empty", "cut", "old"],
 )
 def test_damaged_files_are_made_anew(index: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "kernels.py").write_text(
-        "from reshuffle.compiled import compiled\n@compiled\ndef twice(number):\n    return 2 * number\n",
-        "utf-8",
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    sys.modules.pop("kernels", None)
-    twice = import_module("kernels").twice
+    twice = kernel_in(tmp_path, monkeypatch)
     assert twice(4) == 8
     (stored,) = tmp_path.rglob("*.nbi")
     good = stored.read_bytes()
@@ -109,18 +116,14 @@ def test_of_two_processes_one_compiles_and_the_other_waits_for_it(tmp_path: Path
 def test_nobody_waits_for_ever_for_a_process_that_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "kernels.py").write_text(
-        "from reshuffle.compiled import compiled\n@compiled\ndef twice(number):\n    return 2 * number\n",
-        "utf-8",
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    sys.modules.pop("kernels", None)
-    twice = import_module("kernels").twice
-    monkeypatch.setattr("reshuffle.compiled.LONGEST_WAIT", 0.1)
+    twice = kernel_in(tmp_path, monkeypatch)
+    monkeypatch.setattr("reshuffle.compiled.LONGEST_WAIT", 1.5)
     holding = locked(Path(f"{twice._cache._cache_file._index_path}".removesuffix("nbi") + "lock"))
     assert holding is not None
+    started = time.monotonic()
     with released(holding):
         assert twice(4) == 8
+    assert 1.5 <= time.monotonic() - started < 30  # it did wait, and gave up
     assert twice._cache._turn is None
 
 
