@@ -70,6 +70,22 @@ def test_the_statement_of_a_round_derives_what_the_oracle_does(kind: str) -> Non
         assert fixpoint_in_sqlite(case) == derived
 
 
+@pytest.mark.parametrize(
+    ("rules", "walked_later"),
+    [
+        ("up(X, Y) & up(Y, Z) -> up(X, Z)", {1}),  # it goes to the second state, and stays there
+        ("one(X, Y) & two(Y, Z) -> three(X, Z)", {1}),
+    ],
+)
+def test_steps_leave_only_states_that_a_search_comes_to(rules: str, walked_later: set[int]) -> None:
+    reasoner = Reasoner(parse_rules(rules))
+    deducing = on_relations(Deduction(reasoner.constraints, reasoner.rules), ["up", "one", "two"])
+    (tables,) = deducing.machine_tables()
+    targets = {*tables.first_arcs["target"].to_pylist(), *tables.arcs["target"].to_pylist()}
+    assert set(tables.first_arcs["source"].to_pylist()) == set(tables.first["state"].to_pylist()) == {0}
+    assert set(tables.arcs["source"].to_pylist()) == walked_later <= targets
+
+
 def test_a_data_set_has_a_folder_per_relation_and_keeps_every_name(tmp_path: Path) -> None:
     relations = [f"r{part}s" for part in HOSTILE]
     rows = [(f"{part}e", relation, "f") for part in HOSTILE for relation in relations]

@@ -33,7 +33,7 @@ from reshuffle.reasoning.scaling.duckdb_database import (
 )
 from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
 from reshuffle.reasoning.scaling.fact_search import derivation_facts, path_facts
-from reshuffle.reasoning.scaling.machine_tables import arrivals_query, steps_query
+from reshuffle.reasoning.scaling.machine_tables import arrivals_query, counts_query, starts_query, steps_query
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts, quoted_text
 from reshuffle.reasoning.sharing import spelled_bytes
 from reshuffle.rules.class_axioms import TYPE
@@ -166,8 +166,7 @@ class DuckDBAnswers(EngineAnswers):
 
     def _counting(self, totals: dict[int, int]) -> Callable[[MachineTables, int, int], int]:
         def count(tables: MachineTables, low: int, high: int) -> int:
-            arrivals = arrivals_query(tables).format(low=low, high=high)
-            found = self._rows(f"SELECT relation, count(*) FROM ({arrivals}) GROUP BY relation")
+            found = self._rows(counts_query(tables).format(low=low, high=high))
             for relation, rows in found:
                 totals[relation] += rows
             return sum(rows for _, rows in found)
@@ -180,9 +179,16 @@ class DuckDBAnswers(EngineAnswers):
         """Run the query on one range of sources after the other; where one is too large, on half of it."""
         if low >= self.num_entities:
             return
-        for name, rows in (("arc", tables.arcs), ("goal", tables.goals), ("first", tables.first)):
+        given = {
+            "first_arc": tables.first_arcs,
+            "arc": tables.arcs,
+            "goal": tables.goals,
+            "first": tables.first,
+        }
+        for name, rows in given.items():
             self._table(name, rows)
-        self._do(f"CREATE OR REPLACE TABLE step AS {steps_query(tables, self.num_entities)}")
+        for name, query in (("start", starts_query), ("step", steps_query)):
+            self._do(f"CREATE OR REPLACE TABLE {name} AS {query(tables, self.num_entities)}")
         size, most = max(_FEWEST, self.num_entities // _FIRST), self.num_entities
         with self._progress("deriving", total=self.num_entities, unit="entities") as report:
             report(low)
