@@ -51,7 +51,13 @@ def random_model(seed: int, *, tables: bool = True) -> RuleModel:
         chance.normal(size=zero.types.shape).round(4),
         chance.random(zero.shares.shape).round(4),
     )
-    return RuleModel(weighted, filled if tables else zero, frozenset({"r"}), (1.5, 1.0, 0.5))
+    both_ways = frozenset({"s"} if seed % 2 else ())
+    return RuleModel(weighted, filled if tables else zero, frozenset({"r"}), (1.5, 1.0, 0.5), both_ways)
+
+
+def as_read(model: RuleModel, facts: set[Triple]) -> set[Triple]:
+    """The facts, and the reverses of those that the model reads both ways."""
+    return facts | {Triple(t, r, h) for h, r, t in facts if r in model.both_ways}
 
 
 def edges(facts: set[Triple]) -> Counter[tuple[str, str, str]]:
@@ -107,5 +113,6 @@ def score(model: RuleModel, facts: set[Triple], triple: tuple[str, str, str], si
             head == tail and model.loops is not None and relation not in model.loops
         ):
             continue
-        total += one.part(walks(facts, one.rule.reversed() if back else one.rule, head, tail))
+        rule = one.rule.reversed() if back else one.rule
+        total += one.part(walks(as_read(model, facts), rule, head, tail))
     return total

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -192,6 +193,25 @@ def test_proofs_are_facts_that_follow_the_body() -> None:
                         assert [fact.relation for fact in walk] == [
                             n.removesuffix("^-1") for n in part.rule.rule.body
                         ]
+
+
+def test_facts_read_both_ways_stay_what_they_are() -> None:
+    graph = KnowledgeGraph([("ann", "meets", "bob"), ("ann", "livesIn", "rome")])
+    rules = parse_rules("meets(X, Y) & livesIn(Y, Z) -> livesIn(X, Z)\nmeets(Y, X) -> meets(X, Y)")
+    one_way = RuleModel.from_rules(rules)
+    model = replace(one_way, both_ways=frozenset({"meets"}))
+    assert not one_way.on(graph).explain("bob", "livesIn", "rome")
+    answers = model.on(graph)
+    assert str(answers.explain("bob", "livesIn", "rome")) == (
+        "livesIn(bob, rome): score 2.303\n"
+        "    +2.303  meets(X, Y) & livesIn(Y, Z) -> livesIn(X, Z)  (1 walk)\n"
+        "              meets(ann, bob), livesIn(ann, rome)"
+    )
+    assert answers.tails("bob", "meets", top=1) == ["ann"]  # the reverse is no fact
+    assert len(answers.graph) == 2
+    answers.add([("cleo", "meets", "bob"), ("bob", "livesIn", "oslo")])
+    assert answers.tails("cleo", "livesIn", top=1) == ["oslo"]
+    assert str(model).endswith("facts of meets are read in both directions")
 
 
 def test_it_is_a_scorer() -> None:

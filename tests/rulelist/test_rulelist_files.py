@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,9 +33,10 @@ def test_nothing_is_lost_in_a_file(seed: int, tmp_path: Path) -> None:
 
 def test_qualities_and_strange_names_are_kept() -> None:
     rule = PathRule(("/film/x", 'a "b"\tc^-1'), "r s", Quality(10, 7, 0.4667))
-    model = RuleModel.from_rules([rule])
+    model = replace(RuleModel.from_rules([rule]), both_ways=frozenset({'a "b"\tc', "r s"}))
     read = parse_rule_model(model_text(model))
     assert read == model
+    assert read.both_ways == {'a "b"\tc', "r s"}
     assert read[0].rule.quality == rule.quality
     assert read.relations == ("/film/x", 'a "b"\tc', "r s")
 
@@ -101,6 +103,7 @@ def test_a_person_may_add_a_line(line: str, weight: float, count_weight: float) 
         (MINIMAL + "[distances]\nr\t1\t2\n", "m:5:1: found 2 numbers, expected 8"),
         (MINIMAL + "[types]\nr\t1\t2\t3\n", "m:5:1: the model has no relation 'r'"),
         ("[model]\nversion\t1\nscales\t1\n", "m:3:1: found 1 scales, expected 3"),
+        ("[model]\nversion\t1\nrelations\tr\nboth_ways\ts\n", "m:4:1: the model has no relation 's'"),
         ("[model]\nversion\t1\nrelations\tr\n[roles]\nr\tr\n", "m:5:1: found 2 columns"),
         ("[model]\nversion\t1\nrelations\tr\n[types]\nr\t1\t2\tx\n", "m:5:7: found 'x', expected a number"),
     ],

@@ -207,6 +207,32 @@ def test_bodies_of_walks_to_and_fro_are_not_listed() -> None:
     ]
 
 
+def test_short_bodies_come_before_surer_long_ones() -> None:
+    """Three atoms find all ten facts of `goal` and nothing else, two atoms find them among twenty."""
+    facts = [(f"a{n}", "goal", f"d{n}") for n in range(10)]
+    for n in range(10):
+        facts += [(f"a{n}", "p", f"b{n}"), (f"b{n}", "q", f"c{n}"), (f"c{n}", "r", f"d{n}")]
+        facts += [(f"a{n}", "s", f"e{n}"), (f"e{n}", "t", f"d{n}"), (f"e{n}", "t", f"f{n}")]
+    found = find_rules(KnowledgeGraph(facts), budget=Budget(rules=1)).rules
+    first = find_rules(KnowledgeGraph(facts), budget=Budget(rules=2)).rules
+    assert [str(rule) for rule in found if rule.head == "goal"] == ["s(X, Y) & t(Y, Z) -> goal(X, Z)"]
+    assert [rule.quality for rule in first if rule.head == "goal"] == [
+        Quality(20, 10, 0.4),
+        Quality(10, 10, 0.6667),
+    ]
+
+
+def test_relations_that_are_mostly_symmetric_are_read_both_ways() -> None:
+    pairs = [(f"p{n}", f"q{n}") for n in range(16)]
+    half = [(a, "half", b) for a, b in pairs[:15]] + [(b, "half", a) for a, b in pairs[:5]]
+    less = [(a, "less", b) for a, b in pairs] + [(b, "less", a) for a, b in pairs[:4]]
+    few = [(a, "few", b) for a, b in pairs[:9]] + [(b, "few", a) for a, b in pairs[:9]]
+    model = learn_rules([*half, *less, *few], settings=SHORT)
+    assert model.both_ways == {"half"}  # 10 of 20 facts have a reverse; 8 of 20 of `less`; `few` has 18 facts
+    edited = replace(model, both_ways=frozenset({"few"}))
+    assert refit(edited, [*half, *less, *few], settings=SHORT).both_ways == {"few"}
+
+
 def test_intersections_are_found_where_they_say_more_than_their_parts() -> None:
     facts = [(f"a{n}", r, f"b{n}") for n in range(9) for r in ("p", "q", "both")]
     facts += [(f"c{n}", "p", f"d{n}") for n in range(20)] + [(f"e{n}", "q", f"f{n}") for n in range(20)]

@@ -10,21 +10,25 @@ from reshuffle.rules import IntersectionRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.rulelist.features import FeatureGraph
     from reshuffle.rules import Rule
 
 
 def walks_of(
-    features: FeatureGraph, rule: Rule, head: int, tail: int, *, most: int
+    features: FeatureGraph, rule: Rule, head: int, tail: int, *, most: int, facts: KnowledgeGraph
 ) -> Iterator[tuple[Triple, ...]]:
-    """Up to `most` walks, each as its facts in the order of the body; the smallest ids first."""
+    """Up to `most` walks, each as its facts in the order of the body; the smallest ids first.
+
+    Features may read some of the facts in both directions; a fact is given as it stands among `facts`.
+    """
     body = [features.codes[name] for name in rule.body]
     if isinstance(rule, IntersectionRule):
         found = [[(head, code, tail) for code in body]][:most]
     else:
         found = _paths(features, body, head, tail, most)
     for walk in found:
-        yield tuple(_fact(features, *edge) for edge in walk)
+        yield tuple(_fact(facts, *edge) for edge in walk)
 
 
 def _paths(
@@ -49,7 +53,9 @@ def _paths(
     return walks
 
 
-def _fact(features: FeatureGraph, here: int, code: int, there: int) -> Triple:
-    graph, count = features.graph, features.num_relations
+def _fact(facts: KnowledgeGraph, here: int, code: int, there: int) -> Triple:
+    count = len(facts.relations)
     start, end = (there, here) if code >= count else (here, there)
-    return Triple(graph.entities[start], graph.relations[code % count], graph.entities[end])
+    if not facts.has_ids(start, code % count, end):
+        start, end = end, start
+    return Triple(facts.entities[start], facts.relations[code % count], facts.entities[end])

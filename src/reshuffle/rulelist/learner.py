@@ -27,6 +27,7 @@ from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.splits import GraphSplit
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.rulelist.both_ways import mostly_symmetric
 from reshuffle.rulelist.features import FeatureGraph
 from reshuffle.rulelist.fit_checkpoints import Checkpoint
 from reshuffle.rulelist.fitting import Fit, FitSettings
@@ -148,7 +149,8 @@ def refit(
         learn_rules(facts, rules=bare, mine=False, settings=settings, progress=progress) if bare else model
     )
     by_rule = {one.rule: one for one in fitted.rules}
-    return replace(fitted, rules=tuple(by_rule[one.rule] for one in model.rules)).knowing(model.relations)
+    rules = tuple(by_rule[one.rule] for one in model.rules)
+    return replace(fitted, rules=rules, both_ways=model.both_ways).knowing(model.relations)
 
 
 def measured_on(model: RuleModel, facts: Triples, *, progress: Progress = SILENT) -> RuleModel:
@@ -246,7 +248,8 @@ class _Learning:
         ]
         kept_rules = [weighted[place] for place in _by_effect(weighted, rows, self.graph, kept)]
         listed = _as_read(kept_rules, self.graph, progress=self.progress)
-        model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()))
+        both_ways = mostly_symmetric(self.graph)
+        model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()), both_ways)
         return model.knowing(
             base_relation(name) for one in weighted for name in (one.rule.head, *one.rule.body)
         )

@@ -12,6 +12,7 @@ comment. Numbers are written so that reading gives the same numbers, to the bit.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ import numpy as np
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg import Vocabulary, inverse_name
 from reshuffle.kg.io.files import made_directory, written_whole
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.rulelist.features import MOST_STEPS, NUM_DISTANCES
 from reshuffle.rulelist.fitting import NUM_SCALES
 from reshuffle.rulelist.rule_model import MOST_CONFIDENT, UNMEASURED, RuleModel, Tables, WeightedRule
@@ -49,6 +51,7 @@ _HEADER = """\
 _OF_MODEL = """
 [model]
 # loops: the relations of which an entity may be its own answer, or `all`.
+# both_ways: the relations whose facts are read in both directions; none where the line is missing.
 # scales: the weight of a rule is about this number times -log(1 - confidence): for bodies of 1, 2, and more atoms.
 """
 _OF_RULES = f"""
@@ -125,6 +128,8 @@ def _lines(model: RuleModel) -> Iterator[str]:
     yield f"version\t{VERSION}"
     yield "\t".join(["scales", *map(_number, model.scales)])
     yield "\t".join(["loops", *(["all"] if model.loops is None else map(quoted, sorted(model.loops)))])
+    if model.both_ways:
+        yield "\t".join(["both_ways", *map(quoted, sorted(model.both_ways))])
     yield "\t".join(["relations", *map(quoted, model.relations)])
     yield _OF_RULES
     for one in model.rules:
@@ -219,7 +224,7 @@ class _Reading:
                 )
             asked, role = (self._code(line, cell) for cell in cells[:2])
             tables.shares[asked, role] = _read_number(line, cells[2])
-        bare = RuleModel((), tables, self._loops(), self._scales())
+        bare = RuleModel((), tables, self._loops(), self._scales(), self._both_ways())
         return self._with_rules(bare)
 
     def _value(self, name: str, default: list[str]) -> list[str]:
@@ -237,6 +242,14 @@ class _Reading:
     def _loops(self) -> frozenset[str] | None:
         names = self._value("loops", ["all"])
         return None if names == ["all"] else frozenset(map(relation_name, names))
+
+    def _both_ways(self) -> frozenset[str]:
+        if "both_ways" not in self.values:
+            return frozenset()
+        line, cells = self.values["both_ways"]
+        codes = [self._code(line, cell) for cell in cells]
+        names = list(self.codes)
+        return frozenset(base_relation(names[code]) for code in codes)
 
     def _scales(self) -> tuple[float, ...]:
         if "scales" not in self.values:
@@ -278,7 +291,7 @@ class _Reading:
             rules.append(one)
         used = (name for one in rules for name in (one.rule.head, *one.rule.body))
         known = bare.knowing(dict.fromkeys(relation_name(name).removesuffix("^-1") for name in used))
-        return RuleModel(tuple(rules), known.tables, bare.loops, bare.scales)
+        return replace(known, rules=tuple(rules))
 
 
 def _weighted(line: SourceLine, model: RuleModel) -> WeightedRule:

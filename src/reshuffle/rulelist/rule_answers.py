@@ -32,6 +32,7 @@ from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import built_once
 from reshuffle.rulelist.body_walks import walks_of
+from reshuffle.rulelist.both_ways import read_both_ways
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
 from reshuffle.rulelist.programs import Program
@@ -66,7 +67,7 @@ class RulesOnGraph:
     def __init__(self, model: RuleModel, graph: KnowledgeGraph) -> None:
         refuse_inverse_names(graph.relations)
         self.model, self.graph = model, graph.naming(model.relations)
-        self.features = FeatureGraph(self.graph)
+        self.features = FeatureGraph(read_both_ways(self.graph, model.both_ways))
         rules = [one.rule for one in model.rules]
         self.program = Program.of(rules, list(self.graph.relations), loops=model.loops)
         places = {name: number for number, name in enumerate(model.relations)}
@@ -173,7 +174,7 @@ class RulesOnGraph:
         head, tail = question.ends(answer)
         for entry in np.flatnonzero(walks.ends == answer).tolist():
             one, count = self.model.rules[int(walks.rules[entry])], float(walks.counts[entry])
-            proofs = walks_of(self.features, one.rule, head, tail, most=most)
+            proofs = walks_of(self.features, one.rule, head, tail, most=most, facts=self.graph)
             yield Part("rule", one.part(count), one, round(count), tuple(proofs))
 
 

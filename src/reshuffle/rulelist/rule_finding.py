@@ -47,6 +47,7 @@ _STARTS_AT_ONCE = 1024
 _FACTS_AT_ONCE = 256  # of one task
 _MOST_BETWEEN = 12  # codes between two entities whose pairs are looked at
 _DIGITS = 4  # of a confidence
+_SHORT = 2  # atoms of a body: longer ones come behind
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Budget:
     least_share: float = 0.1
     longest: int = 3
     rules: int = 300
-    """For each relation, the most confident ones."""
+    """For each relation: bodies of up to two atoms before longer ones, then the most confident ones."""
     listed: int = 3_000
     """For each relation, by support, before confidences are counted."""
     min_support: int = 2
@@ -70,7 +71,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Found:
-    """Rules by relation and falling confidence, how long their bodies are, and what part of the facts was looked at."""
+    """Rules by relation, short ones first, by falling confidence, and what part of the facts was looked at."""
 
     rules: tuple[Rule, ...]
     shares: dict[int, float]
@@ -85,7 +86,7 @@ def find_rules(
     progress: Progress = SILENT,
     counter: WalkCounter | None = None,
 ) -> Found:
-    """The most confident path rules and intersections of two relations, within a budget.
+    """The shortest and most confident path rules and intersections of two relations, within a budget.
 
     `counter` counts walks elsewhere; what is found is the same.
     """
@@ -281,7 +282,7 @@ class _Finding:
         return [
             rule
             for relation in sorted(by_relation)
-            for rule in sorted(by_relation[relation], key=_by_confidence)[: self.budget.rules]
+            for rule in sorted(by_relation[relation], key=_short_and_sure)[: self.budget.rules]
         ]
 
     def _predictions(self, bodies: list[Codes]) -> dict[Codes, float]:
@@ -434,5 +435,8 @@ def confidence_of(rule: Rule) -> float:
     return quality.confidence
 
 
-def _by_confidence(rule: Rule) -> tuple[float, int, bool, tuple[str, ...]]:
-    return -confidence_of(rule), len(rule.body), isinstance(rule, IntersectionRule), rule.body
+def _short_and_sure(rule: Rule) -> tuple[int, float, int, bool, tuple[str, ...]]:
+    """Of long bodies there are so many that some seem sure by chance, so they come last."""
+    length = len(rule.body)
+    is_meeting = isinstance(rule, IntersectionRule)
+    return max(_SHORT, length), -confidence_of(rule), length, is_meeting, rule.body

@@ -4,6 +4,8 @@
                     + distance_r(steps from h to t)
                     + types_r(t)
 
+Walks go over the facts; those of the relations in `both_ways` they may go over in both directions.
+
 For a question (?, r, t) the rules are the same, walked backwards, and the tables are those of r^-1. Weights and count
 weights are not negative: the rules' part of a score never falls when facts are added. The tables stand apart from
 that: a new fact may bring two entities nearer to each other, or change the roles of one, and so lower a score.
@@ -136,6 +138,8 @@ class RuleModel:
     """The relations of which an entity may be its own answer; None for all."""
     scales: tuple[float, ...] = (1.0,) * NUM_SCALES
     """What a rule of one, two or more atoms gets that is added without a weight, times -log(1 - confidence)."""
+    both_ways: frozenset[str] = frozenset()
+    """The relations whose facts are read in both directions."""
 
     @classmethod
     def from_rules(cls, rules: Rules) -> RuleModel:
@@ -253,7 +257,8 @@ class RuleModel:
 
     def to_dict(self) -> dict[str, Any]:
         """The rules as plain data."""
-        return {"rules": self.rows(), "relations": list(self.relations)}
+        data = {"rules": self.rows(), "relations": list(self.relations)}
+        return data | ({"both_ways": sorted(self.both_ways)} if self.both_ways else {})
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per rule, in order."""
@@ -277,7 +282,10 @@ class RuleModel:
         header = ["weight", "per log count", "support", "confidence", "rule"]
         lines = [counted(len(self.rules), "rule"), *([table(header, rows)] if rows else [])]
         left = len(self.rules) - most
-        return "\n".join([*lines, *([f"... and {left:,} more"] if left > 0 else [])])
+        lines += [f"... and {left:,} more"] if left > 0 else []
+        if self.both_ways:
+            lines.append(f"facts of {', '.join(sorted(self.both_ways))} are read in both directions")
+        return "\n".join(lines)
 
 
 def _row(one: WeightedRule) -> dict[str, Any]:

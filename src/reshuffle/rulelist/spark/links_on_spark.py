@@ -60,7 +60,8 @@ def _digest(state: RulesOnGraph, asked: LinkQuestions, top: int) -> str:
     model, tables = state.model, state.model.tables
     rules = [(str(one.rule), one.weight, one.count_weight) for one in model.rules]
     loops = None if model.loops is None else sorted(model.loops)
-    digest = hashlib.sha256(repr(("rule links", asked, top, rules, loops, tables.relations)).encode())
+    about = ("rule links", asked, top, rules, loops, sorted(model.both_ways), tables.relations)
+    digest = hashlib.sha256(repr(about).encode())
     for table in (tables.distances, tables.types, tables.shares):
         digest.update(np.ascontiguousarray(table).data)
     add_graph(digest, state.graph)
