@@ -250,6 +250,18 @@ ABLATION: Groups = (
 )
 
 
+_OF_LISTS = ("short bodies first", "both ways in walks", "short first, both ways")
+_FOUR_ATOMS = ("short first, both ways, four atoms", "bodies of four atoms")
+RULE_LISTS: Groups = (
+    (
+        "the recipe before",
+        ("list reads both ways, roles too", "list and model read both ways", "trained both ways, too"),
+    ),
+    ("list as before", (*_OF_LISTS, *_FOUR_ATOMS)),
+    ("list alone, as before", tuple(f"list alone, {name}" for name in (*_OF_LISTS, *_FOUR_ATOMS))),
+)
+
+
 def choosing_table(file: Path, groups: Groups) -> str:
     """Settings on cut training graphs: differences with their standard errors, and by family in MRR."""
     stored = read_results(file).rows
@@ -274,6 +286,7 @@ def made_tables() -> dict[str, str]:
         "choosing": choosing_table(choosing.CHOSEN_BY, ONE_CUT),
         "three cuts": choosing_table(choosing.THREE_CUTS, THREE_CUTS),
         "ablation": choosing_table(choosing.THREE_CUTS, ABLATION),
+        "rule lists": choosing_table(choosing.RULE_LISTS, RULE_LISTS),
         "hardened": hardened_table(),
         "single pass": single_pass_table(),
         "cost": cost_table(),

@@ -6,8 +6,9 @@ parts without common entities: train on the facts within one, hold out facts of 
 graph is read. docs/decisions/0004-choosing.md has the graphs, the figure and the rule of decision.
 
 A cell is one setting on one cut. Cells run several at a time and are stored as they end; what is stored is not run
-again. `choosing.jsonl` and `choosing-three-cuts.jsonl` have what the recipe was chosen by. Their rows come from scripts
-of the same kind, on code that could also do what was not taken, such as training the rule list with the model.
+again. `choosing.jsonl`, `choosing-three-cuts.jsonl` and `choosing-rule-lists.jsonl` have what the recipe was chosen by.
+Their rows come from scripts of the same kind, on code that could also do what was not taken, such as training the rule
+list with the model.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 CHOSEN_BY = RESULTS / "choosing.jsonl"
 THREE_CUTS = RESULTS / "choosing-three-cuts.jsonl"
+RULE_LISTS = RESULTS / "choosing-rule-lists.jsonl"
 COMPARED = RESULTS / "choosing-again.jsonl"
 """What this command writes."""
 
@@ -276,7 +278,9 @@ class Difference:
 
 def difference(rows: Sequence[Mapping[str, Any]], name: str, base: str, metric: str) -> Difference | None:
     """Over the cuts that have both; None where none has."""
-    found = {(row["name"], row["dataset"], row["cut"]): row[metric] for row in rows}
+    found = {
+        (row["name"], row["dataset"], row["cut"]): row[metric] for row in rows if row["name"] in (name, base)
+    }
     by_family: dict[str, list[float]] = defaultdict(list)
     for (told, dataset, cut), value in found.items():
         if told == name and (base, dataset, cut) in found:

@@ -99,6 +99,21 @@ def test_what_the_last_runs_took_is_taken_by_the_rule() -> None:
     assert (recipe.learning_rate, recipe.drop_facts) == (0.02, 0.3)
 
 
+def test_what_was_taken_for_rule_lists_is_taken_by_the_rule() -> None:
+    stored = read_results(choosing.RULE_LISTS).rows
+    taken = "short first, both ways"
+    cuts = {(row["dataset"], row["cut"]) for row in stored if row["name"] == taken}
+    assert cuts == {(dataset, cut) for dataset in choosing.FAMILY_OF for cut in (1, 2, 3)}
+    for name, base in ((taken, "list as before"), (f"list alone, {taken}", "list alone, as before")):
+        mrr, hits = (choosing.difference(stored, name, base, metric) for metric in ("mrr", "hits@10"))
+        assert mrr is not None and mrr.mean > mrr.error and min(mrr.by_family.values()) > -0.02
+        assert hits is not None and hits.mean > -hits.error
+    longer = choosing.difference(
+        stored, f"list alone, {taken}, four atoms", "list alone, short first, both ways", "mrr"
+    )
+    assert longer is not None and longer.mean < -longer.error  # and so it was left out
+
+
 def test_a_cut_that_goes_through_files_is_the_same(tmp_path: Path) -> None:
     cut = choosing.cut_in_two("families", 1)
     back = untuned.read_back(cut, tmp_path)

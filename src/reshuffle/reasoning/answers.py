@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
 
-_ROWS = 100_000  # of one Arrow block
+ROWS = 100_000
+"""Triples of one Arrow block."""
 _MOST_TOLD = 3  # violations that a note tells
 
 
@@ -99,7 +100,7 @@ class DerivedTriples(Collection[Triple], ArrowFrames):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The derived triples as Arrow blocks of names, streamed."""
         triples = self.triples()
-        while rows := list(islice(triples, _ROWS)):
+        while rows := list(islice(triples, ROWS)):
             yield batch_of(rows)
 
     def to_arrow(self, *, facts: bool = False) -> pa.Table:
@@ -255,7 +256,7 @@ class Answers(DerivedTriples):
         triples = self.sorted_triples()
         if facts:
             triples = merge(sorted(self.facts), triples)
-        while rows := list(islice(triples, _ROWS)):
+        while rows := list(islice(triples, ROWS)):
             yield batch_of(rows)
 
     @property

@@ -110,6 +110,12 @@ def name_batches(graph: KnowledgeGraph, order: NDArray[np.int64] | None = None) 
         )
 
 
+def batch_of_pairs(relation: str, heads: pa.Array, tails: pa.Array) -> pa.RecordBatch:
+    """The named triples of one relation as a block."""
+    relations = pa.repeat(pa.scalar(relation, pa.large_string()), len(heads))
+    return pa.record_batch([heads, relations, tails], schema=SCHEMA)
+
+
 def is_table(given: object) -> bool:
     """Does it hand out its columns by Arrow's stream interface, or is it a lazy frame or a data set that will?"""
     return any(hasattr(given, name) for name in _OF_TABLES) or _has_columns(given)

@@ -11,12 +11,14 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg import Triple, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
+from reshuffle.kg.io.tables import batch_of_pairs
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.answers import Answers, Count
+from reshuffle.reasoning.answers import ROWS, Answers, Count
 from reshuffle.reasoning.geometry.all_pairs import AllPairs
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph
 from reshuffle.reasoning.geometry.kernels.product_search import Workspaces
@@ -189,6 +191,15 @@ class GeometryAnswers(Answers):
             names = self.live.entities.names
             for head, tail in zip(names(heads), names(tails), strict=True):
                 yield Triple(head, relation, tail)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The derived triples as Arrow blocks of names, streamed; none of them becomes an object."""
+        names: pa.Array | None = None
+        for relation, (heads, tails) in self._derived_blocks():
+            names = self.live.entities.vocabulary().to_arrow() if names is None else names
+            for start in range(0, len(heads), ROWS):
+                ends = (names.take(pa.array(ids[start : start + ROWS])) for ids in (heads, tails))
+                yield batch_of_pairs(relation, *ends)
 
     def _derived_blocks(self) -> Iterator[tuple[str, Pairs]]:
         unchanged = self.shared.unchanged()
