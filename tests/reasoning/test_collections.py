@@ -77,6 +77,24 @@ def test_they_go_out_as_tables_with_the_facts_or_without(answers):
     assert set(KnowledgeGraph.from_table(answers)) == DERIVED  # by the Arrow stream interface
 
 
+def test_tables_follow_the_facts_and_name_new_entities(answers):
+    assert answers.to_arrow().num_rows == 3
+    answers.add([("bob", "citizenOf", "italy"), ("zoë", "citizenOf", "italy")])
+    answers.remove([("eve", "citizenOf", "uk")])
+    derived = {Triple(name, "mayLiveIn", "italy") for name in ("bob", "zoë")} | DERIVED
+    assert set(KnowledgeGraph.from_table(answers)) == derived - {Triple("eve", "mayLiveIn", "uk")}
+
+
+@pytest.mark.parametrize("rows", [1, 7, 44, 45, 100])
+def test_tables_go_out_in_blocks(monkeypatch, rows):
+    monkeypatch.setattr("reshuffle.reasoning.geometry.answers.ROWS", rows)
+    chain = [(f"e{number}", "r", f"e{number + 1}") for number in range(10)]
+    answers = Reasoner(parse_rules("r(X, Y) & r(Y, Z) -> r(X, Z)")).on(chain)
+    sizes = [block.num_rows for block in answers.batches()]
+    assert sum(sizes) == 45 and max(sizes) <= rows
+    assert set(KnowledgeGraph.from_table(answers)) == set(answers)
+
+
 def test_counting_stores_nothing():
     """A chain of 3,000 entities has millions of pairs; counting them takes far less memory than they would."""
     import tracemalloc

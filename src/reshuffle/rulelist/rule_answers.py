@@ -24,6 +24,7 @@ from reshuffle.evaluation.questions import (
     question_of,
 )
 from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
+from reshuffle.kg.both_ways import read_both_ways
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import SILENT, UNHEARD
@@ -32,7 +33,6 @@ from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import built_once
 from reshuffle.rulelist.body_walks import walks_of
-from reshuffle.rulelist.both_ways import read_both_ways
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
 from reshuffle.rulelist.programs import Program

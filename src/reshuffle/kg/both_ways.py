@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.graph import KnowledgeGraph
 
 if TYPE_CHECKING:
     from collections.abc import Collection
