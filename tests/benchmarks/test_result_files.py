@@ -77,7 +77,7 @@ def test_stored_cells_are_found_by_folder_and_by_file(name: str) -> None:
 
 
 def test_stored_cells_are_sorted_and_each_is_there_once() -> None:
-    for name in ("paper.jsonl", "cpu.jsonl"):
+    for name in ("paper.jsonl", "gpu.jsonl"):
         rows = read_results(RESULTS / name).rows
         names = [f"{r['dataset']}.{r['recipe']}.{r['variant']}.{r['seed']}" for r in rows]
         assert names == sorted(set(names))
