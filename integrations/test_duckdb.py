@@ -17,7 +17,7 @@ from reshuffle import KnowledgeGraph, Reasoner, parse_rules
 from reshuffle.cli.main import main
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import BudgetError, InputError
-from reshuffle.kg.io.writing import batch_of
+from reshuffle.kg.io.tables import batch_of
 from reshuffle.reasoning.scaling import duckdb_database, duckdb_engine
 from reshuffle.reasoning.scaling.data_sets import RelationFolders
 from reshuffle.reasoning.scaling.engine_interface import Deduction, Options

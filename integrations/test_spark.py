@@ -15,7 +15,7 @@ from random_cases import Case, random_cases, together
 from reshuffle import KnowledgeGraph, Reasoner, parse_rules
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError
-from reshuffle.kg.io.writing import batch_of
+from reshuffle.kg.io.tables import batch_of
 from reshuffle.reasoning.scaling.data_sets import RelationFolders
 from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
 from reshuffle.reasoning.scaling.engines import opened

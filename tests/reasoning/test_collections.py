@@ -8,6 +8,7 @@ import pytest
 
 from reshuffle import KnowledgeGraph, Reasoner, RuleModel, parse_rules
 from reshuffle.kg import Triple
+from reshuffle.kg.io.tables import rows_of
 from reshuffle.reasoning.why_not import NoProof
 
 RULES = parse_rules("bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)\ncitizenOf(X, Y) -> mayLiveIn(X, Y)")
@@ -90,9 +91,18 @@ def test_tables_go_out_in_blocks(monkeypatch, rows):
     monkeypatch.setattr("reshuffle.reasoning.geometry.answers.ROWS", rows)
     chain = [(f"e{number}", "r", f"e{number + 1}") for number in range(10)]
     answers = Reasoner(parse_rules("r(X, Y) & r(Y, Z) -> r(X, Z)")).on(chain)
-    sizes = [block.num_rows for block in answers.batches()]
-    assert sum(sizes) == 45 and max(sizes) <= rows
+    for blocks in (answers.batches(), answers.sorted_batches()):
+        sizes = [block.num_rows for block in blocks]
+        assert sum(sizes) == 45 and max(sizes) <= rows
     assert set(KnowledgeGraph.from_table(answers)) == set(answers)
+
+
+@pytest.mark.parametrize("kind", ["geometry", "bound", "chase", "sketch"])
+def test_blocks_in_order_have_the_triples_in_order(kind):
+    answers = ANSWERS[kind]()
+    answers.add([("bob", "citizenOf", "\U0001f3db"), ("bob", "citizenOf", "\uff21")])  # not by UTF-16
+    found = [row for block in answers.sorted_batches() for row in rows_of(block)]
+    assert found == sorted(answers.triples()) == list(answers.sorted_triples()) and len(found) == 5
 
 
 def test_counting_stores_nothing():

@@ -13,7 +13,7 @@ from random_cases import HOSTILE, Case, random_cases, together
 from reshuffle import KnowledgeGraph, Reasoner, parse_rules
 from reshuffle.cli.main import main
 from reshuffle.errors import InputError, MissingPackageError
-from reshuffle.kg.io.writing import batch_of
+from reshuffle.kg.io.tables import batch_of
 from reshuffle.reasoning.scaling.data_sets import (
     RelationFolders,
     check_folders,

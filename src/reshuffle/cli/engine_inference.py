@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,8 @@ from reshuffle.errors import InputError, NotExpressibleError, Place, UnknownName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph, Triple
@@ -71,15 +72,12 @@ class OnEngine:
         """The number of facts."""
         return self.answers.num_facts
 
-    def all_triples(self, *, with_facts: bool) -> Iterator[Triple]:
+    def batches(self, *, with_facts: bool) -> Iterator[pa.RecordBatch]:
         """The triples that follow, in order, among the facts where these are wanted."""
-        from reshuffle.kg import Triple  # noqa: PLC0415
-        from reshuffle.reasoning.scaling.engine_interface import rows_of  # noqa: PLC0415
-
         found = 0
         for batch in self.answers.batches(in_order=True, with_facts=with_facts):
             found += len(batch)
-            yield from map(Triple._make, rows_of(batch))
+            yield batch
         self.derived = found - self.num_facts if with_facts else found
 
     def write(self, arguments: argparse.Namespace) -> None:
@@ -212,15 +210,13 @@ def _facts(
     return with_helpers(graph, rules).with_literals(graph.literals)
 
 
-def write_folder(triples: Iterable[tuple[str, str, str]], path: str) -> None:
+def write_folder(batches: Iterable[pa.RecordBatch], path: str) -> None:
     """Write what was derived in memory as a data set."""
-    from reshuffle.kg.io.writing import batch_of  # noqa: PLC0415
     from reshuffle.reasoning.scaling.data_sets import RelationFolders, written_folder  # noqa: PLC0415
 
-    rows = iter(triples)
     with written_folder(path) as aside, RelationFolders(aside) as folders:
-        while some := list(islice(rows, 100_000)):
-            folders.write(batch_of(some))
+        for batch in batches:
+            folders.write(batch)
 
 
 def is_parquet(path: str) -> bool:

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg.frames import ArrowFrames, pandas_frame, polars_frame
-from reshuffle.kg.io.tables import SCHEMA, name_batches
-from reshuffle.kg.io.writing import batch_of
+from reshuffle.kg.io.tables import SCHEMA, batches_of, name_batches
 from reshuffle.kg.rows import Triple, is_triple
 from reshuffle.pictures.notebook import shown_triples
 from reshuffle.progress import SILENT, UNHEARD
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
 
-ROWS = 100_000
-"""Triples of one Arrow block."""
 _MOST_TOLD = 3  # violations that a note tells
 
 
@@ -99,9 +96,7 @@ class DerivedTriples(Collection[Triple], ArrowFrames):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The derived triples as Arrow blocks of names, streamed."""
-        triples = self.triples()
-        while rows := list(islice(triples, ROWS)):
-            yield batch_of(rows)
+        return batches_of(self.triples())
 
     def to_arrow(self, *, facts: bool = False) -> pa.Table:
         """The derived triples as one Arrow table; behind the facts where `facts` is true."""
@@ -193,6 +188,10 @@ class Answers(DerivedTriples):
         """The derived triples sorted by head, relation and tail; streamed where the engine can."""
         return iter(sorted(self.triples()))
 
+    def sorted_batches(self) -> Iterator[pa.RecordBatch]:
+        """The same as Arrow blocks of names."""
+        return batches_of(self.sorted_triples())
+
     def write(  # noqa: PLR0913 - each has a default, and all are keywords
         self,
         path: str | PathLike[str],
@@ -251,13 +250,10 @@ class Answers(DerivedTriples):
 
     def _blocks(self, in_order: bool, *, facts: bool) -> Iterator[pa.RecordBatch]:
         if not in_order:
-            yield from chain(name_batches(self.facts) if facts else (), self.batches())
-            return
-        triples = self.sorted_triples()
-        if facts:
-            triples = merge(sorted(self.facts), triples)
-        while rows := list(islice(triples, ROWS)):
-            yield batch_of(rows)
+            return chain(name_batches(self.facts) if facts else (), self.batches())
+        return (
+            batches_of(merge(sorted(self.facts), self.sorted_triples())) if facts else self.sorted_batches()
+        )
 
     @property
     @abstractmethod

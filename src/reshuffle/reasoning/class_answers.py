@@ -24,6 +24,8 @@ from reshuffle.rules.class_axioms import ANYTHING, BY_LITERAL, HUB, TYPE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from reshuffle.kg.coerce import Triples
     from reshuffle.reasoning.answers import Count
     from reshuffle.reasoning.scaling.engine_interface import Deduction
@@ -121,6 +123,14 @@ class ClassAnswers(Answers):
     def sorted_triples(self) -> Iterator[Triple]:
         """The derived triples by head, relation and tail."""
         return self._inner.sorted_triples()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The derived triples as Arrow blocks of names."""
+        return self._inner.batches()
+
+    def sorted_batches(self) -> Iterator[pa.RecordBatch]:
+        """The same by head, relation and tail."""
+        return self._inner.sorted_batches()
 
     def counts(self) -> dict[str, Count]:
         """Per relation, how many are derived and how many hold."""

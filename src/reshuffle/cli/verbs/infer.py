@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    import pyarrow as pa
+
     from reshuffle.cli.console import Console
     from reshuffle.cli.engine_inference import OnEngine
     from reshuffle.kg import KnowledgeGraph, Triple
@@ -42,7 +44,6 @@ HELP = "the triples that follow"
 
 _MOST_VIOLATIONS = 3
 _LARGE = 1_000_000_000  # bytes of facts from which an estimate is made
-_PRINTED = 1000  # lines at once: whoever looks at the first ones does not wait for many more
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +99,7 @@ def _put(answers: Together | OnEngine, arguments: argparse.Namespace, console: C
     elif arguments.output:
         _write(answers, arguments, console)
     else:
-        _print_triples(answers.all_triples(with_facts=arguments.with_facts), console)
+        _print_triples(answers.batches(with_facts=arguments.with_facts), console)
     if is_model(arguments.rules) and not is_rule_list(arguments.rules) and answers.derived == 0:
         console.message(
             "nothing follows from the hardened matrices; `reshuffle predict` ranks by the soft ones"
@@ -126,19 +127,18 @@ class Together:
 
     def write(self, arguments: argparse.Namespace) -> None:
         """Write the triples that follow, in order, with the facts where these are wanted."""
-        from reshuffle.kg import write_triples  # noqa: PLC0415
-        from reshuffle.kg.io.writing import write_named_graphs  # noqa: PLC0415
+        from reshuffle.kg.io.writing import write_batches, write_named_graphs  # noqa: PLC0415
 
         path = arguments.output
         if path.endswith("/"):
-            write_folder(self.all_triples(with_facts=arguments.with_facts), path)
+            write_folder(self.batches(with_facts=arguments.with_facts), path)
             return
         prefixes = _prefixes(self, arguments)
         if arguments.named_graphs:
             parts = {"facts": sorted(self.facts), "derived": self.sorted_triples()}
             write_named_graphs(parts, path, prefixes=prefixes)
         else:
-            write_triples(self.all_triples(with_facts=arguments.with_facts), path, prefixes=prefixes)
+            write_batches(self.batches(with_facts=arguments.with_facts), path, prefixes=prefixes)
 
     def sorted_triples(self) -> Iterator[Triple]:
         """The triples that follow, in order and without duplicates."""
@@ -158,10 +158,18 @@ class Together:
         """The number of facts."""
         return len(self.facts)
 
-    def all_triples(self, *, with_facts: bool) -> Iterator[Triple]:
+    def batches(self, *, with_facts: bool) -> Iterator[pa.RecordBatch]:
         """The triples that follow, in order, among the facts where these are wanted."""
-        derived = self.sorted_triples()
-        return merge(sorted(self.facts), derived) if with_facts else derived
+        from reshuffle.kg.io.tables import batches_of  # noqa: PLC0415
+
+        if with_facts or len(self.each) > 1:
+            derived = self.sorted_triples()
+            yield from batches_of(merge(sorted(self.facts), derived) if with_facts else derived)
+            return
+        self.derived = 0
+        for batch in self.each[0].sorted_batches():
+            yield batch
+            self.derived += len(batch)
 
     def counts(self) -> dict[str, Count]:
         """How many triples of each relation follow, and how many there are in all.
@@ -288,6 +296,7 @@ def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespac
 def _put_counts(answers: Together | OnEngine, path: str | None, console: Console) -> None:
     """Print the counts, or write them to the file: as lines, or as one JSON object."""
     from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
+    from reshuffle.kg.io.tables import batch_of  # noqa: PLC0415
     from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
 
     counts = sorted(answers.counts().items())
@@ -296,7 +305,7 @@ def _put_counts(answers: Together | OnEngine, path: str | None, console: Console
         text = console.as_json(data) + "\n"
     else:
         rows = [(relation, str(count.derived), str(count.total)) for relation, count in counts]
-        text = tsv_text(rows, path or "<stdout>")
+        text = tsv_text(batch_of(rows), path or "<stdout>")
     if path is None:
         console.out.write(text)
         return
@@ -307,16 +316,17 @@ def _put_counts(answers: Together | OnEngine, path: str | None, console: Console
     )
 
 
-def _print_triples(triples: Iterator[Triple], console: Console) -> None:
+def _print_triples(batches: Iterator[pa.RecordBatch], console: Console) -> None:
     """Print the triples as they come: as lines, or as one JSON array."""
+    from reshuffle.kg.io.tables import rows_of  # noqa: PLC0415
     from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
 
     if not console.json:
-        while rows := list(islice(triples, _PRINTED)):
-            console.out.write(tsv_text(rows, "<stdout>"))
+        for batch in batches:
+            console.out.write(tsv_text(batch, "<stdout>"))
         return
     opening = "["
-    for triple in triples:
+    for triple in chain.from_iterable(map(rows_of, batches)):
         console.out.write(f"{opening}{console.as_json(list(triple))}")
         opening = ",\n "
     console.out.write("[]\n" if opening == "[" else "]\n")

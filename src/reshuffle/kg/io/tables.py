@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +109,28 @@ def name_batches(graph: KnowledgeGraph, order: NDArray[np.int64] | None = None) 
             ],
             schema=SCHEMA,
         )
+
+
+ROWS = 100_000
+"""Triples of one block, where they become names one block after the other."""
+
+
+def batch_of(rows: Sequence[tuple[str, str, str]]) -> pa.RecordBatch:
+    """Named triples as one block."""
+    return pa.record_batch([[row[column] for row in rows] for column in range(3)], schema=SCHEMA)
+
+
+def batches_of(triples: Iterable[tuple[str, str, str]]) -> Iterator[pa.RecordBatch]:
+    """Named triples in blocks, without holding them all."""
+    remaining = iter(triples)
+    while rows := list(islice(remaining, ROWS)):
+        yield batch_of(rows)
+
+
+def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[str, str, str]]:
+    """The triples of a block, one by one."""
+    heads, relations, tails = (column.to_pylist() for column in batch.columns)
+    return zip(heads, relations, tails, strict=True)
 
 
 def batch_of_pairs(relation: str, heads: pa.Array, tails: pa.Array) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ import gzip
 import json
 import os
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -24,10 +24,10 @@ from reshuffle.kg.io.files import BYTE_ORDER_MARK, Format, check_writable, writt
 from reshuffle.kg.io.prefixes import COMMON, Prefixes
 from reshuffle.kg.io.rdf import RDF, pyoxigraph, to_term
 from reshuffle.kg.io.rdf_writing import WITH_GRAPHS, write_rdf
-from reshuffle.kg.io.tables import BLOCK, SCHEMA, name_batches, write_parquet
+from reshuffle.kg.io.tables import batches_of, name_batches, rows_of, write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from reshuffle.kg.graph import KnowledgeGraph
 
@@ -35,7 +35,6 @@ _HEADER = b"head,relation,tail\n"
 # What TSV cannot hold anywhere, and what it drops at the end of a line.
 _UNFIT_FOR_TSV = r"^$|[\t\n]"
 _UNFIT_AT_END = r"[ \r]$"
-_WRITTEN = BLOCK // 10  # triples at once
 _NEEDS_QUOTES = r'[",\r\n]|^$|[ \t]$'
 
 
@@ -61,7 +60,14 @@ def write_triples(
     prefixes: Prefixes | None = None,
 ) -> None:
     """Write named triples in the order given, without holding them all; RDF declares the prefixes given."""
-    _write(_batches(iter(triples), Place(os.fspath(path))), path, prefixes=prefixes or Prefixes())
+    write_batches(_batches(triples, Place(os.fspath(path))), path, prefixes=prefixes)
+
+
+def write_batches(
+    batches: Iterator[pa.RecordBatch], path: str | os.PathLike[str], *, prefixes: Prefixes | None = None
+) -> None:
+    """The same for blocks of named triples."""
+    _write(batches, path, prefixes=prefixes or Prefixes())
 
 
 def write_named_graphs(
@@ -75,18 +81,18 @@ def write_named_graphs(
     rows = (
         (*row, name)
         for name, triples in graphs.items()
-        for batch in _batches(iter(triples), place)
+        for batch in _batches(triples, place)
         for row in _rows(batch, place)
     )
     with written_whole(path) as aside, _opened(aside, compressed=_is_packed(place)) as stream:
         write_rdf(rows, stream, written_format(path), place, (prefixes or Prefixes()).namespaces)
 
 
-def tsv_text(rows: Sequence[tuple[str, str, str]], name: str) -> str:
+def tsv_text(rows: pa.RecordBatch, name: str) -> str:
     """Some lines of a TSV file, for the stream called `name`; refuses what such a file cannot hold."""
     place = Place(name)
     render = _tsv(place, hint="write them to a .csv or .parquet file with -o, or print them with --json")
-    return b"".join(_pieces(render(_checked(batch_of(rows), place)))).decode()
+    return b"".join(_pieces(render(rows))).decode()
 
 
 def check_triples_writable(path: str | os.PathLike[str], *, named_graphs: bool = False) -> None:
@@ -103,14 +109,8 @@ def check_triples_writable(path: str | os.PathLike[str], *, named_graphs: bool =
         )
 
 
-def _batches(triples: Iterator[tuple[str, str, str]], place: Place) -> Iterator[pa.RecordBatch]:
-    while rows := list(islice(triples, _WRITTEN)):
-        yield _checked(batch_of(rows), place)
-
-
-def batch_of(rows: Sequence[tuple[str, str, str]]) -> pa.RecordBatch:
-    """One block of named triples."""
-    return pa.record_batch([[row[column] for row in rows] for column in range(3)], schema=SCHEMA)
+def _batches(triples: Iterable[tuple[str, str, str]], place: Place) -> Iterator[pa.RecordBatch]:
+    return (_checked(batch, place) for batch in batches_of(triples))
 
 
 def _checked(batch: pa.RecordBatch, place: Place) -> pa.RecordBatch:
@@ -143,7 +143,7 @@ def _is_packed(place: Place) -> bool:
 def _rows(batch: pa.RecordBatch, place: Place) -> Iterator[tuple[str, str, str]]:
     for column in batch.columns:
         _refuse_empty(column, place)
-    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    return rows_of(batch)
 
 
 @contextmanager

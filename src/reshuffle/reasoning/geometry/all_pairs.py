@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from reshuffle.kg import Triple, inverse_name
+from reshuffle.kg import inverse_name
 from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels import product as kernel
@@ -91,26 +91,28 @@ class AllPairs:
                 if len(pairs[0]):
                     yield pairs
 
-    def sorted_triples(self) -> Iterator[Triple]:
-        """The derived triples that are no facts, by head, relation and tail, each compared by code point.
+    @property
+    def relations(self) -> list[str]:
+        """The relations that may have answers, by name."""
+        return sorted(self._machine.clauses_of)
 
-        Heads are taken in the order of their names, a block at a time; only the answers of one block are held
-        and sorted. The block shrinks and grows with the number of answers it gives.
+    def sorted_blocks(self) -> Iterator[tuple[Column, Column, Column]]:
+        """The derived triples that are no facts: heads, places in `relations`, and tails.
+
+        They are ordered by head, relation and tail, each compared by code point. Heads are taken in the order of
+        their names, a block at a time; only the answers of one block are held and sorted. The block shrinks and
+        grows with the number of answers it gives.
         """
         with self._unchanged():
             in_order = _by_name(self._live)
         rank = np.empty_like(in_order)
         rank[in_order] = np.arange(len(in_order), dtype=np.int32)
-        relations = sorted(self._machine.clauses_of)
-        names = self._live.entities.names
         start, size = 0, _FIRST_BLOCK
         with self._progress("deriving", total=len(in_order), unit="entities") as report:
             while start < len(in_order):
-                heads, relation, tails = self._answers_of(in_order[start : start + size], relations)
+                heads, relation, tails = self._answers_of(in_order[start : start + size])
                 order = np.lexsort((rank[tails], relation, rank[heads]))
-                columns = names(heads[order]), relation[order].tolist(), names(tails[order])
-                for head, number, tail in zip(*columns, strict=True):
-                    yield Triple(head, relations[number], tail)
+                yield heads[order], relation[order], tails[order]
                 start += size
                 report(size)
                 if len(heads) > _MANY:
@@ -118,13 +120,13 @@ class AllPairs:
                 elif len(heads) < _FEW:
                     size *= 2
 
-    def _answers_of(self, heads: Column, relations: list[str]) -> tuple[Column, Column, Column]:
+    def _answers_of(self, heads: Column) -> tuple[Column, Column, Column]:
         """All derived triples of these heads: heads, places in `relations`, tails."""
         none = np.empty(0, dtype=np.int32)
         found = [(none, none, none)]
-        for number, relation in enumerate(relations):
+        for number, relation in enumerate(self.relations):
             walker = self._walker(relation)
-            for pairs, _ in self._pairs(walker, np.intersect1d(heads, walker.sources)):
+            for pairs, _ in self._pairs(walker, walker.sources_among(heads)):
                 with self._unchanged():
                     new_heads, new_tails = self._live.without_facts(relation, *pairs)
                 found.append((new_heads, np.full(len(new_heads), number, dtype=np.int32), new_tails))
@@ -250,6 +252,10 @@ class Walker(ABC, Generic[_Marks]):
         self._idle.put(marks)
 
     @abstractmethod
+    def sources_among(self, entities: Column) -> Column:
+        """Those of the entities that are sources, in an order that suits the searches."""
+
+    @abstractmethod
     def count(self, marks: _Marks, sources: Column) -> int:
         """How many pairs hold with these sources."""
 
@@ -270,6 +276,10 @@ class GraphWalker(Walker[Workspace]):
     def marks(self) -> Workspace:
         """Stamps and masks per entity."""
         return Workspace(len(self._live.entities), self._machine.most_words)
+
+    def sources_among(self, entities: Column) -> Column:
+        """All of them; those whose edges lie near each other together."""
+        return np.sort(entities)
 
     def count(self, marks: Workspace, sources: Column) -> int:
         """How many pairs hold with these sources."""
@@ -320,17 +330,22 @@ class ProductWalker(Walker[ProductMarks]):
         self._product = _product(graph, automata, labels)
         starts, sizes = self._product.starts, self._product.sizes
         everyone = np.arange(self._num_entities)
-        fruitful = np.ones(self._num_entities, dtype=np.bool_)
+        self._is_source = np.ones(self._num_entities, dtype=np.bool_)
         for offset, size in zip(self._product.offsets, sizes, strict=True):
             nodes = offset + everyone * size
-            fruitful &= (starts[nodes + 1] > starts[nodes]) | (self._product.answers[nodes] != kernel.NONE)
-        sources = np.flatnonzero(fruitful).astype(np.int32)
-        # Sources that share their answers come one after the other: one search serves them all.
-        self.sources = sources[np.argsort(self._product.shares[sources], kind="stable")]
+            self._is_source &= (starts[nodes + 1] > starts[nodes]) | (
+                self._product.answers[nodes] != kernel.NONE
+            )
+        self.sources = self.sources_among(np.arange(self._num_entities, dtype=np.int32))
 
     def marks(self) -> ProductMarks:
         """Stamps per node."""
         return ProductMarks(self._product, self._num_entities)
+
+    def sources_among(self, entities: Column) -> Column:
+        """Those that share their answers come one after the other: one search serves them all."""
+        sources = entities[self._is_source[entities]]
+        return sources[np.argsort(self._product.shares[sources], kind="stable")]
 
     def count(self, marks: ProductMarks, sources: Column) -> int:
         """How many pairs hold with these sources."""

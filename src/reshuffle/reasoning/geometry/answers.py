@@ -16,9 +16,9 @@ import pyarrow as pa
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg import Triple, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
-from reshuffle.kg.io.tables import batch_of_pairs
+from reshuffle.kg.io.tables import ROWS, SCHEMA, batch_of_pairs, rows_of
 from reshuffle.progress import SILENT
-from reshuffle.reasoning.answers import ROWS, Answers, Count
+from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.all_pairs import AllPairs
 from reshuffle.reasoning.geometry.changing_graph import LiveGraph
 from reshuffle.reasoning.geometry.kernels.product_search import Workspaces
@@ -216,9 +216,23 @@ class GeometryAnswers(Answers):
 
     def sorted_triples(self) -> Iterator[Triple]:
         """The derived triples by head, relation and tail, in blocks of heads: memory stays bounded."""
+        return (Triple(*row) for block in self.sorted_batches() for row in rows_of(block))
+
+    def sorted_batches(self) -> Iterator[pa.RecordBatch]:
+        """The same as Arrow blocks of names; none of them becomes an object."""
         unchanged = self.shared.unchanged()
         with unchanged():
-            return self._all_pairs(unchanged).sorted_triples()
+            return self._sorted_batches(self._all_pairs(unchanged))
+
+    def _sorted_batches(self, everything: AllPairs) -> Iterator[pa.RecordBatch]:
+        relations = pa.array(everything.relations, pa.large_string())
+        names: pa.Array | None = None
+        for block in everything.sorted_blocks():
+            names = self.live.entities.vocabulary().to_arrow() if names is None else names
+            for start in range(0, len(block[0]), ROWS):
+                ids = (pa.array(column[start : start + ROWS]) for column in block)
+                columns = [known.take(next(ids)) for known in (names, relations, names)]
+                yield pa.record_batch(columns, schema=SCHEMA)
 
     def materialise(self) -> None:
         """Store all pairs that hold; from then on `add` and `remove` update them instead of searching again."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.kg.io.files import Format, format_of, written_whole
-from reshuffle.kg.io.writing import write_triples
+from reshuffle.kg.io.writing import write_batches
 from reshuffle.reasoning.scaling.data_sets import (
     RelationFolders,
     check_folders,
@@ -161,12 +161,5 @@ def write_blocks(
             for batch in tallied(False):
                 writer.write_batch(batch)
     else:
-        batches = tallied(True)
-        write_triples((row for batch in batches for row in rows_of(batch)), path)
+        write_batches(tallied(True), path)
     return written
-
-
-def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[str, str, str]]:
-    """The triples of a block, one by one."""
-    heads, relations, tails = (column.to_pylist() for column in batch.columns)
-    return zip(heads, relations, tails, strict=True)

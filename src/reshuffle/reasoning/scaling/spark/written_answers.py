@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.io.files import made_directory
-from reshuffle.kg.io.tables import SCHEMA, name_batches
+from reshuffle.kg.io.tables import SCHEMA, name_batches, rows_of
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.reasoning.scaling.data_sets import (
     RelationFolders,
@@ -28,7 +28,7 @@ from reshuffle.reasoning.scaling.data_sets import (
 from reshuffle.reasoning.scaling.deduction import on_relations
 from reshuffle.reasoning.scaling.duckdb_database import database
 from reshuffle.reasoning.scaling.duckdb_engine import DuckDBAnswers
-from reshuffle.reasoning.scaling.engine_interface import EngineAnswers, rows_of
+from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
 from reshuffle.rules.class_axioms import TYPE
 
 if TYPE_CHECKING:
