@@ -310,3 +310,33 @@ def test_more_memory_goes_on_where_there_was_too_little(
         "the same command goes on from here: what is done lies beside the output, in .out.parquet.unfinished",
         "going on after 256 of 1,001 entities",
     ]
+
+
+def test_parts_of_a_data_set_stay_where_another_memory_would_cut_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, reasoner = tree(1000), Reasoner(TREE)
+    deduction, told = Deduction(reasoner.constraints, TREE), list[str]()
+    out = tmp_path / "out"
+    flush, flushed = duckdb_engine.flush_to_disk, list[str]()
+
+    def full(file: Path) -> None:
+        if len(flushed) == 4:  # two parts, each a file in a folder
+            raise InputError("full", hint="make room")
+        flushed.append(file.name)
+        flush(file)
+
+    monkeypatch.setattr(duckdb_engine, "_BYTES_PER_NAMED", 1 << 40)
+    with monkeypatch.context() as patch:
+        patch.setattr(duckdb_engine, "_LEAST_NAMED", 1000)
+        patch.setattr(duckdb_engine, "flush_to_disk", full)
+        with (
+            pytest.raises(InputError, match="full"),
+            opened(deduction, graph, Options("duckdb"), beside=out, notes=told.append) as answers,
+        ):
+            answers.write(f"{out}/")
+    with opened(deduction, graph, Options("duckdb", memory="1GB"), beside=out, notes=told.append) as answers:
+        assert answers.write(f"{out}/") == reasoner.on(graph).count()
+    assert told[1:] == ["going on after 2 parts of the output"]
+    assert len(ParquetFacts.at(out).graph()) == reasoner.on(graph).count()
+    assert derived_in(out) == set(reasoner.on(graph).triples())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes
 
 LEAST_MEMORY = 100_000_000  # bytes that DuckDB itself needs
-_ROWS = 1 << 17  # of one block of names
+_ROWS = 1 << 16  # of one block of names
 _FILE, _SPILLED = "tables.duckdb", "spilled"
 
 

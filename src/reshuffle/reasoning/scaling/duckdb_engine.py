@@ -54,7 +54,8 @@ _BYTES_PER_ROW = 64  # of a pair that a recursive query has reached
 _SHARE = 0.4  # of the memory, for what one bucket reaches
 _FEWEST, _FIRST = 256, 64  # sources of a bucket; the first one holds one part in so many
 _GROWTH = 16  # the most by which a bucket is larger than the one before
-_NAMED_AT_ONCE = 8_000_000  # triples whose heads are looked up together
+_BYTES_PER_NAMED = 150  # of a triple, while the heads of some triples are looked up together
+_LEAST_NAMED = 1_000_000  # triples
 _EVERYTHING = "(SELECT relation, head, tail FROM fact UNION ALL SELECT * FROM derived)"
 
 
@@ -245,31 +246,37 @@ class DuckDBAnswers(EngineAnswers):
             return super().write(path, with_facts=with_facts)
         check_folders(self.relations, os.fspath(path))
         many, aside = self.derive(), self._folder / ("written_with_facts" if with_facts else "written")
-        self._do("CREATE TABLE IF NOT EXISTS written(folder TEXT, part INTEGER)")
+        self._do("CREATE TABLE IF NOT EXISTS written_parts(folder TEXT, part INTEGER, parts INTEGER)")
         if not aside.exists():
-            self._do("DELETE FROM written")
+            self._do("DELETE FROM written_parts")
         with written_folder(path, aside=aside):
             self._write_parts(aside, with_facts=with_facts)
-            self._do("DELETE FROM written")  # before the folder gets its name: rows tell of what lies in it
+            self._do(
+                "DELETE FROM written_parts"
+            )  # before the folder gets its name: rows tell of what lies in it
         return many
 
     def _write_parts(self, aside: Path, *, with_facts: bool) -> None:
         """Write the parts of the triples that are not there yet, each to files of its own."""
-        rows = run(self._db, f"SELECT part FROM written WHERE folder = {quoted_text(aside.name)}")
-        done = {f"part-{part}" for (part,) in rows}
+        folder = quoted_text(aside.name)
+        rows = run(self._db, f"SELECT part, parts FROM written_parts WHERE folder = {folder}")
+        done = {f"part-{part}" for part, _ in rows}
+        parts = (
+            rows[0][1] if rows else self._num_parts(with_facts)
+        )  # a run with another memory goes on as it began
         for left in [*aside.rglob("*.parquet")]:
             if left.name.rpartition("-")[0] not in done:
                 left.unlink()
         if done:
             self._notes(f"going on after {counted(len(done), 'part')} of the output")
-        for part, batches in enumerate(self._parts(with_facts=with_facts)):
+        for part, batches in enumerate(self._parts(parts, with_facts=with_facts)):
             if f"part-{part}" not in done:
                 with RelationFolders(aside, name=f"part-{part}") as folders:
                     for batch in batches:
                         folders.write(batch)
                 for file in {*folders.files, *(file.parent for file in folders.files)}:
                     flush_to_disk(file)
-                self._do(f"INSERT INTO written VALUES ({quoted_text(aside.name)}, {part})")
+                self._do(f"INSERT INTO written_parts VALUES ({folder}, {part}, {parts})")
 
     def batches(self, *, in_order: bool = False, with_facts: bool = False) -> Iterator[pa.RecordBatch]:
         """The triples as blocks of names; in order of head, relation and tail where that is asked for."""
@@ -277,13 +284,16 @@ class DuckDBAnswers(EngineAnswers):
             self.derive()
             yield from self._named(self._wanted(with_facts), "entity", "ORDER BY head, relation, tail")
             return
-        for batches in self._parts(with_facts=with_facts):
+        for batches in self._parts(self._num_parts(with_facts), with_facts=with_facts):
             yield from batches
 
-    def _parts(self, *, with_facts: bool) -> Iterator[Iterator[pa.RecordBatch]]:
+    def _num_parts(self, with_facts: bool) -> int:
+        many = self.derive() + with_facts * self.num_facts
+        return 1 + many // max(_LEAST_NAMED, self._memory_limit // _BYTES_PER_NAMED)
+
+    def _parts(self, parts: int, *, with_facts: bool) -> Iterator[Iterator[pa.RecordBatch]]:
         """The triples by ranges of their heads, so that not all names are looked up together."""
-        wanted, many = self._wanted(with_facts), self.derive() + with_facts * self.num_facts
-        parts = 1 + many // _NAMED_AT_ONCE
+        wanted = self._wanted(with_facts)
         for part in range(parts):
             low, high = (self.num_entities * each // parts for each in (part, part + 1))
             some = f"(SELECT * FROM {wanted} WHERE head >= {low} AND head < {high})"
