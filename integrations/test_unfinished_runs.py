@@ -337,6 +337,6 @@ def test_parts_of_a_data_set_stay_where_another_memory_would_cut_others(
             answers.write(f"{out}/")
     with opened(deduction, graph, Options("duckdb", memory="1GB"), beside=out, notes=told.append) as answers:
         assert answers.write(f"{out}/") == reasoner.on(graph).count()
-    assert told[1:] == ["going on after 2 parts of the output"]
+    assert told[-1] == "going on after 2 parts of the output"
     assert len(ParquetFacts.at(out).graph()) == reasoner.on(graph).count()
     assert derived_in(out) == set(reasoner.on(graph).triples())

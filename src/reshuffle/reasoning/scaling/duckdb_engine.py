@@ -261,9 +261,8 @@ class DuckDBAnswers(EngineAnswers):
         folder = quoted_text(aside.name)
         rows = run(self._db, f"SELECT part, parts FROM written_parts WHERE folder = {folder}")
         done = {f"part-{part}" for part, _ in rows}
-        parts = (
-            rows[0][1] if rows else self._num_parts(with_facts)
-        )  # a run with another memory goes on as it began
+        # A run with another memory goes on with the parts that were begun.
+        parts = rows[0][1] if rows else self._num_parts(with_facts)
         for left in [*aside.rglob("*.parquet")]:
             if left.name.rpartition("-")[0] not in done:
                 left.unlink()
