@@ -9,14 +9,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from reshuffle import Reasoner, parse_rules
 from reshuffle.errors import InputError
-from reshuffle.kg import KnowledgeGraph, read_graph, write_graph, write_triples
+from reshuffle.kg import KnowledgeGraph, Vocabulary, read_graph, write_graph, write_triples
 from reshuffle.kg.io.prefixes import Prefixes
 from reshuffle.kg.io.writing import write_named_graphs
 
@@ -192,6 +195,18 @@ def test_a_missing_name_is_not_left_out(tmp_path, ending):
         InputError, match="a name is empty, expected a name for every head, relation and tail"
     ):
         write_triples([("a", "r", None), ("a", "r", "b")], tmp_path / f"facts{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".csv", ".jsonl", ".nt", ".ttl"])
+def test_a_missing_name_of_columns_is_not_left_out(tmp_path, ending):
+    entities = Vocabulary(pa.array(["a", "b", None], pa.large_string()), kind="entity")
+    relations = Vocabulary(["r"], kind="relation")
+    ids = ([0, 1], [0, 0], [1, 2])
+    facts = KnowledgeGraph.from_ids(*map(np.array, ids), entities=entities, relations=relations)
+    answers = Reasoner(parse_rules("r(X, Y) & r(Y, Z) -> r(X, Z)")).on(facts)
+    with pytest.raises(InputError, match="a name is empty"):
+        answers.write(tmp_path / f"facts{ending}")
     assert not list(tmp_path.iterdir())
 
 

@@ -60,14 +60,15 @@ def write_triples(
     prefixes: Prefixes | None = None,
 ) -> None:
     """Write named triples in the order given, without holding them all; RDF declares the prefixes given."""
-    write_batches(_batches(triples, Place(os.fspath(path))), path, prefixes=prefixes)
+    write_batches(batches_of(triples), path, prefixes=prefixes)
 
 
 def write_batches(
-    batches: Iterator[pa.RecordBatch], path: str | os.PathLike[str], *, prefixes: Prefixes | None = None
+    batches: Iterable[pa.RecordBatch], path: str | os.PathLike[str], *, prefixes: Prefixes | None = None
 ) -> None:
     """The same for blocks of named triples."""
-    _write(batches, path, prefixes=prefixes or Prefixes())
+    place = Place(os.fspath(path))
+    _write((_checked(batch, place) for batch in batches), path, prefixes=prefixes or Prefixes())
 
 
 def write_named_graphs(
@@ -81,8 +82,8 @@ def write_named_graphs(
     rows = (
         (*row, name)
         for name, triples in graphs.items()
-        for batch in _batches(triples, place)
-        for row in _rows(batch, place)
+        for batch in batches_of(triples)
+        for row in _rows(_checked(batch, place), place)
     )
     with written_whole(path) as aside, _opened(aside, compressed=_is_packed(place)) as stream:
         write_rdf(rows, stream, written_format(path), place, (prefixes or Prefixes()).namespaces)
@@ -92,7 +93,7 @@ def tsv_text(rows: pa.RecordBatch, name: str) -> str:
     """Some lines of a TSV file, for the stream called `name`; refuses what such a file cannot hold."""
     place = Place(name)
     render = _tsv(place, hint="write them to a .csv or .parquet file with -o, or print them with --json")
-    return b"".join(_pieces(render(rows))).decode()
+    return b"".join(_pieces(render(_checked(rows, place)))).decode()
 
 
 def check_triples_writable(path: str | os.PathLike[str], *, named_graphs: bool = False) -> None:
@@ -107,10 +108,6 @@ def check_triples_writable(path: str | os.PathLike[str], *, named_graphs: bool =
             place=place,
             hint="let the file name end in .nq, .trig or .jsonld",
         )
-
-
-def _batches(triples: Iterable[tuple[str, str, str]], place: Place) -> Iterator[pa.RecordBatch]:
-    return (_checked(batch, place) for batch in batches_of(triples))
 
 
 def _checked(batch: pa.RecordBatch, place: Place) -> pa.RecordBatch:
