@@ -162,8 +162,8 @@ def _content(path: Path) -> Any:
         return told(gzip.decompress(path.read_bytes()).decode())
     if path.suffix in {".safetensors", ".log", ".lock"}:
         return "..."
-    if path.name == "list.rules":  # its digest, with all numbers, is in the settings
-        return told(_NUMBER.sub("...", path.read_text(encoding="utf-8")))
+    if path.name == "list.rules":  # without the last digits; the settings hold a digest of all
+        return told(_NUMBER.sub(_rounded, path.read_text(encoding="utf-8")))
     return told(path.read_text(encoding="utf-8"))
 
 
@@ -200,6 +200,10 @@ def _near(recorded: Any, present: Any) -> bool:
     if len(old) != len(new) or old[::2] != new[::2]:
         return False
     return all(abs(_value(a) - _value(b)) <= _allowed(a) for a, b in zip(old[1::2], new[1::2], strict=True))
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{round(float(number[0]), 2) + 0.0:.2f}"
 
 
 def _value(text: str) -> float:

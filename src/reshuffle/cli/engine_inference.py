@@ -210,15 +210,6 @@ def _facts(
     return with_helpers(graph, rules).with_literals(graph.literals)
 
 
-def write_folder(batches: Iterable[pa.RecordBatch], path: str) -> None:
-    """Write what was derived in memory as a data set."""
-    from reshuffle.reasoning.scaling.data_sets import RelationFolders, written_folder  # noqa: PLC0415
-
-    with written_folder(path) as aside, RelationFolders(aside) as folders:
-        for batch in batches:
-            folders.write(batch)
-
-
 def is_parquet(path: str) -> bool:
     """Is it a Parquet file, or a folder of nothing else?"""
     from reshuffle.reasoning.scaling.data_sets import is_hidden  # noqa: PLC0415

@@ -23,9 +23,9 @@ import numpy as np
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.order import reading_order
-from reshuffle.kg.both_ways import mostly_symmetric
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.splits import GraphSplit
+from reshuffle.kg.symmetric_relations import mostly_symmetric
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist.features import FeatureGraph

@@ -24,8 +24,8 @@ from reshuffle.evaluation.questions import (
     question_of,
 )
 from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
-from reshuffle.kg.both_ways import read_both_ways
 from reshuffle.kg.coerce import Triples, as_graph
+from reshuffle.kg.symmetric_relations import read_both_ways
 from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner

@@ -19,7 +19,6 @@ from reshuffle.cli.engine_inference import (
     add_engine_options,
     engine_answers,
     is_parquet,
-    write_folder,
 )
 from reshuffle.cli.inputs import graph_of, is_model, is_rule_list, reasoners_of
 from reshuffle.cli.options import add_reasoning_options
@@ -128,10 +127,11 @@ class Together:
     def write(self, arguments: argparse.Namespace) -> None:
         """Write the triples that follow, in order, with the facts where these are wanted."""
         from reshuffle.kg.io.writing import write_batches, write_named_graphs  # noqa: PLC0415
+        from reshuffle.reasoning.scaling.data_sets import write_data_set  # noqa: PLC0415
 
         path = arguments.output
         if path.endswith("/"):
-            write_folder(self.batches(with_facts=arguments.with_facts), path)
+            write_data_set(self.batches(with_facts=arguments.with_facts), path)
             return
         prefixes = _prefixes(self, arguments)
         if arguments.named_graphs:

@@ -194,9 +194,8 @@ class GeometryAnswers(Answers):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The derived triples as Arrow blocks of names, streamed; none of them becomes an object."""
-        names: pa.Array | None = None
+        names = self.live.entities.vocabulary().to_arrow()
         for relation, (heads, tails) in self._derived_blocks():
-            names = self.live.entities.vocabulary().to_arrow() if names is None else names
             for start in range(0, len(heads), ROWS):
                 ends = (names.take(pa.array(ids[start : start + ROWS])) for ids in (heads, tails))
                 yield batch_of_pairs(relation, *ends)
@@ -226,12 +225,11 @@ class GeometryAnswers(Answers):
 
     def _sorted_batches(self, everything: AllPairs) -> Iterator[pa.RecordBatch]:
         relations = pa.array(everything.relations, pa.large_string())
-        names: pa.Array | None = None
+        entities = self.live.entities.vocabulary().to_arrow()
         for block in everything.sorted_blocks():
-            names = self.live.entities.vocabulary().to_arrow() if names is None else names
             for start in range(0, len(block[0]), ROWS):
-                ids = (pa.array(column[start : start + ROWS]) for column in block)
-                columns = [known.take(next(ids)) for known in (names, relations, names)]
+                named = zip((entities, relations, entities), block, strict=True)
+                columns = [names.take(pa.array(ids[start : start + ROWS])) for names, ids in named]
                 yield pa.record_batch(columns, schema=SCHEMA)
 
     def materialise(self) -> None:

@@ -207,6 +207,13 @@ class RelationFolders:
         return parquet_writer(self.files[-1], pa.schema(zip(("head", "tail"), types, strict=True)))
 
 
+def write_data_set(batches: Iterable[pa.RecordBatch], path: str | os.PathLike[str]) -> None:
+    """Write blocks of named triples, whole or not at all."""
+    with written_folder(path) as aside, RelationFolders(aside) as folders:
+        for batch in batches:
+            folders.write(batch)
+
+
 def parquet_writer(path: Path, schema: pa.Schema = SCHEMA) -> Any:
     """A Parquet file that is being written; dictionaries come back as text."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load

@@ -251,9 +251,8 @@ class DuckDBAnswers(EngineAnswers):
             self._do("DELETE FROM written_parts")
         with written_folder(path, aside=aside):
             self._write_parts(aside, with_facts=with_facts)
-            self._do(
-                "DELETE FROM written_parts"
-            )  # before the folder gets its name: rows tell of what lies in it
+            # Before the folder gets its name: rows tell of what lies in it.
+            self._do("DELETE FROM written_parts")
         return many
 
     def _write_parts(self, aside: Path, *, with_facts: bool) -> None:

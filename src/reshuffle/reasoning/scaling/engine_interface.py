@@ -11,11 +11,10 @@ from reshuffle.errors import InputError, did_you_mean
 from reshuffle.kg.io.files import Format, format_of, written_whole
 from reshuffle.kg.io.writing import write_batches
 from reshuffle.reasoning.scaling.data_sets import (
-    RelationFolders,
     check_folders,
     is_data_set,
     parquet_writer,
-    written_folder,
+    write_data_set,
 )
 from reshuffle.reasoning.sharing import parsed_bytes
 from reshuffle.reasoning.violations import Violation
@@ -153,9 +152,7 @@ def write_blocks(
 
     if is_data_set(path):
         check_folders(relations, os.fspath(path))
-        with written_folder(path) as aside, RelationFolders(aside) as folders:
-            for batch in tallied(False):
-                folders.write(batch)
+        write_data_set(tallied(False), path)
     elif format_of(path) is Format.PARQUET:
         with written_whole(path) as aside, parquet_writer(aside) as writer:
             for batch in tallied(False):
