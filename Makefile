@@ -7,7 +7,7 @@ PIP_ARGS ?=
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 comma := ,
 
-.PHONY: demo explore test test-slow test-integrations docs check format speed learn clean
+.PHONY: demo explore test test-core test-slow test-integrations docs check format speed learn clean
 
 # Every extra, a browser's driver and other systems: an environment of its own, so that .venv stays small.
 INTEGRATIONS := .venv-integrations
@@ -21,6 +21,12 @@ explore: $(VENV)/.demo
 test: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) $(ARGS)
+
+# What needs no torch: rules, facts, reasoning, rule lists. `make test-core PYTHON=python3.13 VENV=.venv-3.13` tests another Python.
+CORE := tests/rules tests/rulegraphs tests/kg tests/reasoning tests/rulelist tests/theories tests/test_constraints.py
+
+test-core: $(VENV)/.core
+	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) $(CORE) $(ARGS)
 
 test-slow: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-full} $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
@@ -73,6 +79,9 @@ endef
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(announce-torch)
 	$(call install,[dev$(comma)learn])
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(call install,[dev])
 
 $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 	$(announce-torch)

@@ -1,4 +1,7 @@
-"""Writes the tables of docs/explanation/accuracy.md from the result files: `python -m benchmarks.accuracy`."""
+"""Writes the tables on accuracy from the result files: `python -m benchmarks.accuracy`.
+
+The results are in docs/explanation/accuracy.md, the choice of settings in docs/decisions/0004-choosing.md.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = ROOT / "docs" / "explanation" / "accuracy.md"
+CHOOSING_PAGE = ROOT / "docs" / "decisions" / "0004-choosing.md"
 RECIPE = "best"
 """The recipe that the page is about."""
 GPU_RESULTS = RESULTS / "gpu.jsonl"
@@ -263,16 +267,12 @@ def choosing_table(file: Path, groups: Groups) -> str:
 
 
 def made_tables() -> dict[str, str]:
-    """All tables of the page, by name."""
+    """All tables of the page on accuracy, by name."""
     return {
         "hits": main_table("hits@10"),
         "mrr": main_table("mrr"),
         "standing": standing_table(),
         "full-facts": facts_only_table(),
-        "choosing": choosing_table(choosing.CHOSEN_BY, ONE_CUT),
-        "three cuts": choosing_table(choosing.THREE_CUTS, THREE_CUTS),
-        "ablation": choosing_table(choosing.THREE_CUTS, ABLATION),
-        "rule lists": choosing_table(choosing.RULE_LISTS, RULE_LISTS),
         "hardened": hardened_table(),
         "single pass": single_pass_table(),
         "cost": cost_table(),
@@ -281,9 +281,20 @@ def made_tables() -> dict[str, str]:
     }
 
 
+def choosing_tables() -> dict[str, str]:
+    """All tables of the decision record, by name."""
+    return {
+        "choosing": choosing_table(choosing.CHOSEN_BY, ONE_CUT),
+        "three cuts": choosing_table(choosing.THREE_CUTS, THREE_CUTS),
+        "ablation": choosing_table(choosing.THREE_CUTS, ABLATION),
+        "rule lists": choosing_table(choosing.RULE_LISTS, RULE_LISTS),
+    }
+
+
 def main() -> None:
-    """Rewrite the page."""
+    """Rewrite both pages."""
     rewrite(PAGE, made_tables())
+    rewrite(CHOOSING_PAGE, choosing_tables())
     print(f"{PAGE.relative_to(ROOT)}: {len(cells())} cells", file=sys.stderr)
 
 

@@ -35,9 +35,9 @@ from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.fidelity import fidelity
+from reshuffle.kg.io.toml import read_toml
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle
-from reshuffle.learning.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

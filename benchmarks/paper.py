@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.kg.io.toml import read_toml
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.settings import Settings, read_settings, read_toml
+from reshuffle.learning.settings import Settings, read_settings
 
 FOLDER = Path(__file__).parent
 NAME = "paper.toml"

@@ -41,7 +41,7 @@ html_copy_source = False
 html_show_sourcelink = False
 
 
-ROOT_PAGE = re.compile(r"\]\((?:\.\./)+(CHANGELOG|ARCHITECTURE|CONTRIBUTING)\.md\b")
+ROOT_PAGE = re.compile(r"\]\((?:\.\./)+(CHANGELOG|ARCHITECTURE|CONTRIBUTING|SECURITY)\.md\b")
 
 
 def inside(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001 - as Sphinx calls it

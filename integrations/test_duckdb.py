@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from random_cases import Case, random_cases, together
+from random_cases import HOSTILE, Case, random_cases, together
 from reshuffle import KnowledgeGraph, Reasoner, parse_rules
 from reshuffle.cli.main import main
 from reshuffle.constraints import OrderingConstraints
@@ -229,3 +229,40 @@ def test_facts_that_are_wrong_are_refused(
         pass
     assert message in str(error.value)
     assert "facts.parquet" in str(error.value)
+
+
+@pytest.mark.parametrize("layout", ["folder per relation", "files"])
+@pytest.mark.parametrize("above", ["head=5", "relation=x", "tail=7/relation=y"])
+def test_no_columns_are_read_out_of_the_path(above: str, layout: str, tmp_path: Path) -> None:
+    """A folder above the facts may have any name; their own folders say what the relation is."""
+    triples = [("a", relation, "b") for relation in HOSTILE[1:]]
+    folder = tmp_path / above / "facts"
+    folder.mkdir(parents=True)
+    if layout == "files":
+        (folder / "head=6").mkdir()
+        KnowledgeGraph(triples[:3]).write(folder / "head=6" / "one.parquet")
+        KnowledgeGraph(triples[3:]).write(folder / "two.parquet")
+    else:
+        with RelationFolders(folder) as folders:
+            folders.write(batch_of(triples))
+    facts = ParquetFacts.at(folder)
+    assert set(facts.graph()) == set(triples)
+    with opened(Deduction(None, parse_rules("up(X, Y) -> over(X, Y)")), facts, DUCKDB) as answers:
+        assert set(triples_of(list(answers.batches(with_facts=True)))) == set(triples)
+
+
+def test_a_link_at_the_place_of_the_work_is_not_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis.tex").write_text("mine")
+    (tmp_path / ".out.unfinished").symlink_to(tmp_path / "precious")
+    (tmp_path / "my.rules").write_text(str(TREE))
+    tree(20).write(tmp_path / "facts.tsv")
+    given = ["infer", str(tmp_path / "my.rules"), str(tmp_path / "facts.tsv")]
+    assert main([*given, "-o", f"{tmp_path}/out/", "--engine", "duckdb"]) == 2
+    assert (
+        ".out.unfinished: found a link, expected a work folder of an unfinished run"
+        in capsys.readouterr().err
+    )
+    assert (tmp_path / "precious" / "thesis.tex").read_text() == "mine"

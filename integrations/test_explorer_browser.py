@@ -12,6 +12,8 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from explorer_serving import served
+from reshuffle import RuleModel, parse_rules
+from reshuffle.rulelist import save_rule_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -310,5 +312,65 @@ def test_names_are_short_where_one_reads(browser: Browser, tmp_path: Path) -> No
             assert "example.org" not in shown, path
         page.goto(visit.base + "/rules")
         assert "http://example.org/parent" in page.locator("code.rule").first.get_attribute("title")
+        assert visit.complaints == []
+        visit.context.close()
+
+
+_LAYOUTS = """async () => {
+  const { place } = await import("/static/drawing.js");
+  let seed = 7;
+  const below = (most) => { seed = (seed * 48271) % 2147483647; return seed % most; };
+  const failed = [];
+  for (let round = 0; round < 600; round += 1) {
+    const count = 1 + below(6);
+    const nodes = [...Array(count).keys()].map((id) => ({ id, lines: ["n" + id] }));
+    const edges = [...Array(1 + below(16)).keys()].map((number) => (
+      { from: below(count), to: below(count), number, label: round % 3 ? undefined : "e" + number }));
+    try {
+      const drawn = place(nodes, edges, round % 2 ? "LR" : "BT");
+      const whole = (point) => Number.isFinite(point.x) && Number.isFinite(point.y);
+      const good = drawn.nodes.length === count && drawn.nodes.every(whole) && Number.isFinite(drawn.width)
+        && drawn.edges.every((edge, number) => edge.number === number && edge.points.length > 1
+          && edge.points.every(whole) && (!edge.label || whole(edge)));
+      if (!good) failed.push(edges);
+    } catch (error) { failed.push([String(error), edges]); }
+  }
+  return failed.slice(0, 3);
+}"""
+
+
+def test_any_graph_can_be_drawn_with_parallel_arrows_and_loops(visit: Visit) -> None:
+    assert visit.page.evaluate(_LAYOUTS) == []
+
+
+def test_a_fact_that_serves_a_rule_several_times_is_drawn(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "facts.tsv").write_text(
+        "".join(f"{drug}\tbinds\t{part}\n" for part in "123" for drug in "ab")
+        + "b\ttreats\tpain\nc\ttreats\tpain\nloop\tbinds\tloop\n"
+    )
+    rule = "binds(X, Y) & binds(Z, Y) & treats(Z, Z1) -> treats(X, Z1)"
+    model = RuleModel.from_rules(parse_rules(f"{rule}\nbinds(X, Y) & binds(Y, Z) -> binds(X, Z)"))
+    save_rule_model(model, tmp_path / "model")
+    with served("model", "facts.tsv", cwd=tmp_path) as address:
+        visit = Visit(browser, address)
+        page = visit.see("/why?head=a&relation=treats&tail=pain")
+        expect(page.locator(".verdict")).to_contain_text("It is supported.")
+        assert page.locator("svg .node.fact").count() == 7
+        assert page.locator("svg .edge").count() == 8  # seven facts to the rule, and the rule to the goal
+        expect(page.locator("svg .edge-label")).to_have_text(["3×used 3 times"])
+        for path in ("/entity?name=loop", "/entity?name=a", "/rule-graph?slots=true", "/rule-graph"):
+            visit.see(path).locator("svg .node").first.wait_for()
+        # What leads from a relation to itself begins and ends at its box.
+        looped = page.locator("svg .edge path").evaluate_all(
+            "paths => paths.map(path => path.getPointAtLength(0)).map(at => [at.x, at.y])"
+        )
+        boxes = page.locator("svg .node rect").evaluate_all(
+            "rects => rects.map(rect => rect.getBBox()).map(box => [box.x, box.y, box.width, box.height])"
+        )
+        for x, y in looped:
+            assert any(
+                left - 1 <= x <= left + width + 1 and top - 1 <= y <= top + height + 1
+                for left, top, width, height in boxes
+            )
         assert visit.complaints == []
         visit.context.close()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -20,10 +22,11 @@ import uvicorn
 from reshuffle.cli.main import main
 from reshuffle.explorer.exhibits import Exhibit
 from reshuffle.explorer.opening import Wanted, opened
+from reshuffle.explorer.web import connections
 from reshuffle.explorer.web.api_questions import QUESTIONS
 from reshuffle.explorer.web.app import PAGES, Explorer
 from reshuffle.explorer.web.guard import LARGEST_BODY, POLICY, Door
-from reshuffle.explorer.web.serving import bound_socket
+from reshuffle.explorer.web.serving import bound_socket, configured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,10 +55,7 @@ class Running:
         self.explorer = Explorer(exhibits, folder=folder)
         self._socket = bound_socket("127.0.0.1", 0, usual=0)
         self.port = self._socket.getsockname()[1]
-        config = uvicorn.Config(
-            self.explorer.app(Door(TOKEN, "127.0.0.1", self.port)), log_level="critical", lifespan="off"
-        )
-        self._server = uvicorn.Server(config)
+        self._server = uvicorn.Server(configured(self.explorer, Door(TOKEN, "127.0.0.1", self.port)))
         self._socket.listen()
         self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self._thread.start()
@@ -213,7 +213,8 @@ def test_the_json_is_that_of_the_command_line(
     assert main(["explain", str(data / "my.rules"), str(data / "facts.tsv"), *triple, "--json"]) == 0
     question = dict(zip(("head", "relation", "tail"), triple, strict=True))
     page = asked(client, "why", params={**question, "most": 1}).json()
-    assert page["explanation"] == json.loads(capsys.readouterr().out)
+    said = json.loads(capsys.readouterr().out)
+    assert {**page["explanation"], "violations": []} == said  # which are of all that follows
     assert page["labels"] == {"ada": "Ada Lovelace"}
 
 
@@ -267,7 +268,7 @@ def test_saving_writes_a_new_file_and_never_over_another(
         running.explorer.folder / "mine.rules"
     ).read_text() == "citizenOf(X, Y) & hasLanguage(Y, Z) -> speaks(X, Z)\n"
     again = told(client, "save", {"what": "rules", "name": "mine.rules"})
-    assert (again.status_code, again.json()["error"]) == (400, "there is a file 'mine.rules' already")
+    assert (again.status_code, again.json()["error"]) == (409, "there is a file 'mine.rules' already")
     assert told(client, "save", {"what": "rules", "name": "../up.rules"}).status_code == 400
     assert BORN in (data / "my.rules").read_text()
 
@@ -440,3 +441,220 @@ def test_short_names_are_accepted_and_told(tmp_path: Path) -> None:
         assert "ex:" not in kept and "http://example.org/new" in kept and "http://example.org/knows" in kept
     finally:
         running.end()
+
+
+# --- who tries to get in, or to keep others out ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["program ", "program", "", "mine", "program mine"])
+def test_no_name_of_a_program_is_a_cookie(running: Running, name: str) -> None:
+    """A program that has sent the token leaves a session; nobody gets in by its name."""
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    assert running.stranger().get("/api/v1", headers=bearer).status_code == 200
+    assert running.stranger().get("/api/v1", headers={**bearer, "X-Session": "mine"}).status_code == 200
+    for written in {f'"{name}"', name.strip()}:
+        cookie = {"Cookie": f"reshuffle_{running.port}={written}"}
+        assert running.stranger().get("/api/v1", headers=cookie).status_code == 401
+        body = {"what": "rules", "name": "stolen.rules"}
+        assert running.stranger().post("/api/v1/save", headers=cookie, json=body).status_code == 401
+
+
+def test_programs_do_not_push_out_a_browser(running: Running) -> None:
+    guest, program = running.guest(), running.stranger()
+    for number in range(1_100):
+        headers = {"Authorization": f"Bearer {TOKEN}", "X-Session": str(number)}
+        assert program.get("/api/v1/jobs", headers=headers).status_code == 200
+    assert guest.get("/api/v1/jobs").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example/", "///evil.example", "/%5Cevil.example/", "//evil.example//"]
+)
+def test_the_token_leads_to_no_other_host(running: Running, path: str) -> None:
+    request = f"GET {path}?token={TOKEN}&x=1 HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as client:
+        client.sendall(request.encode())
+        told = b"".join(iter(lambda: client.recv(4096), b"")).decode()
+    assert told.startswith("HTTP/1.1 303")
+    (target,) = [line for line in told.split("\r\n") if line.lower().startswith("location:")]
+    assert target.split(": ")[1].startswith("/evil.example")
+
+
+def _half_sent(port: int, text: str) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port), timeout=10)
+    client.sendall(text.encode())
+    return client
+
+
+HALVES = {
+    "nothing": "",
+    "headers": "GET / HTTP/1.1\r\nHost: x\r\n",
+    "a body": "POST /api/v1/changes HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
+    'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"kind"',
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_half_sent_requests_keep_nobody_out(running: Running, half: str) -> None:
+    text = HALVES[half].format(port=running.port, token=TOKEN)
+    slow = [_half_sent(running.port, text) for _ in range(520)]
+    try:
+        assert running.guest().get("/api/v1").status_code == 200
+    finally:
+        for client in slow:
+            client.close()
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_half_sent_request_is_given_up(
+    running: Running, half: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "SECONDS", {"header": 0.5, "body": 0.5, "idle": 30.0})
+    with _half_sent(running.port, HALVES[half].format(port=running.port, token=TOKEN)) as client:
+        started = time.monotonic()
+        with pytest.raises(ConnectionError):
+            client.recv(100) or (_ for _ in ()).throw(ConnectionResetError)
+        assert time.monotonic() - started < 5
+    assert running.guest().get("/api/v1").status_code == 200
+
+
+def test_who_does_not_take_answers_is_given_up(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SECONDS", {**connections.SECONDS, "sending": 0.5})
+    headers = f"Host: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {TOKEN}"
+    request = f"GET /static/style.css HTTP/1.1\r\n{headers}\r\n\r\n" * 2_000
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", running.port))
+        client.sendall(request.encode())
+        with pytest.raises(ConnectionError):
+            for _ in range(200):
+                time.sleep(0.1)
+                client.send(b"x")
+    assert running.guest().get("/api/v1").status_code == 200
+
+
+def test_savings_of_one_name_at_once_succeed_once(running: Running, tmp_path: Path) -> None:
+    guests = [running.guest() for _ in range(6)]
+    for number, guest in enumerate(guests):
+        change = {"kind": "add-fact", "triple": [f"e{number}", "bornIn", "london"]}
+        headers = {"Origin": running.base}
+        assert guest.post("/api/v1/changes", json={"change": change}, headers=headers).status_code == 200
+
+    def save(guest: httpx.Client) -> int:
+        body = {"what": "facts", "name": "mine.tsv"}
+        return guest.post("/api/v1/save", json=body, headers={"Origin": running.base}).status_code
+
+    with ThreadPoolExecutor(6) as threads:
+        found = sorted(threads.map(save, guests))
+    assert found == [200, 409, 409, 409, 409, 409]
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("search?q=a&most=--5", 400),
+        ("search?q=a&most=5-", 400),
+        ("search?q=a&most=-5", 200),
+        ("why?most=%D9%A3", 400),
+    ],
+)
+def test_numbers_that_are_none(client: httpx.Client, path: str, status: int) -> None:
+    assert client.get(f"/api/v1/{path}").status_code == status
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"[" * 60_000, 400),
+        (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, 400),
+        (b'{"change": {"kind": "add-fact", "triple": ["\\ud800", "r", "b"]}}', 400),
+        (b'{"what": "rules", "name": "' + b"\xc3\xa4" * 150 + b'.rules"}', 400),
+        (b'{"of": ["x"]}', 400),
+        (b'{"of": {}, "change": {}}', 400),
+    ],
+)
+def test_strange_bodies_are_refused(client: httpx.Client, running: Running, body: bytes, status: int) -> None:
+    headers = {"Origin": running.base, "Content-Type": "application/json"}
+    for path in ("changes", "save", "undo"):
+        found = client.post(f"/api/v1/{path}", content=body, headers=headers)
+        assert found.status_code in (status, 200) and (
+            found.status_code == status or path == "undo" or b"what" not in body
+        )
+
+
+_OTHERS = ["x", 7, -1.5, True, None, [], ["x"], {}, {"x": "y"}, [[]], "\0", "x" * 5_000]
+_TRIPLE, _RULE = ["ada", "bornIn", "london"], "bornIn(X, Y) -> livesIn(X, Y)"
+_BODIES: list[tuple[str, dict[str, Any]]] = [
+    ("undo", {"of": "people"}),
+    ("reset", {"of": "people"}),
+    ("save", {"of": "people", "what": "rules", "name": "mine.rules", "edits": "none"}),
+    ("changes", {"of": "people", "change": {"kind": "remove-fact", "triple": _TRIPLE}}),
+    ("changes", {"change": {"kind": "add-rule", "rule": _RULE}}),
+    ("changes", {"change": {"kind": "edit-rule", "rule": BORN, "to": _RULE}}),
+]
+
+
+def _one_field_changed(body: dict[str, Any]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    for name, value in body.items():
+        for other in _OTHERS:
+            yield name, other, {**body, name: other}
+        if isinstance(value, dict):
+            yield from (
+                (field, other, {**body, name: inner}) for field, other, inner in _one_field_changed(value)
+            )
+        if isinstance(value, list):
+            for place, other in product(range(len(value)), _OTHERS):
+                yield name, other, {**body, name: [*value[:place], other, *value[place + 1 :]]}
+
+
+@pytest.mark.parametrize(("path", "body"), _BODIES)
+def test_fields_of_another_type_are_refused(
+    client: httpx.Client, running: Running, path: str, body: dict[str, Any]
+) -> None:
+    running.explorer.exhibits = {"people": next(iter(running.explorer.exhibits.values()))}
+    for name, value, changed in _one_field_changed(body):
+        found = told(client, path, changed)
+        assert found.status_code in (200, 400, 404, 409), (name, value, found.text)
+        left_out = value is None and name in ("of", "what", "edits")
+        assert found.status_code != 200 or isinstance(value, str) or left_out, (name, value, found.text)
+    names = {file.name for file in running.explorer.folder.iterdir()}
+    assert names <= {"mine.rules", "x"}
+
+
+def test_a_chunked_body_that_is_too_large_is_refused(client: httpx.Client, running: Running) -> None:
+    headers = {"Origin": running.base, "Content-Type": "application/json"}
+    found = client.post("/api/v1/changes", content=iter([b" " * 20_000] * 10), headers=headers)
+    assert (found.status_code, found.json()["error"]) == (413, "the request is too large")
+
+
+def test_refused_changes_leave_nothing(client: httpx.Client, running: Running) -> None:
+    client.get("/api/v1/entity?name=ada")
+    (exhibit,) = running.explorer.exhibits.values()
+    for number in range(5):
+        change = {"kind": "remove-fact", "triple": ["nobody", f"r{number}", "nowhere"]}
+        client.post("/api/v1/changes", json={"change": change}, headers={"Origin": running.base})
+    assert not exhibit._making
+
+
+def test_ctrl_c_ends_a_server_that_works(data: Path, tmp_path: Path) -> None:
+    """Also where the work does not hear of its end."""
+    script = (
+        "import sys, time\n"
+        "from reshuffle.explorer.web import api_questions\n"
+        "api_questions.QUESTIONS['search'] = lambda asked, progress: time.sleep(60)\n"
+        "from reshuffle.cli.main import main\n"
+        f"served = [{str(data / 'my.rules')!r}, {str(data / 'facts.tsv')!r}]\n"
+        "sys.exit(main(['-q', 'serve', *served, '--no-browser', '--port', '0']))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=tmp_path, text=True
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        address = process.stdout.readline().strip()
+        with httpx.Client(follow_redirects=True, timeout=30) as client:
+            assert client.get(address).status_code == 200
+            assert client.get(f"{address.partition('?')[0]}api/v1/search?q=x").status_code == 202
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130

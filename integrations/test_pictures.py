@@ -41,22 +41,6 @@ def size_of(path: Path) -> tuple[int, int]:
     return width, height
 
 
-def test_png_has_the_size_of_the_picture(world: Path, tmp_path: Path) -> None:
-    files = [str(world / "mine.rules"), str(world / "facts.csv")]
-    assert main(["explain", *files, "a", "s", HOSTILE, "-o", str(tmp_path / "proof.png")]) == 0
-    assert main(["draw", files[0], "-o", str(tmp_path / "rules.png")]) == 0
-    for name in ("proof.png", "rules.png"):
-        width, height = size_of(tmp_path / name)
-        assert 400 < width < 4_000 and 150 < height < 2_000
-
-
-def test_a_huge_picture_keeps_to_a_size_that_programs_open(tmp_path: Path) -> None:
-    rules = "".join(f"b{n}(X, Y) -> h{n}(X, Y)\n" for n in range(1_000))
-    (tmp_path / "many.rules").write_text(rules, encoding="utf-8")
-    assert main(["draw", str(tmp_path / "many.rules"), "-o", str(tmp_path / "many.png"), "-q"]) == 0
-    assert max(size_of(tmp_path / "many.png")) <= 12_000
-
-
 def test_plots(tmp_path: Path) -> None:
     facts = rs.KnowledgeGraph(
         [("ada", HOSTILE, "uk"), ("bob", HOSTILE, "italy"), ("eve", "livesIn", "italy")]

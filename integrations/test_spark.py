@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from random_cases import Case, random_cases, together
+from random_cases import HOSTILE, Case, random_cases, together
 from reshuffle import KnowledgeGraph, Reasoner, parse_rules
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError
@@ -84,6 +84,26 @@ def test_random_rule_bases_give_what_the_oracle_does(
         }
 
 
+@pytest.mark.parametrize(("plan", "in_folders"), [("split", True), ("tables", True), ("tables", False)])
+def test_no_columns_are_read_out_of_the_path(
+    plan: str, in_folders: bool, session: Any, tmp_path: Path
+) -> None:
+    triples = [("a", relation, "b") for relation in ("up", "a+b c%2F", *HOSTILE[1:])]
+    folder = tmp_path / "tail=7" / "relation=x" / "facts"
+    folder.mkdir(parents=True)
+    if in_folders:
+        with RelationFolders(folder) as folders:
+            folders.write(batch_of(triples))
+    else:
+        (folder / "head=6").mkdir()
+        KnowledgeGraph(triples[:3]).write(folder / "head=6" / "one.parquet")
+        KnowledgeGraph(triples[3:]).write(folder / "two.parquet")
+    reasoner, options = Reasoner(TREE), Options("spark", session=session, plan=plan, partitions=2)
+    with opened(Deduction(reasoner.constraints, TREE), ParquetFacts.at(folder), options) as answers:
+        rows = [zip(*batch.to_pydict().values(), strict=True) for batch in answers.batches(with_facts=True)]
+    assert {row for some in rows for row in some} == set(triples)
+
+
 @pytest.mark.parametrize("plan", ["split", "tables"])
 def test_a_session_that_is_given_is_used_and_not_stopped(plan: str, session: Any, tmp_path: Path) -> None:
     answers = Reasoner(TREE).on(FACTS)
@@ -150,7 +170,7 @@ def test_shares_need_geometry(session: Any, tmp_path: Path) -> None:
 def test_a_missing_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(InputError, match="Spark needs Java 17 or newer, and there is none"):
+    with pytest.raises(InputError, match="Spark needs Java 17 or newer, but found none"):
         Reasoner(TREE).on(FACTS).write(tmp_path / "out.parquet", engine="spark")
 
 

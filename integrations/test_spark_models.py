@@ -15,11 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reshuffle import KnowledgeGraph, Reshuffle, learn_rules, parse_rules
+from reshuffle import KnowledgeGraph, Reshuffle, RuleModel, learn_rules, parse_rules
+from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.errors import ReshuffleError
 from reshuffle.progress import SILENT
-from reshuffle.rulelist.features import FeatureGraph
-from reshuffle.rulelist.rule_finding import Budget, WalksHere, find_rules
+from reshuffle.rulelist import save_rule_model
+from reshuffle.rulelist.features import FeatureGraph, Questions
+from reshuffle.rulelist.rule_finding import find_rules
+from reshuffle.rulelist.sampling.fact_samples import Budget
+from reshuffle.rulelist.sampling.walk_counting import WalksHere
 from reshuffle.rulelist.spark.finding_on_spark import walks_on_spark
 from reshuffle.rules.mining import mine
 from reshuffle.spark.spark_session import Spark, spark_session
@@ -115,7 +119,7 @@ def test_mining_finds_the_rules_of_one_machine(limits: dict[str, Any], session: 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("budget", [Budget(), Budget(work=20_000, least_share=0.01)])
+@pytest.mark.parametrize("budget", [Budget(), Budget(work=20_000, listing=20_000)])
 def test_the_search_for_rules_finds_those_of_one_machine(budget: Budget, session: Any) -> None:
     """With little work allowed, facts are sampled, and pairs are not counted from all entities."""
     graph = families(4000)
@@ -123,14 +127,14 @@ def test_the_search_for_rules_finds_those_of_one_machine(budget: Budget, session
     with walks_on_spark(graph, Spark(session=session, partitions=3)) as counter:
         found = find_rules(graph, budget=budget, seed=5, counter=counter)
     assert len(alone.rules) > 5
-    assert (alone.shares[3] < 1) == (budget.work == 20_000)
-    assert found == alone
+    assert (alone.samples[3].share_of_all < 1) == (budget.work == 20_000)
+    assert found.rules == alone.rules and found.notes == alone.notes
     assert [rule.quality for rule in found.rules] == [rule.quality for rule in alone.rules]
 
 
 @pytest.mark.parametrize(
     ("partitions", "most", "counted"),
-    [(3, 3000, 2048), (1, 3000, 2048), (10, 0, 512), (2, 10_000, 4000)],
+    [(3, 1200, 2048), (1, 1200, 2048), (10, 0, 512), (2, 10_000, 4000)],
     ids=["within a share", "at the end of a share", "behind a share of nothing", "never"],
 )
 def test_counting_stops_where_one_machine_stops(
@@ -138,9 +142,12 @@ def test_counting_stops_where_one_machine_stops(
 ) -> None:
     graph, bodies = families(4000), [(0, 1), (1, 2), (2, 5)]  # 8 pieces of starts
     starts = np.random.default_rng(0).permutation(graph.num_entities).astype(np.int32)
-    counts, done = WalksHere(FeatureGraph(graph)).pairs(bodies, starts, most=most, progress=SILENT)
+    firsts = np.array([bodies[n % 3][0] for n in range(len(starts))], dtype=np.int32)
+    asked = Questions(starts, firsts, np.full_like(starts, -1))
+    options: dict[str, Any] = {"most": most, "deadline": NO_DEADLINE, "progress": SILENT}
+    counts, done = WalksHere(FeatureGraph(graph)).pairs(bodies, asked, **options)
     with walks_on_spark(graph, Spark(session=session, partitions=partitions)) as counter:
-        found, also_done = counter.pairs(bodies, starts, most=most, progress=SILENT)
+        found, also_done = counter.pairs(bodies, asked, **options)
     assert found.tolist() == counts.tolist()
     assert also_done == done == counted
 
@@ -256,3 +263,23 @@ def test_a_task_that_fails_again_is_one_clear_error(session: Any, tmp_path: Path
 def test_a_folder_that_workers_do_not_see_is_told(session: Any, tmp_path: Path) -> None:
     with pytest.raises(ReshuffleError, match="does not see the folder /nowhere"):
         Workers(session, Path("/nowhere"), shares=1).tables(lambda _share: pa.table({}))
+
+
+def test_a_link_at_the_place_of_the_work_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis.tex").write_text("mine")
+    (tmp_path / ".missing.csv.unfinished").symlink_to(tmp_path / "precious")
+    SMALL.write(tmp_path / "facts.tsv")
+    (tmp_path / "model").mkdir()
+    rules = parse_rules("up(X, Y) & up(Y, Z) -> up(X, Z)")
+    save_rule_model(RuleModel.from_rules(rules), tmp_path / "model")
+    asked = ["predict", str(tmp_path / "model"), str(tmp_path / "facts.tsv"), "--all"]
+    spark = ["--engine", "spark", "--master", "local[2]", "--partitions", "2"]
+    command = [sys.executable, "-m", "reshuffle", *asked, "-o", str(tmp_path / "missing.csv"), *spark]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False
+    )  # this process has a session already
+    assert done.returncode == 2
+    assert ".missing.csv.unfinished: found a link, expected a work folder of an unfinished run" in done.stderr
+    assert [entry.name for entry in (tmp_path / "precious").iterdir()] == ["thesis.tex"]
+    assert not (tmp_path / "missing.csv").exists()

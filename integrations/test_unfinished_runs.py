@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -201,7 +202,7 @@ def test_work_over_other_facts_is_not_taken_up(tmp_path: Path) -> None:
     graph = KnowledgeGraph([*tree(1000), ("e0", "up", "f")])
     graph.write(tmp_path / "facts.tsv")
     status, said = ran(tmp_path, "auto", "duckdb", "out.parquet", "0")
-    told = ".out.parquet.unfinished is the work of a run over other rules, facts or options"
+    told = ".out.parquet.unfinished belongs to a run with other rules, facts or options"
     assert (status, said) == (0, [f"starting anew: {told}"])
     assert derived_in(tmp_path / "out.parquet") == set(Reasoner(TREE).on(graph).triples())
 
@@ -214,9 +215,67 @@ def test_tables_that_were_damaged_are_made_anew(tmp_path: Path) -> None:
     status, said = ran(tmp_path, "auto", "duckdb", "out.parquet", "0")
     assert (status, said) == (
         0,
-        ["starting anew: DuckDB cannot read the tables of the run that was cut off"],
+        ["starting from the beginning: DuckDB cannot read the tables of the interrupted run"],
     )
     assert derived_in(tmp_path / "out.parquet") == set(Reasoner(TREE).on(tree(1000)).triples())
+
+
+LIMITED = """
+import resource, sys
+from reshuffle.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("output", ["out/", "out.tsv"])
+def test_a_full_disk_is_told_and_the_next_run_goes_on(output: str, tmp_path: Path) -> None:
+    """The disk is full as soon as a file has 800 kB."""
+    graph = KnowledgeGraph([(f"e{number}", "up", f"e{number + 1}") for number in range(700)])
+    graph.write(tmp_path / "facts.parquet")
+    (tmp_path / "tree.rules").write_text(str(TREE))
+    command = ["infer", "tree.rules", "facts.parquet", "-o", output, "--engine", "duckdb"]
+    full = subprocess.run(
+        [sys.executable, "-c", LIMITED, "800000", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert full.returncode == 2, full.stderr
+    assert "Traceback" not in full.stderr
+    assert "DuckDB cannot write its tables: the disk is full\n  hint: free" in full.stderr
+    assert not (tmp_path / output).exists()
+    again = subprocess.run([sys.executable, "-m", "reshuffle", *command], cwd=tmp_path, check=False)
+    assert again.returncode == 0
+    read = ParquetFacts.at(tmp_path / output).graph if output == "out/" else None
+    found = KnowledgeGraph.read(tmp_path / output) if read is None else read()
+    assert set(found) == set(Reasoner(TREE).on(graph).triples())
+
+
+def test_a_disk_without_room_is_told(tmp_path: Path) -> None:
+    """A small file system of its own, where this process may make one."""
+    mounted = tmp_path / "small"
+    mounted.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mounted)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the rights to mount a file system")
+    try:
+        KnowledgeGraph([(f"e{n}", "up", f"e{n + 1}") for n in range(700)]).write(tmp_path / "facts.tsv")
+        (tmp_path / "tree.rules").write_text(str(TREE))
+        command = ["infer", "tree.rules", "facts.tsv", "-o", "small/out.parquet", "--engine", "duckdb"]
+        full = subprocess.run(
+            [sys.executable, "-m", "reshuffle", *command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert full.returncode == 2, full.stderr
+        assert "the disk is full" in full.stderr
+        assert not (mounted / "out.parquet").exists()
+    finally:
+        subprocess.run(["umount", str(mounted)], check=True)
 
 
 def cut_off(folder: Path, number: signal.Signals | None, wait: float) -> tuple[int, str]:
@@ -249,7 +308,7 @@ def test_the_command_goes_on_after_it_was_cut_off(number: signal.Signals, tmp_pa
     if number == signal.SIGINT:
         assert status == 130, said
         assert said.splitlines()[-2:] == [
-            "the same command goes on from here: what is done lies beside the output, in .out.parquet.unfinished",
+            "the same command continues from here; finished work is stored in .out.parquet.unfinished",
             "interrupted",
         ]
     else:
@@ -264,7 +323,7 @@ def test_two_runs_do_not_write_one_output(tmp_path: Path) -> None:
     deduction, out = Deduction(Reasoner(TREE).constraints, TREE), tmp_path / "out.parquet"
     with (
         opened(deduction, chain(3), Options("duckdb"), beside=out),
-        pytest.raises(InputError, match="another run is writing this output"),
+        pytest.raises(InputError, match="another run writes to this output"),
         opened(deduction, chain(3), Options("duckdb"), beside=out),
     ):
         pass
@@ -307,7 +366,7 @@ def test_more_memory_goes_on_where_there_was_too_little(
     with opened(deduction, graph, Options("duckdb", memory="1GB"), beside=out, notes=told.append) as answers:
         assert answers.write(out) == reasoner.on(graph).count()
     assert told == [
-        "the same command goes on from here: what is done lies beside the output, in .out.parquet.unfinished",
+        "the same command continues from here; finished work is stored in .out.parquet.unfinished",
         "going on after 256 of 1,001 entities",
     ]
 

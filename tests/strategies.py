@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from reshuffle.rulegraphs import Edge, RuleGraph
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
+from reshuffle.rules.rule import Constant, ConstantRule
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -52,6 +53,41 @@ def rule_bases(
     if intersections:
         kinds = st.one_of(kinds, intersection_rules(relations, inverses=inverses))
     return RuleBase(tuple(draw(st.lists(kinds, min_size=1, max_size=most_rules))))
+
+
+# Bodies and heads of rules with constants: upper case is a variable, lower case stands for a constant.
+SHAPES = [
+    ("X d", "X c"), ("d X", "c X"), ("X d", "c X"), ("d X", "X c"), ("X A", "X c"), ("A X", "c X"),
+    ("X A|A d", "X c"), ("A X|A d", "c X"), ("X A|B A|B d", "X c"), ("X A|A B", "X c"), ("X d|X e", "X c"),
+    ("X d|X A", "X c"), ("X A|X B", "c X"), ("X A|X B|X d", "X c"), ("X A|A d|A e", "X c"), ("X A|A d|X e", "X c"),
+    ("X A|X A|A d", "X c"), ("d e", "c f"), ("A d", "c f"), ("A B", "c f"), ("A B|X d", "X c"), ("d e|X f", "X c"),
+    ("", "X c"), ("", "c d"), ("X d|e Y", "X Y"), ("X d|d Y", "X Y"), ("X A|A d|e Y", "X Y"), ("X d|X e|f Y", "X Y"),
+    ("X A|Y d", "X Y"), ("d X|e Y|A f", "Y X"), ("X d|A d|A e", "X c"),
+]  # fmt: skip
+
+
+@st.composite
+def constant_rules(draw: st.DrawFn, relations: int = 3) -> ConstantRule:
+    """Rules of all these shapes over few constants, so that rules share them."""
+    body, head = draw(st.sampled_from(SHAPES))
+    constants = {name: Constant(draw(st.sampled_from(["e1", "e2", "k1"]))) for name in "cdef"}
+    *atoms, conclusion = (
+        (draw(relation_names(relations)), constants.get(start, start), constants.get(end, end))
+        for start, end in map(str.split, [*filter(None, body.split("|")), head])
+    )
+    return ConstantRule.of(atoms, conclusion)
+
+
+@st.composite
+def bases_with_constants(draw: st.DrawFn, *, relations: int = 3, most_rules: int = 5) -> RuleBase:
+    """Several rules with constants, and others beside them, over few relations: what mixes, if anything does."""
+    kinds = st.one_of(
+        constant_rules(relations),
+        constant_rules(relations),
+        path_rules(relations, longest=2, inverses=True),
+        intersection_rules(relations),
+    )
+    return RuleBase((draw(constant_rules(relations)), *draw(st.lists(kinds, max_size=most_rules - 1))))
 
 
 @st.composite

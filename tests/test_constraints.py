@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reshuffle.cli.inputs import is_compiled
 from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.rulegraphs import build, compiled, constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
 from reshuffle.rules.classes import classify
 from reshuffle.rules.entailment import entails_rule
+from reshuffle.theories.kinds import kind_at
 from strategies import mixed_bases, regular_bases, relation_names, rule_bases, rule_graphs
 
 if TYPE_CHECKING:
@@ -171,15 +171,15 @@ def test_save_and_load(tmp_path: Path) -> None:
     assert OrderingConstraints.load(file).to_dict() == data
     assert [path.name for path in tmp_path.iterdir()] == ["rules.json"]
     assert "böse ä" in file.read_text(encoding="utf-8")
-    assert is_compiled(str(file))
+    assert kind_at(file) == "constraint_files"
 
 
 def test_rules_are_not_compiled_constraints(tmp_path: Path) -> None:
     file = tmp_path / "family.rules"
     file.write_text("a(X, Y) -> b(X, Y)\n")
-    assert not is_compiled(str(file))
+    assert kind_at(file) == "rule_files"
     (tmp_path / "empty").touch()
-    assert not is_compiled(str(tmp_path / "empty"))
+    assert kind_at(tmp_path / "empty") == "rule_files"
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_damaged_files(tmp_path: Path, change: dict[str, Any], why: str) -> None
     with pytest.raises(InputError) as caught:
         OrderingConstraints.load(file)
     text = str(caught.value)
-    assert text.startswith(f"{file}: compiled constraints that were changed after they were written ({why}")
+    assert text.startswith(f"{file}: compiled constraints, modified after they were written ({why}")
     assert text.endswith("\n  hint: compile the rules again")
 
 
@@ -253,7 +253,7 @@ def test_a_file_cut_short_is_not_read(tmp_path: Path) -> None:
     file, data = saved(tmp_path)
     del data["matrices"]
     file.write_text(json.dumps(data))
-    with pytest.raises(InputError, match=r"changed after they were written \(KeyError: 'matrices'\)"):
+    with pytest.raises(InputError, match=r"modified after they were written \(KeyError: 'matrices'\)"):
         OrderingConstraints.load(file)
 
 
@@ -264,8 +264,19 @@ def test_an_edited_slot_is_noticed_and_files_without_a_digest_are_read(tmp_path:
     said["matrices"][relation] = []
     file.write_text(json.dumps(said))
     with pytest.raises(
-        InputError, match=r"changed after they were written \(ValueError: it has another digest\)"
+        InputError, match=r"modified after they were written \(ValueError: its digest does not match\)"
     ):
         OrderingConstraints.load(file)
     file.write_text(json.dumps(data))  # as older versions wrote it
     assert OrderingConstraints.load(file).to_dict() == data
+
+
+def test_a_file_that_would_fill_the_memory_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "huge.json"
+    with file.open("wb") as stream:
+        stream.write(b'{"format": "reshuffle-constraints", "x": "')
+        stream.truncate(1 << 34)  # zeros that take no room on the disk
+    with pytest.raises(InputError, match="found more than 536,870,912 bytes"):
+        OrderingConstraints.load(file)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks.attack.part import Case, Part, WrongAnswerError
+from benchmarks.attack.part import Case, Counts, Part, WrongAnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Kills(Part):
             "after": round(random.uniform(0.3, 8), 2),
         }
 
-    def run(self, case: Case, folder: Path) -> None:
+    def run(self, case: Case, folder: Path) -> Counts:
         facts = "".join(f"e{n}\tr{n % 3}\te{n * 7 % 101}\n" for n in range(400))
         (folder / "facts.tsv").write_text(facts, "utf-8")
         (folder / "rules.txt").write_text("r0(X, Y) & r0(Y, Z) -> r0(X, Z)\nr1(X, Y) -> r2(Y, X)\n", "utf-8")
@@ -55,6 +55,7 @@ class Kills(Part):
                 raise WrongAnswerError(f"{arguments[-1]} was left half written")
         else:
             _whole(folder, arguments)
+        return {"killed": int(process.returncode < 0)}
 
     def smaller(self, case: Case) -> Iterator[Case]:
         del case  # it is one moment
@@ -70,3 +71,6 @@ def _whole(folder: Path, arguments: list[str]) -> None:
     ran = subprocess.run(_command(arguments), cwd=folder, capture_output=True, text=True, check=False)
     if ran.returncode not in (0, 1) or "Traceback" in ran.stderr:
         raise WrongAnswerError(f"{' '.join(arguments)}: status {ran.returncode}: {ran.stderr[-500:]}")
+
+
+PARTS = (Kills(),)

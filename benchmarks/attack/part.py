@@ -1,4 +1,4 @@
-"""What a part of the attack is: it makes cases, runs one, and says which smaller cases to try."""
+"""What a part of the attack is, a kind of cases: it makes cases, runs one, and says which smaller cases to try."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 Case: TypeAlias = dict[str, Any]
 """Plain data, as JSON holds it."""
+
+Counts: TypeAlias = dict[str, int]
+"""What a case has compared or sent, by a word in the plural."""
 
 Item = TypeVar("Item")
 
@@ -36,8 +39,8 @@ class Part(ABC):
         """A random case."""
 
     @abstractmethod
-    def run(self, case: Case, folder: Path) -> None:
-        """Run a case in an empty folder; whatever it raises is a failure."""
+    def run(self, case: Case, folder: Path) -> Counts | None:
+        """Run a case in an empty folder, and tell what it counted; whatever it raises is a failure."""
 
     @abstractmethod
     def smaller(self, case: Case) -> Iterator[Case]:

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.attack.part import Case, Part, WrongAnswerError, without_pieces
+from benchmarks.attack.part import Case, Counts, Part, WrongAnswerError, without_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +70,12 @@ TOKENS += [
 
 
 def command(*arguments: str) -> str:
-    """Run one command in this process; what it wrote to stdout. Anything but our own statuses is a failure."""
+    """Run one command in this process; what it wrote to stdout."""
+    return ran(*arguments)[1]
+
+
+def ran(*arguments: str) -> tuple[int, str]:
+    """The status and the output of one command in this process. Anything but our own statuses is a failure."""
     from reshuffle.cli.main import main
 
     out, errors = io.StringIO(), io.StringIO()
@@ -83,7 +88,7 @@ def command(*arguments: str) -> str:
         raise WrongAnswerError(f"status {status}: {errors.getvalue()[-500:]}")
     if status == 2 and not errors.getvalue().strip():
         raise WrongAnswerError("status 2 without a message")
-    return out.getvalue()
+    return status, out.getvalue()
 
 
 @functools.cache
@@ -140,11 +145,12 @@ class Readers(Part):
         }
         return case_of(kind, files)
 
-    def run(self, case: Case, folder: Path) -> None:
+    def run(self, case: Case, folder: Path) -> Counts:
         for name, text in case["files"].items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(base64.b64decode(text))
         read(case["kind"], folder)
+        return {"files": len(case["files"])}
 
     def smaller(self, case: Case) -> Iterator[Case]:
         for name, text in case["files"].items():
@@ -217,3 +223,6 @@ def read(kind: str, folder: Path) -> None:
     else:
         command("-q", "train", str(facts), "-o", str(folder / "model"), *SMALL, "--device=cpu", "--resume")
     sys.stdout.flush()
+
+
+PARTS = (Readers(), Directories())

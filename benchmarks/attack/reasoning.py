@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.attack.part import Case, Part, WrongAnswerError, without_pieces
+from benchmarks.attack.part import Case, Counts, Part, WrongAnswerError, without_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,16 +54,19 @@ class RuleBases(Part):
             "facts": [random_fact(random) for _ in range(random.randint(0, 12))],
         }
 
-    def run(self, case: Case, folder: Path) -> None:
+    def run(self, case: Case, folder: Path) -> Counts:
         from reshuffle import parse_rules
 
         del folder
+        counts = {"engines": 0, "proofs": 0}
         rules, facts = parse_rules("\n".join(case["rules"])), {(h, r, t) for h, r, t in case["facts"]}
         expected = self.expected(rules, facts)
         for options in ENGINES:
             answers = _answers(rules, facts, options)
             if answers is not None:
-                compare(answers, rules, facts, expected, str(options))
+                counts["engines"] += 1
+                counts["proofs"] += compare(answers, rules, facts, expected, str(options))
+        return counts
 
     def expected(self, rules: RuleBase, facts: Iterable[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
         """All triples that hold."""
@@ -113,13 +116,14 @@ class Updates(RuleBases):
         steps = [[random.choice(kinds), *random_fact(random)] for _ in range(random.randint(1, 14))]
         return {**super().made(random), "steps": steps}
 
-    def run(self, case: Case, folder: Path) -> None:
+    def run(self, case: Case, folder: Path) -> Counts:
         from reshuffle import parse_rules
 
         del folder
         rules = parse_rules("\n".join(case["rules"]))
         for options in ENGINES:
             self._follow(rules, case, options)
+        return {"steps": len(ENGINES) * len(case["steps"])}
 
     def _follow(self, rules: RuleBase, case: Case, options: dict[str, Any]) -> None:
         from reshuffle import ReshuffleError
@@ -172,8 +176,8 @@ def compare(
     facts: set[tuple[str, str, str]],
     expected: set[tuple[str, str, str]],
     what: str,
-) -> None:
-    """Raise where the derived triples, their number, or the proof of one of them is wrong."""
+) -> int:
+    """Raise where the derived triples, their number, or the proof of one of them is wrong; how many were proved."""
     found = [tuple(triple) for triple in answers.triples()]
     if set(found) != expected - facts or len(found) != len(set(found)):
         raise WrongAnswerError(
@@ -187,6 +191,7 @@ def compare(
         proof = answers.explain(*triple)
         if not proof or not proves(proof, rules, facts):
             raise WrongAnswerError(f"{what}: no proof of {triple}: {proof}")
+    return min(3, len(expected))
 
 
 def proves(proof: Proof, rules: RuleBase, facts: set[tuple[str, str, str]]) -> bool:
@@ -195,3 +200,6 @@ def proves(proof: Proof, rules: RuleBase, facts: set[tuple[str, str, str]]) -> b
         return tuple(proof.triple) in facts
     known = proof.rule in rules.rules or proof.rule in [rule.reversed() for rule in rules.rules]
     return known and all(proves(premise, rules, facts) for premise in proof.premises)
+
+
+PARTS = (RuleBases(), Peers(), Updates())

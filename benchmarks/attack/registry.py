@@ -1,9 +1,28 @@
-"""The parts by name; to add one, write it and add it here."""
+"""The kinds of attack by name. To add one, write a file with its `PARTS`, and name the file here."""
 
 from __future__ import annotations
 
-from benchmarks.attack.kills import Kills
-from benchmarks.attack.readers import Directories, Readers
-from benchmarks.attack.reasoning import Peers, RuleBases, Updates
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-PARTS = {part.name: part for part in (Readers(), Directories(), RuleBases(), Peers(), Updates(), Kills())}
+if TYPE_CHECKING:
+    from benchmarks.attack.part import Part
+
+_FILES = (
+    "readers",
+    "reasoning",
+    "ontologies",
+    "constants",
+    "what_if",
+    "requests",
+    "slow_connections",
+    "links",
+    "bombs",
+    "rule_lists",
+    "copies",
+    "kills",
+)
+
+PARTS: dict[str, Part] = {
+    part.name: part for file in _FILES for part in import_module(f"benchmarks.attack.{file}").PARTS
+}

@@ -1,23 +1,34 @@
-"""A process that runs cases, and its master's view of it: a case that kills it or never ends has failed."""
+"""The process that runs cases, and its master's view of it: a case that kills it or never ends has failed."""
 
 from __future__ import annotations
 
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.attack.registry import PARTS
 
 if TYPE_CHECKING:
-    from benchmarks.attack.part import Case
+    from benchmarks.attack.part import Case, Counts
 
-_START = 120  # seconds more for the first case, which compiles
+_START = 120  # seconds more for the first case of a part in a process, which compiles
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case: what went wrong, or None, and what was counted."""
+
+    failure: str | None
+    counts: Counts = field(default_factory=dict)
 
 
 class Worker:
@@ -25,32 +36,42 @@ class Worker:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
+        self._begun: set[str] = set()
 
     def failure(self, part: str, case: Case) -> str | None:
         """What went wrong, or None."""
-        first = self._process is None
+        return self.outcome(part, case).failure
+
+    def outcome(self, part: str, case: Case) -> Outcome:
+        """Run a case within its time."""
         process = self._process = self._process or _started()
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps({"part": part, "case": case}) + "\n")
-        process.stdin.flush()
-        limit = PARTS[part].seconds + (_START if first else 0)
+        try:
+            process.stdin.write(json.dumps({"part": part, "case": case}) + "\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            self.stop()
+            return Outcome("the process ended between two cases")
+        limit = PARTS[part].seconds + (0 if part in self._begun else _START)
+        self._begun.add(part)
         if not select.select([process.stdout], [], [], limit)[0]:
             self.stop()
-            return f"no answer in {limit:.0f} seconds"
+            return Outcome(f"no answer in {limit:.0f} seconds")
         line = process.stdout.readline()
         if not line:
             self.stop()
-            return f"the process ended with status {process.returncode}"
-        found: str | None = json.loads(line)
-        return found
+            return Outcome(f"the process ended with status {process.returncode}")
+        return Outcome(**json.loads(line))
 
     def stop(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if there is one, and what it has started."""
         if self._process is not None:
-            self._process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.communicate()  # closes its pipes
             self._process = None
+            self._begun.clear()
 
 
 def _started() -> subprocess.Popen[str]:
@@ -60,17 +81,17 @@ def _started() -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        start_new_session=True,
     )
 
 
-def outcome(part: str, case: dict[str, Any]) -> str | None:
-    """Run one case in a folder of its own; what went wrong, or None."""
+def outcome(part: str, case: dict[str, Any]) -> Outcome:
+    """Run one case in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            PARTS[part].run(case, Path(folder))
+            return Outcome(None, PARTS[part].run(case, Path(folder)) or {})
         except Exception:  # noqa: BLE001 - whatever it is, it is a failure
-            return traceback.format_exc()[-2000:]
-    return None
+            return Outcome(traceback.format_exc()[-2000:])
 
 
 def serve() -> None:
@@ -79,7 +100,7 @@ def serve() -> None:
     os.dup2(2, 1)
     for line in sys.stdin:
         task = json.loads(line)
-        answers.write(json.dumps(outcome(task["part"], task["case"])) + "\n")
+        answers.write(json.dumps(asdict(outcome(task["part"], task["case"]))) + "\n")
         answers.flush()
 
 

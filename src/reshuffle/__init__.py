@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning import Reasoner
     from reshuffle.rulelist import RuleModel, learn_rules
     from reshuffle.rules import RuleBase, parse_rules, read_rules
+    from reshuffle.theories import load
 
 __version__ = "0.2.0"
 
@@ -34,6 +35,7 @@ _HOME = {
     "evaluate": "reshuffle.evaluation",
     "extract_rules": "reshuffle.extraction",
     "learn_rules": "reshuffle.rulelist",
+    "load": "reshuffle.theories",
     "load_benchmark": "reshuffle.data.load",
     "parse_rules": "reshuffle.rules",
     "read_graph": "reshuffle.kg",
@@ -53,6 +55,7 @@ __all__ = [
     "evaluate",
     "extract_rules",
     "learn_rules",
+    "load",
     "load_benchmark",
     "parse_rules",
     "read_graph",

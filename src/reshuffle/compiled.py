@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from numba import njit
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from reshuffle.locks import locked
@@ -20,6 +21,41 @@ Kernel = TypeVar("Kernel", bound="Callable[..., Any]")
 
 LONGEST_WAIT = 60.0
 """Seconds. A process that another one waits for so long may have been stopped, and both compile the kernel."""
+
+
+class Compiling(event.Listener):
+    """Hears of it when machine code is made, so that who shows progress can say what one waits for."""
+
+    def __init__(self) -> None:
+        self._under_way, self._began, self._seconds = 0, 0.0, 0.0
+
+    @property
+    def is_under_way(self) -> bool:
+        """Is some kernel being compiled now?"""
+        return self._under_way > 0
+
+    @property
+    def seconds(self) -> float:
+        """How long kernels were compiled so far in this process."""
+        return self._seconds + (time.monotonic() - self._began if self.is_under_way else 0.0)
+
+    def on_start(self, event: Any) -> None:
+        """A kernel, or one that it calls, begins."""
+        del event
+        if not self._under_way:
+            self._began = time.monotonic()
+        self._under_way += 1
+
+    def on_end(self, event: Any) -> None:
+        """It is done, or has failed."""
+        del event
+        self._under_way -= 1
+        if not self._under_way:
+            self._seconds += time.monotonic() - self._began
+
+
+COMPILING = Compiling()
+event.register("numba:compile", COMPILING)  # type: ignore[no-untyped-call]
 
 
 @overload

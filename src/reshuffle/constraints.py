@@ -1,4 +1,4 @@
-"""The narrow waist: ordering constraints.
+"""Ordering constraints: the common form of rules and of learned models.
 
 A hard B_r of the paper (rows one-hot or zero) is a partial function from slots to slots: row i of B_r has its
 one in column `sources[r, i]`, or is zero where that is -1. A triple (e, r, f) is captured when every
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections import Counter
+from dataclasses import astuple, dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,16 @@ import numpy as np
 
 from reshuffle.errors import InputError, Place, ReshuffleError, UnknownNameError
 from reshuffle.kg import inverse_name
-from reshuffle.kg.io.files import written_whole
+from reshuffle.kg.io.files import Source, written_whole
+from reshuffle.kg.io.json_lines import unique_keys
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules import PathRule, parse_rules
-from reshuffle.rules.class_axioms import ClassAxioms
-from reshuffle.text import counted
+from reshuffle.rules.encoding import without_constants
+from reshuffle.rules.rule import Unread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 UNCONSTRAINED = -1
 FORMAT = "reshuffle-constraints"
 VERSION = 1
+_LARGEST = 1 << 29  # bytes
 # What the values of a file must be, whatever wrote it.
 _SCHEMA: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
@@ -80,8 +83,6 @@ class OrderingConstraints:
 
     A relation that rules name backwards only, as a disjointness may, comes last: it has no matrix of its own.
     """
-    exactness: str = field(init=False, repr=False, compare=False)
-    """What exact answers from these constraints are: exact, or exact within m steps."""
 
     def __post_init__(self) -> None:
         self.sources.flags.writeable = False
@@ -89,7 +90,6 @@ class OrderingConstraints:
             "num_slots": int(self.sources.shape[1]),
             "relation_ids": {relation: position for position, relation in enumerate(self.relations)},
             "answerable": tuple(self._own_relations()),
-            "exactness": "exact" if self.bound is None else f"exact within {counted(self.bound, 'step')}",
         }
         for name, value in derived.items():  # plain values, since every engine asks for them again and again
             object.__setattr__(self, name, value)
@@ -190,12 +190,8 @@ class OrderingConstraints:
             "hidden": sorted(self.hidden),
             "roots": {relation: list(pairs) for relation, pairs in self.roots.items()},
             "bound": self.bound,
-            "rules": None if self.rules is None else str(self.rules),
-            **(
-                {}
-                if self.rules is None or self.rules.classes is None
-                else {"classes": self.rules.classes.to_list()}
-            ),
+            "rules": None if self.rules is None else str(self.rules.source or self.rules),
+            **({} if self.rules is None else _read_of(self.rules.source or self.rules)),
         }
 
     @classmethod
@@ -237,7 +233,8 @@ class OrderingConstraints:
         """Read a file that `save` wrote; any other file raises `InputError`."""
         place = Place(str(path))
         try:
-            data = json.loads(Path(path).read_bytes())
+            text = Source.at(path).read_text(most=_LARGEST, longest=_LARGEST)
+            data = json.loads(text, object_pairs_hook=unique_keys)
             if data["format"] != FORMAT:
                 raise KeyError("format")
             version = data["version"]
@@ -255,11 +252,11 @@ class OrderingConstraints:
             )
         try:
             if "digest" in data and data["digest"] != _digest(data):  # older files have none
-                raise ValueError("it has another digest")
+                raise ValueError("its digest does not match")
             return cls.from_dict(data)
         except (KeyError, TypeError, ValueError, ReshuffleError) as error:
             raise InputError(
-                f"compiled constraints that were changed after they were written ({type(error).__name__}: {error})",
+                f"compiled constraints, modified after they were written ({type(error).__name__}: {error})",
                 place=place,
                 hint="compile the rules again",
             ) from error
@@ -272,12 +269,23 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 
 def _rules_in(data: Mapping[str, Any]) -> RuleBase | None:
-    """The rules of a file; those of an ontology with its class axioms, which files had not from the start."""
+    """The rules of a file: encoded, where they have constants, as they were when they were compiled."""
     if data["rules"] is None:
         return None
-    classes = ClassAxioms.from_list(data["classes"]) if "classes" in data else None
-    # The text has the path rules that stand for the axioms, too.
-    return replace(parse_rules(data["rules"]), classes=classes)
+    if "classes" in data:
+        raise ValueError("class axioms are kept as rules with constants now: compile the ontology again")
+    unread = tuple(Unread(*(fields)) for fields in data.get("not_read", ()))
+    stated = Counter[tuple[str, str, str]]() if data.get("ontology") else None
+    return without_constants(replace(parse_rules(data["rules"]), unread=unread, stated=stated))
+
+
+def _read_of(rules: RuleBase) -> dict[str, Any]:
+    """Whether the rules are an ontology's, and what of their file was not read, for whoever says what is exact."""
+    unread = [list(astuple(one)) for one in rules.not_read]
+    return {
+        **({"not_read": unread} if unread else {}),
+        **({} if rules.stated is None else {"ontology": True}),
+    }
 
 
 def _check_schema(data: Mapping[str, Any]) -> None:

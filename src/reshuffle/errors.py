@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each says what was found, the rule it breaks, and the way out."""
+"""The errors that users see. Each says what was found, what was expected, and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,55 +1,98 @@
 """Locks on files that end with the process that holds them, in whatever way it ends.
 
-They are advisory: they keep out others that ask. Windows and some network file systems have none; there nobody is kept
-out, and nobody else's files are taken for abandoned ones.
+They are advisory: only processes that ask for the lock respect it. Windows and some network file systems have no such
+locks; there no process is kept out, and files of other processes are never treated as abandoned.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a link that somebody put there leads elsewhere
 
 
 @contextmanager
-def alone_in(directory: Path, doing: str, *, leave_file: bool = False) -> Iterator[bool]:
+def alone_in(directory: Path, doing: str) -> Iterator[bool]:
     """No other process does the same in the directory; one that comes second gets an error at once.
 
     Gives whether that is sure: some file systems have no locks. The file itself means nothing, since only its lock
-    counts; it is removed at the end unless it is to be left.
+    counts; it is removed at the end. A directory with links in it is refused: what is written there would go elsewhere.
     """
     path = directory / f"{doing}.lock"
+    for entry in directory.rglob("*"):
+        refuse_link(entry)
     descriptor = locked(path)
     if descriptor is None:
         raise InputError(
-            f"another {doing} is running in this directory",
+            f"another {doing} uses this directory",
             place=Place(str(directory)),
-            hint="wait until it has ended, or name another directory",
+            hint="wait until it ends, or name another directory",
         )
     with released(descriptor):
         try:
             yield _lock(descriptor) is True
         finally:
-            if not leave_file:
-                path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
-def locked(path: Path) -> int | None:
-    """A descriptor that holds the lock of a file, which is made if need be; None where somebody else holds it."""
+def locked(path: Path, *, new: bool = False) -> int | None:
+    """A descriptor that holds the lock of a file, which is made if need be; None where somebody else holds it.
+
+    A `new` one must not be there yet. Links are not followed.
+    """
+    flags = os.O_RDWR | os.O_CREAT | _NO_LINK | (os.O_EXCL if new else 0)
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = _opened(path, flags)
         if _lock(descriptor) is False:
             os.close(descriptor)
             return None
         if _is_at(descriptor, path):
             return descriptor
         os.close(descriptor)  # its last holder removed it between opening and locking
+
+
+def _opened(path: Path, flags: int) -> int:
+    try:
+        return os.open(path, flags, 0o666)
+    except OSError:
+        refuse_link(path)
+        raise
+
+
+def no_link(path: str, flags: int) -> int:
+    """As `opener` of `open`: opens files, and refuses links."""
+    return _opened(Path(path), flags | _NO_LINK)
+
+
+def refuse_link(path: Path) -> None:
+    """Raise where there is a link: somebody may have put it there so that another file is written."""
+    if path.is_symlink():
+        raise InputError(
+            "found a link, expected a file or nothing",
+            place=Place(str(path)),
+            hint="remove it, if you do not know where it comes from",
+        )
+
+
+def locked_folder(path: Path) -> int | None:
+    """A descriptor that holds the lock of a folder; None where somebody else holds it, or has removed the folder."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _NO_LINK)
+    except FileNotFoundError:
+        return None
+    if _lock(descriptor) is not False and _is_at(descriptor, path):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 @contextmanager
@@ -62,13 +105,27 @@ def released(descriptor: int) -> Iterator[None]:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Is this the file of a process that has ended? Such a process held its lock."""
+    """Is this the file, or the folder, of a process that has ended? Such a process held its lock."""
     try:
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError:  # gone, or somebody else's
+        is_folder = stat.S_ISDIR(path.lstat().st_mode)
+        descriptor = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | _NO_LINK)
+    except OSError:  # gone, a link, or somebody else's
         return False
     with released(descriptor):
         return _lock(descriptor) is True
+
+
+def is_own(path: Path) -> bool:
+    """Does it belong to the user of this process? Where there are no users, everything does."""
+    return not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid()
+
+
+def is_left_over(path: Path) -> bool:
+    """Is it abandoned, and was it a process of this user? Then it may be removed; a link never is."""
+    try:
+        return is_own(path) and is_abandoned(path)
+    except FileNotFoundError:  # somebody else was faster
+        return False
 
 
 def _lock(descriptor: int) -> bool | None:
@@ -88,6 +145,6 @@ def _lock(descriptor: int) -> bool | None:
 
 def _is_at(descriptor: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False

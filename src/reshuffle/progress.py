@@ -51,6 +51,15 @@ def SILENT(  # noqa: N802 - a constant of type Progress
     yield ignore
 
 
+@contextmanager
+def in_one_step(progress: Progress, description: str) -> Iterator[None]:
+    """Work that reports nothing while it goes on: one step, with a report before and after it."""
+    with progress(description, total=1, unit="steps") as report:
+        report(0)  # whoever does not want the work any more says so here
+        yield
+        report(1)
+
+
 def UNHEARD(note: str) -> None:  # noqa: N802 - a constant of type Notes
     """A `Notes` that ignores all remarks."""
     del note

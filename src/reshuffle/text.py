@@ -1,4 +1,4 @@
-"""Numbers with their nouns, names without hidden characters, and tables, as people read them."""
+"""Text output: numbers with nouns, names without hidden characters, and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of work: which rows one of several processes takes, and how what each has found comes together.
+"""Shares of work: the rows of each process, and how results are combined.
 
 Library functions take `shares: Shares = WHOLE`; `learning.team` has the one for processes that torchrun starts.
 """

@@ -25,7 +25,8 @@ from processes import Running, slowly
 from reshuffle import __version__
 from reshuffle.data.load import inductive_names
 from reshuffle.errors import InputError
-from reshuffle.learning.settings import Settings, read_settings, read_toml
+from reshuffle.kg.io.toml import read_toml
+from reshuffle.learning.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -298,6 +299,11 @@ def test_the_page_shows_the_stored_results() -> None:
 def test_the_page_on_accuracy_shows_the_stored_results() -> None:
     content = accuracy.PAGE.read_text(encoding="utf-8")
     assert page_with(content, accuracy.made_tables()) == content
+
+
+def test_the_record_of_choosing_shows_the_stored_results() -> None:
+    content = accuracy.CHOOSING_PAGE.read_text(encoding="utf-8")
+    assert page_with(content, accuracy.choosing_tables()) == content
 
 
 def test_the_best_recipe_is_above_the_bars_that_the_page_claims() -> None:

@@ -87,7 +87,7 @@ def test_check_without_exact_geometry_is_a_no(folder: Path, capsys: pytest.Captu
 def test_check_with_a_bound_is_a_yes_that_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "not_regular.rules", "--bound", "2"]) == 0
     out = capsys.readouterr().out
-    assert "; exact for what follows in 2 steps\n" in out
+    assert "; exact within 2 steps\n" in out
     assert out.endswith("  R4m: holds\n")
 
 
@@ -100,6 +100,8 @@ def test_check_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "class": "acyclic",
         "faithful": True,
         "bound": None,
+        "not_read": [],
+        "violations": [],
         "reason": None,
         "checks": {name: {"status": "holds"} for name in ("R1", "R2", "R3", "R4")},
     }
@@ -122,6 +124,8 @@ def test_check_json_without_geometry(folder: Path, capsys: pytest.CaptureFixture
         "class": "none",
         "faithful": False,
         "bound": None,
+        "not_read": [],
+        "violations": [],
         "reason": WHY_NOT,
         "checks": {},
     }
@@ -269,8 +273,8 @@ def test_draw_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (
             ["family.rules", "-o", "graph.pdf"],
             2,
-            "graph.pdf: found the ending '.pdf', expected one of .svg, .png, .dot, .mmd\n"
-            "  hint: the ending says which format is written\n",
+            "graph.pdf: found the ending '.pdf', expected one of .svg, .dot, .mmd\n"
+            "  hint: the ending names the format\n",
         ),
         (
             ["family.rules", "-o", "nowhere/graph.mmd"],
@@ -299,7 +303,7 @@ def test_an_output_file_is_asked_for(verb: str, folder: Path, capsys: pytest.Cap
 def test_one_step_is_one_step(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for bound, steps in ((1, "1 step"), (2, "2 steps")):
         assert main(["check", "family.rules", "--bound", str(bound)]) == 0
-        assert f"; exact for what follows in {steps}\n" in capsys.readouterr().out
+        assert f"; exact within {steps}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["compile", "draw"])

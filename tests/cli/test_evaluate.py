@@ -184,7 +184,7 @@ def test_negatives_of_another_protocol_are_refused(
     assert main(["evaluate", "types", *data, "--protocol", "type-matched", "--negatives", file]) == 2
     assert capsys.readouterr().err == (
         "the negatives were drawn for the protocol 'sampled-50', and the one to evaluate by is 'type-matched'\n"
-        '  hint: protocol="sampled-50" (--protocol sampled-50) ranks against them; leave them out to draw others\n'
+        '  hint: protocol="sampled-50" (--protocol sampled-50) ranks against them; leave them out to draw new ones\n'
     )
 
 
@@ -193,7 +193,7 @@ def test_unknown_names_are_refused_or_skipped(
 ) -> None:
     data[3] = write(tmp_path / "odd.tsv", [*LIVES[30:35], ("p1", "likes", "c1")])
     assert main(["evaluate", "types", *data]) == 2
-    assert "a relation that the scorer never saw: 'likes' (1)" in capsys.readouterr().err
+    assert "an unknown relation: 'likes' (1)" in capsys.readouterr().err
     assert answer(["types", *data, "--unknown", "skip"], capsys)["skipped"] == {"unseen relation": 1}
 
 

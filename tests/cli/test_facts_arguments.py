@@ -28,7 +28,7 @@ def test_several_files_of_facts(place, facts, capsys):
     assert main(["infer", "my.rules", *facts]) == 0
     told = capsys.readouterr()
     assert told.out == "ann\tgrandparent\tcleo\n"
-    assert told.err == "facts/two.csv: 1 column passed over: weight\n"
+    assert told.err == "facts/two.csv: 1 column skipped: weight\n"
     assert main(["explain", "my.rules", *facts, "ann", "grandparent", "cleo", "-q"]) == 0
     assert capsys.readouterr().out.startswith("grandparent(ann, cleo)")
     assert main(["predict", "my.rules", *facts, "--head", "ann", "--relation", "grandparent", "-q"]) == 0
@@ -92,3 +92,16 @@ def test_a_model_may_have_the_name_of_its_benchmark(place, capsys):
     Path("families").mkdir()
     assert main(["train", "families", "-o", "families", "--recipe", "rules", "--set", "nothing=1"]) == 2
     assert "replace" not in capsys.readouterr().err
+
+
+def test_a_benchmark_by_name_is_a_place_of_facts(place, capsys):
+    families = ["my.rules", "families"]
+    assert main(["infer", *families, "-q"]) == 0
+    head, relation, tail = capsys.readouterr().out.splitlines()[0].split("\t")
+    assert relation == "grandparent"
+    assert main(["explain", *families, head, relation, tail, "-q"]) == 0
+    assert capsys.readouterr().out.startswith(f"grandparent({head}, {tail})")
+    assert main(["predict", *families, "--head", head, "-q"]) == 0
+    assert f"{head}  grandparent  " in capsys.readouterr().out
+    assert main(["infer", "my.rules", "families", "facts", "-q"]) == 0
+    assert "ann\tgrandparent\tcleo\n" in capsys.readouterr().out

@@ -31,11 +31,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("zzz", ""),
     ],
 )
-@pytest.mark.parametrize("verb", ["train", "search"])
-def test_a_name_of_nothing(
-    verb: str, name: str, meant: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([verb, name, "-o", "model"]) == 2
+def test_a_name_of_nothing(name: str, meant: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", name, "-o", "model"]) == 2
     assert capsys.readouterr().err == (
         f"there is no file '{name}' and no benchmark of that name{meant}\n"
         "  hint: give a file of triples, or a name that `reshuffle data list` shows\n"

@@ -271,13 +271,13 @@ def test_facts_of_relations_never_learned_are_told(files, tmp_path: Path, capsys
     facts.write_text(FACTS + "ann\tlikes\tbob\n", encoding="utf-8")
     assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "grandparent"]) == 0
     told = capsys.readouterr().err
-    assert told == "1 of 6 facts is passed over, of relations never seen in training: 'likes' (1)\n"
+    assert told == "1 of 6 facts is skipped, of relations never seen in training: 'likes' (1)\n"
     facts.write_text(FACTS + "ann\tparents\tbob\n", encoding="utf-8")
     assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "grandparent"]) == 0
     assert capsys.readouterr().err.endswith(": 'parents' (1); did you mean 'parent' for 'parents'?\n")
     facts.write_text(FACTS + "ann\tlikes\tbob\n", encoding="utf-8")
     assert main(["predict", files[0], str(facts), "--head", "ann", "--relation", "likes"]) == 2
-    assert "the model has not learned the relation 'likes'" in capsys.readouterr().err
+    assert "the model does not know the relation 'likes'" in capsys.readouterr().err
 
 
 def test_scores_that_are_no_numbers_are_refused(trained, tmp_path: Path, capsys):
@@ -287,8 +287,8 @@ def test_scores_that_are_no_numbers_are_refused(trained, tmp_path: Path, capsys)
     with pytest.raises(ReshuffleError) as caught:
         model.on(read_graph(trained[1])).predict(head="p1", relation="parent")
     assert str(caught.value) == (
-        "the scorer gave NaN for a candidate, expected numbers that can be compared\n"
-        "  hint: a model whose training diverged does this; go back to an earlier checkpoint"
+        "the scorer returned NaN for a candidate, expected a number\n"
+        "  hint: the training may have diverged; use an earlier checkpoint"
     )
     model.save(tmp_path / "model")
     asked = ["--head", "p1", "--relation", "parent"]
@@ -387,7 +387,7 @@ def test_a_model_without_a_hard_form_is_explained_as_well(tmp_path: Path, capsys
     assert main(["explain", *files, "p5", "parent", "p1"]) in (0, 1)
     assert "hard" not in capsys.readouterr().err
     assert main(["explain", *files, "p5", "parent", "p1", "--hard"]) == 2
-    assert "the squared variant has no hard form" in capsys.readouterr().err
+    assert "the squared variant cannot be hardened" in capsys.readouterr().err
 
 
 def test_explain_by_a_model_says_what_the_evidence_looked_at(trained, capsys):
@@ -404,7 +404,7 @@ def test_explain_by_a_model_says_what_the_evidence_looked_at(trained, capsys):
         (["anne", "parent", "bob"], "unknown entity 'anne'; did you mean 'ann'"),
         (
             ["ann", "parent", "bob", "--bound", "2"],
-            "--bound and --engine are for rules, and this is a model\n",
+            "--bound and --engine are for proofs, and a soft model has scores\n",
         ),
         (["ann", "parent", "bob", "--most", "0"], "--most 0 asks for no proof"),
     ],

@@ -129,3 +129,32 @@ def test_a_training_introduces_itself_and_estimates(
         r"^training: 1 of 3 epochs, loss .*, about \d+ s left, step \d+ of 60$", said, re.MULTILINE
     )
     assert re.search(r"^training: 3 of 3 epochs, done in \d+ s$", said, re.MULTILINE)
+
+
+def test_what_waits_for_kernels_says_so(news_soon: None, capsys: pytest.CaptureFixture[str]) -> None:
+    from numba import njit
+
+    from reshuffle.compiled import COMPILING
+
+    before = COMPILING.seconds
+    with Console().progress("deriving", total=3, unit="relations") as report:
+        report(1)
+        while COMPILING.seconds - before < 1.2:  # anew each time: nothing is kept on disk
+            njit(lambda x: x + before)(1.0)
+        report(2)
+    assert not COMPILING.is_under_way
+    first, last = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"deriving: 1 of 3 relations(, compiling kernels \(once\)|, about \d s left)", first)
+    assert re.fullmatch(
+        r"deriving: 3 of 3 relations, done in \d+ s, \d s of it compiling kernels \(once\)", last
+    )
+
+
+def test_a_compilation_that_fails_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    from numba import TypingError, njit
+
+    from reshuffle.compiled import COMPILING
+
+    with pytest.raises(TypingError):
+        njit(lambda x: x.nothing_there)(1.0)
+    assert not COMPILING.is_under_way

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from reshuffle.cli.inputs import RULE_MODEL
 from reshuffle.cli.main import main
+from reshuffle.cli.rule_training import quick_minutes
 from reshuffle.errors import InputError
 from reshuffle.kg.io.files import made_directory
 from reshuffle.locks import alone_in
 from reshuffle.rulelist import load_rule_model
+from reshuffle.rulelist.links import rule_links
 from reshuffle.rulelist.model_text import FILE
+from reshuffle.theories.kinds import MODEL_RULES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +64,7 @@ def test_the_directory_holds_the_list_alone(world: Path) -> None:
 
 
 def test_verbs_know_the_file_without_importing_the_model() -> None:
-    assert RULE_MODEL == FILE
+    assert MODEL_RULES == FILE
 
 
 def test_predict_and_explain_tell_the_same_sum(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,8 +92,69 @@ def test_predict_asks_about_all_relations_and_writes_tables(
     out = world / "links.tsv"
     asked(capsys, "predict", model, facts, "--all", "--top", "3", "-o", str(out), "--reasons", "1")
     header, first, *_ = out.read_text().splitlines()
-    assert header.split("\t")[:5] == ["head", "relation", "tail", "plausibility", "score"]
+    assert header.split("\t")[:5] == ["head", "relation", "tail", "probability", "score"]
     assert RULE in first
+
+
+def test_filters_of_missing_links(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ("predict", str(world / "model"), str(world / "other.tsv"), "--all", "--json")
+    every = json.loads(asked(capsys, *files, "--per-relation", "100"))["predictions"]
+    assert len(every) > 1
+    one_each = json.loads(asked(capsys, *files, "--per-relation", "1"))["predictions"]
+    assert len(one_each) == len({row["relation"] for row in every})
+    middle = every[len(every) // 2]["probability"]
+    likely = json.loads(asked(capsys, *files, "--min-probability", str(middle - 1e-6)))["predictions"]
+    assert likely == [row for row in every if row["probability"] >= middle]
+    main([*files, "--per-relation", "100", "--reasons-only"])
+    reasons = json.loads(capsys.readouterr().out)
+    assert reasons["predictions"] == [row for row in every if row["rules"] > row["distance"] + row["types"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--head", "x", "--per-relation", "2"], "--per-relation needs --all"),
+        (["--head", "x", "--resume"], "--resume needs --all"),
+        (["--all", "--resume"], "--resume needs -o OUT"),
+        (["--all", "--min-probability", "2"], "found the least probability 2.0"),
+        (["--all", "--per-relation", "0"], "top = 0"),
+    ],
+)
+def test_filters_that_do_not_fit(
+    world: Path, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        assert main(["predict", str(world / "model"), str(world / "other.tsv"), *words]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_ctrl_c_leaves_the_links_that_are_there(
+    world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second block of entities is interrupted: the first one's links are written, and the same command goes on."""
+    monkeypatch.setattr(rule_links, "BLOCK", 1)
+    out, best = world / "missing.tsv", rule_links.Wanted.best
+    command = ["predict", str(world / "model"), str(world / "other.tsv"), "--all", "-o", str(out)]
+    calls = iter(range(1000))
+
+    def interrupted(self: rule_links.Wanted, links: rule_links.Links) -> rule_links.Links:
+        if threading.current_thread() is threading.main_thread() and next(calls) == 1:
+            raise KeyboardInterrupt
+        return best(self, links)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rule_links.Wanted, "best", interrupted)
+        assert main(command) == 130
+    told = capsys.readouterr().err
+    assert "stopped after " in told and "the same command continues from here" in told
+    part = out.read_text()
+    assert main([*command, "--resume"]) == 0
+    whole = out.read_text()
+    assert set(part.splitlines()) <= set(whole.splitlines())
+    assert main(command) == 0
+    assert out.read_text() == whole
+    assert main([*command, "--resume"]) == 2
+    assert "no unfinished search" in capsys.readouterr().err
 
 
 def test_evaluate_ranks_it(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,7 +345,7 @@ def test_a_second_training_in_the_directory_is_refused(
     words = ["train", str(world / "facts.tsv"), "-o", str(tmp_path / "list"), "--recipe", "rules", *FAST]
     with alone_in(made_directory(tmp_path / "list"), "training"):
         assert main(words) == 2
-    assert "another training is running in this directory" in capsys.readouterr().err
+    assert "another training uses this directory" in capsys.readouterr().err
     assert not (tmp_path / "list" / FILE).exists()
 
 
@@ -292,6 +357,38 @@ def test_questions_about_one_entity_are_those_of_every_model(world: Path) -> Non
         answers.missing(head="x", tail="z")
     notes: list[str] = []
     answers.remove([("x", "parent", "z")], notes=notes.append)
-    assert notes == ["1 of 1 triple is no fact, and passed over: parent(x, z)"]
+    assert notes == ["1 of 1 triple is no fact, and skipped: parent(x, z)"]
     links = answers.missing()
     assert [link.score for link in links] == [answers.explain(*link.triple).score for link in links]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--minutes", "1", "--recipe", "best"], "--minutes is for rule lists"),
+        (["--minutes", "0"], "--minutes 0.0: more than 0"),
+        (["--minutes", "1", "--refit"], "leave out --refit"),
+        (["--relation", "r"], "--relation needs --recipe rules"),
+    ],
+)
+def test_options_of_time_and_relations_are_for_rule_lists(
+    options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "facts.tsv").write_text("a\tr\tb\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(tmp_path / "facts.tsv"), "-o", str(tmp_path / "model"), *options])
+    assert ended.value.code == 2 and told in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_quick_training_says_first_how_long_it_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"a{n}\tr\tb{n}\na{n}\ts\tb{n}\n" for n in range(9)]
+    (tmp_path / "facts.tsv").write_text("".join(rows))
+    given = [str(tmp_path / "facts.tsv"), "-o", str(tmp_path / "model"), "--set", "steps=5"]
+    assert main(["train", *given, "--quick", "--relation", "s"]) == 0
+    assert "learning from 18 facts takes at most 1 minute" in capsys.readouterr().err
+    assert "-> s(" in (tmp_path / "model" / "model.rules").read_text()
+    assert "-> r(" not in (tmp_path / "model" / "model.rules").read_text()
+    assert [quick_minutes(facts) for facts in (10, 300_000, 5_000_000, 10**9)] == [1, 1, 10, 10]

@@ -1,4 +1,4 @@
-"""What `train` and `search` make of `--recipe`, `--config` and `--set` together."""
+"""What `train` makes of `--recipe`, `--config` and `--set` together."""
 
 from __future__ import annotations
 
@@ -56,10 +56,9 @@ def test_every_recipe_can_be_chosen() -> None:
         assert settings("--recipe", name) == Settings.of(name)
 
 
-@pytest.mark.parametrize("verb", ["train", "search"])
-def test_two_recipes_are_refused(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_recipes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        main([verb, "no.tsv", "-o", str(tmp_path / "new"), "--recipe", "paper", "--set", "recipe=best"])
+        main(["train", "no.tsv", "-o", str(tmp_path / "new"), "--recipe", "paper", "--set", "recipe=best"])
     assert caught.value.code == 2
     assert "--recipe paper and --set recipe=best: give one of the two" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""`reshuffle train`, `evaluate` of what it wrote, and `search`, through the front door."""
+"""`reshuffle train` and `evaluate` of what it wrote, through the front door."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_second_training_needs_resume(
     ]  # a constant rate: it may go on
     assert main([*command, *settings(*QUICK_PAPER)]) == 0
     assert main([*command, *settings(*QUICK_PAPER)]) == 2
-    assert "there is a training in this directory already\n  hint: --resume" in capsys.readouterr().err
+    assert "this directory already has a training\n  hint: --resume" in capsys.readouterr().err
     assert main([*command, *settings(*QUICK_PAPER, "max_epochs=3"), "--resume"]) == 0
     assert "of 3" in capsys.readouterr().out
     assert main([*command, *settings(*QUICK_PAPER, "margin=2"), "--resume"]) == 2
@@ -90,7 +90,7 @@ def test_resume_in_a_mistyped_directory_is_told(
 ) -> None:
     directory = tmp_path / "modle"
     assert main(["train", facts, "-o", str(directory), "--resume", *settings()]) == 0
-    assert capsys.readouterr().err == f"there is no checkpoint in {directory}: starting anew\n"
+    assert capsys.readouterr().err == f"there is no checkpoint in {directory}: starting from the beginning\n"
 
 
 def test_a_settings_file_and_single_settings_over_it(
@@ -173,7 +173,7 @@ def test_an_interrupt_before_the_first_checkpoint_says_that_there_is_none(
         patched.setattr(Trainer, "_epoch", interrupted)
         assert main([*command, *settings(*QUICK_PAPER, "look_every=2")]) == 130
         assert capsys.readouterr().err == (
-            "there is no checkpoint yet: the same command starts anew\ninterrupted\n"
+            "there is no checkpoint yet: the same command starts again\ninterrupted\n"
         )
         assert main([*command, *settings(*QUICK_PAPER, "look_every=1")]) == 130
         assert capsys.readouterr().err == (
@@ -237,68 +237,18 @@ def test_facts_of_relations_never_seen_in_training_are_named_and_counted(
     for scorer in ([model], ["types", "--train", facts]):
         assert main(["evaluate", *scorer, "--facts", graph, "--queries", queries]) == 0
         assert capsys.readouterr().err == (
-            "3 of 63 facts are passed over, of relations never seen in training: 'worksIn' (2), 'likes' (1)\n"
+            "3 of 63 facts are skipped, of relations never seen in training: 'worksIn' (2), 'likes' (1)\n"
         )
     assert main(["evaluate", model, "--facts", facts, "--queries", queries]) == 0
     assert capsys.readouterr().err == ""
 
 
-def test_search(facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = str(tmp_path / "search")
-    command = ["search", facts, "-o", out, "--trials", "1", "--json", "--set", "max_epochs=1"]
-    assert main([*command, "--set", "num_negatives=1"]) == 0
-    (trial,) = json.loads(capsys.readouterr().out)["trials"]
-    assert set(trial) == {"num_layers", "num_slots", "num_channels", "margin", "learning_rate", "hits@10"}
-    assert (tmp_path / "search" / "best.toml").exists()
-
-
-def test_settings_that_are_given_are_not_searched(
-    facts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = tmp_path / "a.toml"
-    config.write_text('recipe = "paper"\nmargin = 0.75\n', encoding="utf-8")
-    out = tmp_path / "search"
-    command = ["search", facts, "-o", str(out), "--trials", "1", "--config", str(config), "--json"]
-    assert main([*command, *settings(*QUICK_PAPER, "max_epochs=1", "num_negatives=1")]) == 0
-    shown = capsys.readouterr()
-    (trial,) = json.loads(shown.out)["trials"]
-    assert set(trial) == {"learning_rate", "hits@10"}
-    assert shown.err.splitlines()[:2] == [
-        "num_layers = 2 is given, and not searched",
-        "num_slots = 3 is given, and not searched",
-    ]
-    best = (out / "best.toml").read_text(encoding="utf-8")
-    assert "num_slots = 3\n" in best and "margin = 0.75\n" in best
-
-
-def test_a_search_that_has_nothing_to_choose_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one = write(tmp_path / "one.tsv", FACTS[:1])
-    assert main(["search", one, "-o", str(tmp_path / "search"), "--trials", "1"]) == 2
-    assert capsys.readouterr().err == (
-        "there are no validation triples to choose by\n"
-        "  hint: a tenth of the facts is held out; give at least ten, or a benchmark\n"
-    )
-
-
-def test_an_interrupted_search_says_how_to_go_on(
-    facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(*_arguments: object) -> float:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Trainer, "_epoch", interrupted)
-    assert main(["search", facts, "-o", str(tmp_path / "search"), "--trials", "1"]) == 130
-    told = "the same command goes on with the trial that it was at\ninterrupted\n"
-    assert capsys.readouterr().err.endswith(told)
-
-
-@pytest.mark.parametrize("verb", [["train", "families"], ["search", "families"]])
-def test_without_torch_one_error_says_what_to_install(verb: list[str], tmp_path: Path) -> None:
+def test_without_torch_one_error_says_what_to_install(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "sys.modules['torch'] = None\n"
         "from reshuffle.cli.main import main\n"
-        f"sys.exit(main([*{verb!r}, '-o', {str(tmp_path / 'model')!r}]))\n"
+        f"sys.exit(main(['train', 'families', '-o', {str(tmp_path / 'model')!r}]))\n"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert found.returncode == 2

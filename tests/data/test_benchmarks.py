@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -272,6 +273,30 @@ def test_a_part_that_is_already_whole_is_taken(card: DataCard, alone: Path) -> N
     assert origin.ranges[0] == f"bytes={len(FILES['facts.txt'])}-"
 
 
+def test_a_part_that_is_a_link_is_refused(card: DataCard, alone: Path) -> None:
+    """Whoever prepares it has another file written."""
+    (alone / "tiny").mkdir(parents=True)
+    (alone / "thesis.tex").write_text("mine")
+    (alone / "tiny" / "facts.txt.part").symlink_to(alone / "thesis.tex")
+    with serving(Origin()) as origin, pytest.raises(InputError, match=r"facts\.txt\.part: found a link"):
+        load_card(replace(card, url=origin.url))
+    assert (alone / "thesis.tex").read_text() == "mine"
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0, reason="needs the rights to give a file away"
+)
+def test_a_part_of_another_user_is_refused(card: DataCard, alone: Path) -> None:
+    """Who owns it can change it after it was checked."""
+    part = alone / "tiny" / "facts.txt.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(FILES["facts.txt"])
+    os.chown(part, 12345, 12345)
+    with serving(Origin()) as origin, pytest.raises(InputError, match="found a file of another user"):
+        load_card(replace(card, url=origin.url))
+    assert not (alone / "tiny" / "facts.txt").exists()
+
+
 def test_a_wrong_checksum_leaves_nothing_behind(card: DataCard, alone: Path) -> None:
     wrong = b"ada\tbornIn\tparis\nparis\tcityIn\tfrance\n"
     with serving(Origin(content=FILES | {"facts.txt": wrong})) as origin:
@@ -280,8 +305,8 @@ def test_a_wrong_checksum_leaves_nothing_behind(card: DataCard, alone: Path) -> 
         expected, found = (file_card("", content).sha256 for content in (FILES["facts.txt"], wrong))
         assert str(caught.value) == (
             f"{origin.url}/facts.txt: not the published file: "
-            f"its SHA-256 should be {expected}, found {found}\n"
-            "  hint: fetch it again; line ends and gzip do not matter, anything else does"
+            f"expected SHA-256 {expected}, found {found}\n"
+            "  hint: download it again; only line ends and gzip may differ"
         )
     assert list((alone / "tiny").iterdir()) == []
 

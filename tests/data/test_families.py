@@ -146,9 +146,12 @@ def test_no_family_is_generated_to_tell_a_file_from_a_benchmark(
     monkeypatch.setattr("reshuffle.data.load.families_card", fail)
     facts = tmp_path / "my.tsv"
     facts.write_text("a\tr\tb\n", encoding="utf-8")
-    assert set(facts_of(Namespace(facts=[str(facts)], columns=None, format=None), Console(verbosity=-1))) == {
-        ("a", "r", "b")
-    }
+    assert set(
+        facts_of(
+            Namespace(facts=[str(facts)], columns=None, format=None, bad_rows="refuse", report=None),
+            Console(verbosity=-1),
+        )
+    ) == {("a", "r", "b")}
     with pytest.raises(UnknownNameError, match="did you mean 'families'"):
         load_benchmark("famlies")
     assert "families" in benchmark_names()

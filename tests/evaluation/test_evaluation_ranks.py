@@ -35,9 +35,9 @@ def test_ranks_are_places_in_the_best_and_the_worst_order(
 
 
 def test_nan_is_refused_since_it_would_look_best() -> None:
-    with pytest.raises(InputError, match="gave NaN for a candidate"):
+    with pytest.raises(InputError, match="returned NaN for a candidate"):
         Ranks.from_scores(np.array([1.0]), np.array([[2.0, np.nan]]))
-    with pytest.raises(InputError, match="gave NaN for a candidate"):
+    with pytest.raises(InputError, match="returned NaN for a candidate"):
         Ranks.from_scores(np.array([np.nan]), np.array([[2.0, 1.0]]))
 
 

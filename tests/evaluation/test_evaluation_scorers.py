@@ -23,7 +23,7 @@ def test_what_has_no_scores_is_refused(what: str) -> None:
         evaluate(given, [("bob", "livesIn", "italy")])  # type: ignore[arg-type]
     name = {"model": "RuleBaseline", "rules": "Reasoner", "answers": "GeometryAnswers"}[what]
     assert str(caught.value) == (
-        f"{name} has no scores to rank by\n"
+        f"{name} has no scores for ranking\n"
         "  hint: put a model on a graph first, model.on(facts); rules rank by their confidences as "
         "reshuffle.evaluation.RuleBaseline(rules).on(facts)"
     )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
 import pytest
 
 from reshuffle import KnowledgeGraph, RuleModel, parse_rules
@@ -12,9 +17,13 @@ from reshuffle.explorer.effects import Touched, effect
 from reshuffle.explorer.exhibits import Exhibit
 from reshuffle.explorer.rule_bases import RuleBaseSubject, RuleBaseWorld
 from reshuffle.explorer.rule_lists import RuleListSubject
+from reshuffle.explorer.saving_as import save_as
 from reshuffle.explorer.subject import Source, Subject
 from reshuffle.kg import Triple
 from reshuffle.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RULES = parse_rules("""
     bornIn(X, Y) & cityIn(Y, Z)         -> citizenOf(X, Z)
@@ -47,16 +56,17 @@ def effect_of(subject: Subject, *changes: Change) -> dict:
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_step_and_its_opposite_leave_nothing() -> None:
+def test_the_last_step_about_a_fact_or_a_rule_decides() -> None:
     fact = list(IN_FRANCE)
     back = Change.of({"kind": "remove-fact", "triple": fact})
-    assert edits_of([add(*fact), back]) == Edits()
-    assert edits_of([back, add(*fact)]) == Edits()
+    assert edits_of([add(*fact), back]) == Edits(removed=(IN_FRANCE,))
+    assert edits_of([back, add(*fact)]) == Edits(added=(IN_FRANCE,))
     assert edits_of([add(*fact), add(*fact)]).added == (IN_FRANCE,)
-    assert edits_of([about_rule("reject-rule"), about_rule("restore-rule")]).change_nothing
+    assert edits_of([about_rule("reject-rule"), about_rule("restore-rule")]).kept == RULES.rules[:1]
     written = Change.of({"kind": "add-rule", "rule": "bornIn(X, Y) -> knows(X, Y)"})
     struck = Change.of({"kind": "reject-rule", "rule": "bornIn(X, Y) -> knows(X, Y)"})
-    assert edits_of([written, struck]).change_nothing
+    assert edits_of([written, struck]).written == ()
+    assert edits_of([written, struck]).on(FACTS, RULES.rules).change_nothing
 
 
 def test_an_edited_rule_is_one_struck_out_and_one_written() -> None:
@@ -67,7 +77,7 @@ def test_an_edited_rule_is_one_struck_out_and_one_written() -> None:
 
 def test_accepting_changes_no_answer_and_takes_back_a_rejection() -> None:
     edits = edits_of([about_rule("reject-rule"), about_rule("accept-rule")])
-    assert edits.change_nothing and edits.accepted == {RULES.rules[0]}
+    assert edits.on(FACTS, RULES.rules).change_nothing and edits.accepted == {RULES.rules[0]}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +89,7 @@ def test_accepting_changes_no_answer_and_takes_back_a_rejection() -> None:
         ({"kind": "reject-rule"}, "found no rule"),
         (
             {"kind": "add-rule", "rule": "r(X, Y) -> r(X, Y)"},
-            "found 0 rules that say something, expected one",
+            "found 0 rules that are not tautologies, expected one",
         ),
         ({"kind": "add-rule", "rule": "r(X, Y) & "}, ""),
         ({"kind": "delete everything"}, "found the kind 'delete everything' of a change"),
@@ -217,3 +227,38 @@ def test_new_entities_are_found() -> None:
     exhibit = Exhibit("rules", "people", "rules", lambda _: RuleBaseSubject(RULES, SOURCE))
     assert exhibit.find("zo", Edits()) == []
     assert exhibit.find("zo", edits_of([add("Zoë", "bornIn", "london")])) == ["Zoë"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from reshuffle import KnowledgeGraph, parse_rules
+from reshuffle.explorer import saving_as
+from reshuffle.explorer.changes import Edits
+from reshuffle.explorer.rule_bases import RuleBaseSubject
+from reshuffle.explorer.subject import Source
+
+saving_as.publish = lambda aside, path: os._exit(9)  # all is written, and has no name yet
+rules = parse_rules("bornIn(X, Y) -> livesIn(X, Y)")
+facts = KnowledgeGraph([("ada", "bornIn", "london")])
+world = RuleBaseSubject(rules, Source("people", facts)).as_given
+saving_as.save_as(world, Edits(), sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [("facts", "mine.tsv"), ("rules", "mine.rules"), ("model", "mine"), ("facts", "a.b.tsv")],
+)
+def test_what_a_killed_saving_left_goes_with_the_next_one(what: str, name: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", KILLED, what, name, str(tmp_path)]
+    assert subprocess.run(command, env=environment, check=False).returncode == 9
+    (left,) = tmp_path.iterdir()
+    assert left.name.endswith(".part") and list(left.iterdir())
+    strange = tmp_path / f".{name}.0123abcd.part"  # of nobody who saved
+    strange.mkdir()
+    (strange / "thesis.tex").write_text("mine")
+    save_as(RuleBaseSubject(RULES, SOURCE).as_given, Edits(), what, name, tmp_path)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([name, strange.name])
+    assert (strange / "thesis.tex").read_text() == "mine"

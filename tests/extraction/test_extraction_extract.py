@@ -202,7 +202,7 @@ def test_rules_seen_seldom_can_be_left_out_and_the_order_chosen() -> None:
         extract_rules(family(), max_length=2).sorted_by("support")
     with pytest.raises(InputError, match="found 'size' to sort by"):
         every.sorted_by("size")
-    with pytest.raises(InputError, match="a least support of -1"):
+    with pytest.raises(InputError, match="minimum support -1"):
         extract_rules(family(), on=FACTS, min_support=-1)
 
 
@@ -297,7 +297,7 @@ def test_confidence_needs_a_graph() -> None:
     with pytest.raises(InputError) as caught:
         extract_rules(family(), min_confidence=0.1)
     assert str(caught.value) == (
-        "confidences, supports and type rules are counted on a graph, and none was given\n"
+        "confidences, supports and type rules need a graph, but none was given\n"
         "  hint: pass on=graph, or --on FACTS"
     )
 

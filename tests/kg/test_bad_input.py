@@ -23,7 +23,7 @@ RECORDS = (
 TO_CSV = "put tabs between the columns, or name the file .csv and begin it with the line head,relation,tail"
 TO_TSV = "put commas between the columns, or name the file .tsv and delete its header"
 TURN = "write such triples the other way round, without the ending, or rename the relation"
-FINISHED = "check that the program which wrote it came to its end"
+FINISHED = "check that the program that wrote it finished"
 
 TEXTS = {
     "too few columns": (
@@ -85,13 +85,13 @@ TEXTS = {
     "semicolons in csv": (
         "f.csv",
         b"head;relation;tail\na;r;b\n",
-        "f.csv:1: found columns that semicolons separate, expected commas\n    head;relation;tail\n"
+        "f.csv:1: found columns separated by semicolons, expected commas\n    head;relation;tail\n"
         "  hint: write it again with commas, or with tabs under a name that ends in .tsv",
     ),
     "a header with tabs in csv": (
         "f.csv",
         b"head\trelation\ttail\na\tr\tb\n",
-        "f.csv:1: found columns that tabs separate, expected commas\n    head<TAB>relation<TAB>tail\n"
+        "f.csv:1: found columns separated by tabs, expected commas\n    head<TAB>relation<TAB>tail\n"
         "  hint: let the file name end in .tsv, and name its columns with --columns (columns=)",
     ),
     "open quote": (
@@ -173,7 +173,7 @@ TEXTS = {
     "truncated gzip": (
         "f.tsv.gz",
         gzip.compress(b"a\tr\tb\n" * 3, mtime=0)[:-9],
-        "f.tsv.gz:2: the compressed data ends early, expected a complete gzip file\n"
+        "f.tsv.gz:2: the compressed data ends too early, expected a complete gzip file\n"
         "  hint: copy or download it again; gzip -t tests whether a file is complete",
     ),
     "not gzip": (
@@ -186,7 +186,7 @@ TEXTS = {
     "truncated gzip of triples": (
         "f.nt.gz",
         gzip.compress(b"<x:a> <x:r> <x:b> .\n" * 3, mtime=0)[:-9],
-        "f.nt.gz:1: the compressed data ends early, expected a complete gzip file\n"
+        "f.nt.gz:1: the compressed data ends too early, expected a complete gzip file\n"
         "  hint: copy or download it again; gzip -t tests whether a file is complete",
     ),
     "malformed turtle": (
@@ -212,7 +212,7 @@ TEXTS = {
     "not parquet": (
         "f.parquet",
         b"a\tr\tb\n",
-        "f.parquet: found something else than Parquet, or only a part of it; expected a Parquet file\n"
+        "f.parquet: not a Parquet file, or an incomplete one\n"
         "  hint: copy or write it again; a text file should end in .tsv or .csv",
     ),
     "compressed parquet": (
@@ -332,7 +332,7 @@ def test_large_files_get_the_same_message(folder, monkeypatch, content, separato
 def test_large_truncated_gzip(folder, monkeypatch):
     monkeypatch.setattr("reshuffle.kg.io.reading._LARGE", 1)
     (folder / "f.tsv.gz").write_bytes(gzip.compress(b"a\tr\tb\n" * 3, mtime=0)[:-9])
-    assert message("f.tsv.gz").startswith("f.tsv.gz:2: the compressed data ends early")
+    assert message("f.tsv.gz").startswith("f.tsv.gz:2: the compressed data ends too early")
 
 
 def test_a_large_file_with_the_name_of_an_inverse(folder, monkeypatch):

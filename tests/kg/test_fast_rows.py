@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.io.delimited import read_csv, read_tsv
 from reshuffle.kg.io.fast_delimited import read_fast
 from reshuffle.kg.io.files import Format, Source
-from reshuffle.kg.io.reading import read_csv, read_tsv
 
 if TYPE_CHECKING:
     from reshuffle.kg.rows import TripleColumns

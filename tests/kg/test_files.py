@@ -103,8 +103,7 @@ def test_asking_whether_a_file_can_be_written(tmp_path, monkeypatch):
     with pytest.raises(InputError) as caught:
         check_writable("new.xls", endings=(".csv", ".tsv"))
     assert str(caught.value) == (
-        "new.xls: found the ending '.xls', expected one of .csv, .tsv\n"
-        "  hint: the ending says which format is written"
+        "new.xls: found the ending '.xls', expected one of .csv, .tsv\n  hint: the ending names the format"
     )
     # Root may write anywhere, so that the system's answer is made up.
     monkeypatch.setattr(os, "access", lambda *_: False)
@@ -180,7 +179,7 @@ def test_without_room_the_error_names_the_file_and_the_old_one_stays(tmp_path, s
         aside.write_bytes(bytes(2000))
     assert str(caught.value) == (
         f"{target}: cannot be written: File too large\n"
-        "  hint: make room on the disk, and run it again; what was there before is as it was"
+        "  hint: free some disk space, and run it again; existing output is unchanged"
     )
     assert target.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == ["out.tsv"]
@@ -190,7 +189,7 @@ def test_without_room_the_error_names_the_file_and_the_old_one_stays(tmp_path, s
 def test_a_full_device_is_told(capsys):
     with (
         pytest.raises(
-            InputError, match=r"^/dev/full: cannot be written: No space left on device\n  hint: make"
+            InputError, match=r"^/dev/full: cannot be written: No space left on device\n  hint: free"
         ),
         written_whole("/dev/full") as full,
     ):

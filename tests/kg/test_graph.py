@@ -156,9 +156,9 @@ def test_completed_edges_are_the_named_ones(facts):
 
 def test_names_must_be_text():
     with pytest.raises(InputError) as caught:
-        KnowledgeGraph([("a", "r", 5)])
+        KnowledgeGraph([("a", "r", 5.5)])
     assert str(caught.value) == (
-        "found 5 (int) as the name of an entity, expected text\n"
+        "found 5.5 (float) as the name of an entity, expected text\n"
         "  hint: names are Python strings that can be written as UTF-8; convert numbers with str(...)"
     )
     with pytest.raises(InputError, match="as the name of a relation, expected text"):

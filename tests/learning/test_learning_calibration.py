@@ -10,7 +10,7 @@ import pytest
 from reshuffle import load_benchmark
 from reshuffle.evaluation.questions import question_of
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.learning.calibration import fit_calibration, logistic
+from reshuffle.learning.calibration import fit_calibration, logistic_of
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.model.answers.model_on_graph import ModelOnGraph
 from reshuffle.model.scoring import Calibration, log_odds
@@ -24,14 +24,14 @@ def test_the_regression_finds_what_made_the_labels(slope: float, intercept: floa
     chance = np.random.default_rng(0)
     features = chance.normal(size=20_000) * 2
     labels = chance.random(20_000) < 1 / (1 + np.exp(-(slope * features + intercept)))
-    found = logistic(features, labels)
+    found = logistic_of(features, labels)
     assert (found.slope, found.intercept) == pytest.approx((slope, intercept), abs=0.08)
 
 
 def test_little_data_bends_little_and_separable_data_stays_finite() -> None:
-    found = logistic(np.array([3.0, -3.0]), np.array([True, False]))
+    found = logistic_of(np.array([3.0, -3.0]), np.array([True, False]))
     assert 1 < found.slope < 2 and abs(found.intercept) < 0.1
-    sure = logistic(np.linspace(-5, 5, 1000), np.linspace(-5, 5, 1000) > 0)
+    sure = logistic_of(np.linspace(-5, 5, 1000), np.linspace(-5, 5, 1000) > 0)
     assert np.isfinite([sure.slope, sure.intercept]).all() and sure.slope > 2
 
 

@@ -113,7 +113,7 @@ def test_slots_are_not_exceeded_and_rules_that_still_fit_are_taken() -> None:
     assert chosen.taken.rules == tuple(others)
     assert chosen.constraints.num_slots <= 5
     assert str(chosen.left_out[0]) == f"{long}: 8 slots would be needed with it, and there are 5"
-    with pytest.raises(ReshuffleError, match="0 slots to inject into; there must be at least 1"):
+    with pytest.raises(ReshuffleError, match="0 slots for injected rules; there must be at least 1"):
         choose_rules(RuleBase((long,)), slots=0)
 
 
@@ -312,7 +312,7 @@ def test_refining_switches_identities_on_where_the_rules_need_them() -> None:
         (
             {"row_function": "square"},
             {"inject_mode": "refine"},
-            "rules are refined in rows that choose a slot",
+            "refining rules needs softmax rows",
         ),
     ],
 )
@@ -325,7 +325,7 @@ def test_how_rules_cannot_be_injected_is_refused(
 
 @pytest.mark.parametrize("fit", [{"inject_mode": "refine"}, {"inject_slots": 5}])
 def test_how_to_inject_says_nothing_without_rules(fit: dict[str, Any]) -> None:
-    with pytest.raises(ReshuffleError, match="and there are none\n  hint: give inject=rules"):
+    with pytest.raises(ReshuffleError, match="but there are none\n  hint: give inject=rules"):
         fitted(None, fit=fit)
 
 
@@ -375,7 +375,7 @@ def test_a_loaded_model_has_its_rules(mode: str, tmp_path: Path) -> None:
 def test_rules_of_another_model_are_refused(tmp_path: Path) -> None:
     fitted().save(tmp_path)
     constraints_for(parse_rules("bornIn(X, Y) -> citizenOf(X, Y)")).save(tmp_path / "injected.json")
-    with pytest.raises(InputError, match="these injected rules do not belong to the settings"):
+    with pytest.raises(InputError, match="these injected rules do not match the settings"):
         Reshuffle.load(tmp_path, device="cpu")
 
 
@@ -424,9 +424,8 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     injected = json.loads(shown.out)["injected"]
     assert injected["mode"] == "frozen"
     assert injected["taken"] == ["bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"]
-    assert [one["rule"].count("citizenOf") for one in injected["left_out"]] == [2]
-    assert "1 rule injected, in 3 slots\n1 rule left out\n" in shown.err
-    assert "rules with constants not read: 1" in shown.err
+    assert [one["rule"].count("citizenOf") for one in injected["left_out"]] == [2, 1]
+    assert "1 rule injected, in 3 slots\n2 rules left out\n" in shown.err
     assert isinstance(Reshuffle.load(model).injection.rules, ChosenRules)  # type: ignore[union-attr]
     assert main(["train", str(facts), "-o", str(tmp_path / "m2"), "--inject", str(tmp_path / "none")]) == 2
 

@@ -389,8 +389,8 @@ def test_two_trainings_in_one_directory(
     for more in ([], ["--resume"]):
         assert main(command(facts, place, *more)) == 2
         assert capsys.readouterr().err == (
-            f"{place}: another training is running in this directory\n"
-            "  hint: wait until it has ended, or name another directory\n"
+            f"{place}: another training uses this directory\n"
+            "  hint: wait until it ends, or name another directory\n"
         )
     first.send(signal.SIGCONT)
     first.killed()  # its lock ends with it
@@ -423,8 +423,8 @@ def test_a_directory_in_use_is_told_before_the_facts_are_read(
 ) -> None:
     with alone_in(tmp_path, "training"):
         assert main(["train", "missing.tsv", "-o", str(tmp_path)]) == 2
-        assert "another training is running in this directory" in capsys.readouterr().err
-        with pytest.raises(InputError, match="another training is running in this directory"):
+        assert "another training uses this directory" in capsys.readouterr().err
+        with pytest.raises(InputError, match="another training uses this directory"):
             fitted(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -476,7 +476,7 @@ def test_a_full_disk_is_one_error_and_what_was_there_stays(
     assert status == 2
     assert said in [
         f"{place / file}: cannot be written: File too large\n"
-        "  hint: make room on the disk, and run it again; what was there before is as it was\n"
+        "  hint: free some disk space, and run it again; existing output is unchanged\n"
         for file in files
     ]
     assert model_files(place) == before

@@ -14,9 +14,10 @@ import torch
 
 from reshuffle.errors import InputError, ReshuffleError
 from reshuffle.kg import KnowledgeGraph
+from reshuffle.kg.io.toml import setting_from_text
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.learning.model_files import to_toml
-from reshuffle.learning.settings import SETTINGS, Settings, read_settings, setting_from_text
+from reshuffle.learning.settings import SETTINGS, Settings, read_settings
 from reshuffle.learning.training.examples import TrainingData, examples_of
 from reshuffle.learning.training.loop import memory_in_use
 from reshuffle.learning.training.objective import (
@@ -162,8 +163,8 @@ def test_settings_from_toml(tmp_path: Path) -> None:
         ('symmetric = "r"', "setting 'symmetric' is 'r'; it must be a list of names"),
         ("symmetric = [5]", "setting 'symmetric' is [5]; it must be a list of names"),
         ('evidence = ["unary", "path"]', "setting 'evidence' names 'path'; it must be of unary, proximity, "),
-        ("[training]\nmax_epochs = 1", "settings stand at the top of the file, not under [training]"),
-        ("training.max_epoch = 1", "settings stand at the top of the file, not under [training]"),
+        ("[training]\nmax_epochs = 1", "settings must be at the top of the file, not under [training]"),
+        ("training.max_epoch = 1", "settings must be at the top of the file, not under [training]"),
         ('recipe = ["best"]', "setting 'recipe' is ['best']; it must be one of best, best-0.1, paper"),
     ],
 )
@@ -181,7 +182,7 @@ def test_settings_of_a_model_are_no_settings_file(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_settings(tmp_path / "settings.toml")
     assert str(caught.value) == (
-        f"{tmp_path / 'settings.toml'}: settings stand at the top of the file, not under [settings]\n"
+        f"{tmp_path / 'settings.toml'}: settings must be at the top of the file, not under [settings]\n"
         "  hint: move the lines of settings up, before the first table"
     )
 
@@ -381,7 +382,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_this_is_said() ->
     assert run_in_pieces(summed_up_to(30, tried), batch, pieces=1, notes=said.append) == (4950, 4)
     assert tried == [1, 2, 4]
     assert said == [
-        f"out of GPU memory: going on with batches in {pieces} pieces (CUDA out of memory)"
+        f"out of GPU memory: continuing with batches in {pieces} pieces (CUDA out of memory)"
         for pieces in (2, 4)
     ]
     assert run_in_pieces(summed_up_to(30, tried), batch, pieces=4, notes=said.append) == (4950, 4)
@@ -390,7 +391,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_this_is_said() ->
 
 def test_what_does_not_fit_at_all_is_an_error() -> None:
     with pytest.raises(
-        ReshuffleError, match="does not suffice for a single triple: CUDA out of memory\n  hint: lower"
+        ReshuffleError, match="not enough GPU memory for a single triple: CUDA out of memory\n  hint: lower"
     ):
         run_in_pieces(summed_up_to(0, []), torch.arange(3), pieces=1, notes=lambda _text: None)
 
@@ -436,5 +437,5 @@ def test_facts_of_as_many_relations_are_all_trained_on() -> None:
     _, data = examples_of(facts, None, seed=1, notes=said.append)
     assert (len(data.triples), len(data.valid)) == (12, 0)
     assert said == [
-        "there are no validation triples to stop by: all epochs are trained, and the last one is kept"
+        "there are no validation triples for early stopping: all epochs run, and the last one is kept"
     ]

@@ -179,7 +179,7 @@ def test_who_reads_while_a_model_is_saved_gets_a_whole_one(tmp_path: Path) -> No
 
 def test_two_do_not_save_in_one_directory_at_a_time(tmp_path: Path) -> None:
     model = fitted()
-    with alone_in(tmp_path, "training"), pytest.raises(InputError, match="another training is running"):
+    with alone_in(tmp_path, "training"), pytest.raises(InputError, match="another training uses"):
         model.save(tmp_path)
     assert os.listdir(tmp_path) == []  # noqa: PTH208
 
@@ -221,7 +221,7 @@ OTHER_SETTINGS = "these are not the settings that the model was saved with"
             "cut short: training missing",
         ),
         ("settings.toml", lambda content: content[: content.index(b"mrr = ")], OTHER_SETTINGS),
-        ("settings.toml", lambda _content: b"", "not the settings of a model, or cut short"),
+        ("settings.toml", lambda _content: b"", "not the settings of a model, or incomplete"),
         ("settings.toml", lambda content: content[:25], "not TOML"),
         (
             "settings.toml",
@@ -319,7 +319,9 @@ def test_the_arrays_of_another_model_are_refused(tmp_path: Path) -> None:
     fitted(seed=1).save(tmp_path / "one")
     fitted(seed=2).save(tmp_path / "two")
     (tmp_path / "two" / "model.safetensors").replace(tmp_path / "one" / "model.safetensors")
-    with pytest.raises(InputError, match=r"these arrays do not belong to the settings\.toml beside them"):
+    with pytest.raises(
+        InputError, match=r"these arrays do not match the settings\.toml in the same directory"
+    ):
         Reshuffle.load(tmp_path / "one", device="cpu")
 
 
@@ -355,7 +357,7 @@ def test_models_of_older_versions_are_read_as_before(version: int, tmp_path: Pat
         (
             "num_slots = 3",
             "num_slots = 4",
-            "the arrays do not have the shapes that the settings ask for",
+            "the shapes of the arrays do not match the settings",
         ),
         ("heads_through_inverse = true", "heads_through_inverse = 0", "heads_through_inverse is 0; it must"),
     ],
@@ -413,8 +415,8 @@ def forge(directory: Path, *, arrays: dict[str, Any] | None = None, **changes: A
         ({"num_slots": 9_000}, "matrices.logits has (5, 3, 4), expected (5, 9000, 9001)"),
         ({"num_hops": 10**12}, "num_hops is 1000000000000; a model has at most 10000"),
         ({"num_layers": 10**9}, "num_layers is 1000000000; a model has at most 10000"),
-        ({"relations": ["s", "s"]}, "relations has a name twice, or an empty one"),
-        ({"relations": ["s", ""]}, "relations has a name twice, or an empty one"),
+        ({"relations": ["s", "s"]}, "relations has a duplicate or empty name"),
+        ({"relations": ["s", ""]}, "relations has a duplicate or empty name"),
         (
             {"arrays": {"calibration": torch.ones(3)}},
             "calibration has (3,), expected (2,)",

@@ -273,18 +273,18 @@ def test_an_estimator_says_what_it_is(tmp_path: Path) -> None:
 
 
 def test_training_on_nothing_is_refused() -> None:
-    with pytest.raises(InputError, match="there are no triples to train on"):
+    with pytest.raises(InputError, match="there are no training triples"):
         model().fit(KnowledgeGraph())
 
 
 def test_empty_validation_is_told() -> None:
     said: list[str] = []
     model(max_epochs=1).fit(FACTS, valid=KnowledgeGraph(), notes=said.append)
-    assert said == ["the validation triples given are none: 3 of the facts are held out instead"]
+    assert said == ["the given set of validation triples is empty: 3 of the facts are held out instead"]
     said.clear()
     fitted = model(max_epochs=3).fit(KnowledgeGraph([("a", "r", "b")]), notes=said.append)
     assert said == [
-        "there are no validation triples to stop by: all epochs are trained, and the last one is kept"
+        "there are no validation triples for early stopping: all epochs run, and the last one is kept"
     ]
     assert fitted.summary() == {"epochs": 3, "best_epoch": 3}
 
@@ -313,7 +313,7 @@ def test_symmetric_relations_are_given_by_name() -> None:
 
 
 def test_private_states_cannot_be_trained_with_but_answer() -> None:
-    with pytest.raises(ReshuffleError, match="private initial states cannot be trained with"):
+    with pytest.raises(ReshuffleError, match="training with private initial states is not possible"):
         model(initial="private").fit(FACTS)
     fitted = model(max_epochs=1).fit(FACTS)
     import numpy as np
@@ -353,7 +353,7 @@ def test_devices() -> None:
     with pytest.raises(ReshuffleError, match="unknown device 'tpu9'"):
         chosen_device("tpu9")
     if not torch.cuda.is_available():
-        with pytest.raises(ReshuffleError, match="torch sees no GPU\n  hint: "):
+        with pytest.raises(ReshuffleError, match="torch finds no GPU\n  hint: "):
             chosen_device("cuda")
 
 
@@ -392,7 +392,7 @@ def test_a_checkpoint_of_another_training_is_refused(
         load_checkpoint(trainer(**changes), tmp_path / "c.safetensors")
 
 
-DAMAGED = "not a checkpoint, cut short, or damaged\n  hint: remove it to start anew"
+DAMAGED = "not a checkpoint, or an incomplete or damaged one\n  hint: remove it to start again"
 
 
 def test_a_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
@@ -463,7 +463,7 @@ def test_more_epochs_may_be_asked_for_later(tmp_path: Path) -> None:
 
 def test_a_second_training_in_a_directory_must_say_resume(tmp_path: Path) -> None:
     model(max_epochs=2).fit(FACTS, directory=tmp_path)
-    with pytest.raises(InputError, match="a training in this directory already\n  hint: --resume"):
+    with pytest.raises(InputError, match="this directory already has a training\n  hint: --resume"):
         model(max_epochs=2).fit(FACTS, directory=tmp_path)
 
 
@@ -471,8 +471,8 @@ def test_resume_without_a_directory_is_refused() -> None:
     with pytest.raises(ReshuffleError) as caught:
         model(max_epochs=1).fit(FACTS, resume=True)
     assert str(caught.value) == (
-        "resume = True, and no directory with a training to take up\n"
-        "  hint: give directory=..., where its checkpoint is, or leave resume out"
+        "resume = True needs a directory with an interrupted training\n"
+        "  hint: give directory=... with its checkpoint, or leave out resume"
     )
 
 
@@ -481,7 +481,7 @@ def test_resume_where_there_is_no_checkpoint_is_told(tmp_path: Path) -> None:
     for resume in (True, True, False):
         place = tmp_path if resume else tmp_path / "other"
         model(max_epochs=1).fit(FACTS, directory=place, resume=resume, notes=said.append)
-    assert said == [f"there is no checkpoint in {tmp_path}: starting anew"]
+    assert said == [f"there is no checkpoint in {tmp_path}: starting from the beginning"]
 
 
 def log_of(directory: Path) -> list[dict[str, str]]:
@@ -625,8 +625,8 @@ def test_a_diverging_loss_stops_and_keeps_the_last_good_checkpoint(tmp_path: Pat
     good = len(kept.history.epochs)
     assert good == caught.value.epoch - 1 >= 1
     assert said == [
-        f"{tmp_path / CHECKPOINT} holds epoch {good}, the last good one that was saved: --resume with "
-        f"max_epochs={good} makes a model of it; other settings need another directory"
+        f"{tmp_path / CHECKPOINT} holds epoch {good}, the last good epoch: --resume with "
+        f"max_epochs={good} saves its model; other settings need another directory"
     ]
     saved = model(**settings, max_epochs=good).fit(FACTS, directory=tmp_path, resume=True)
     assert saved.summary()["epochs"] == good
@@ -694,7 +694,7 @@ def test_a_training_that_runs_out_of_memory_goes_on_in_pieces_and_says_so() -> N
     run_training(one)
     assert one.pieces == 4
     assert said == [
-        f"out of GPU memory: going on with batches in {n} pieces (CUDA out of memory)" for n in (2, 4)
+        f"out of GPU memory: continuing with batches in {n} pieces (CUDA out of memory)" for n in (2, 4)
     ]
     assert len(one.history.epochs) == 6
     assert losses(one)[-1] < losses(one)[0]

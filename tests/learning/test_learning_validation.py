@@ -33,8 +33,8 @@ def out_of_memory() -> torch.cuda.OutOfMemoryError:
 
 
 def told(at_once: int) -> str:
-    looks = f"looks at {at_once} of the validation queries at a time"
-    return f"out of GPU memory: going on with {looks} (CUDA out of memory)"
+    looks = f"{at_once} validation queries at a time"
+    return f"out of GPU memory: continuing with {looks} (CUDA out of memory)"
 
 
 def trainer(said: list[str], **changes: Any) -> Trainer:
@@ -106,6 +106,6 @@ def test_a_look_that_has_no_room_for_the_states_says_what_to_lower(monkeypatch: 
 
 
 NO_ROOM = (
-    "the GPU memory does not suffice for a look at a single validation triple: CUDA out of memory\n"
+    "not enough GPU memory for a single validation triple: CUDA out of memory\n"
     "  hint: lower num_channels or num_slots, or train with --device cpu"
 )

@@ -185,7 +185,7 @@ def test_kept_matrices_of_a_model_without_paths_are_refused(tmp_path: Path) -> N
     # Only a model of an older version can be edited without a word from the digest.
     older = re.sub("\ndigest = .*", "", content.replace("version = 3", "version = 2"))
     path.write_text(older.replace('"paths", ', ""), encoding="utf-8")
-    with pytest.raises(InputError, match="the arrays do not have the shapes that the settings ask for"):
+    with pytest.raises(InputError, match="the shapes of the arrays do not match the settings"):
         Reshuffle.load(tmp_path, device="cpu")
 
 

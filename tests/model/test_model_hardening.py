@@ -151,12 +151,12 @@ def test_a_finite_strength_leaves_the_rows_soft_and_hardens_to_the_same() -> Non
     [
         (
             {"symmetric": ["parent"]},
-            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them\n"
+            "the constraints define which relations are symmetric; the setting 'symmetric' would change them\n"
             "  hint: leave it out",
         ),
         (
             {"row_function": "square"},
-            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot\n"
+            "the squared variant cannot be hardened: its rows are not distributions over slots\n"
             "  hint: leave out row_function, or give 'softmax'",
         ),
         ({"strength": 0}, "strength is 0; it must be more than 0"),
@@ -222,7 +222,7 @@ def test_a_bias_is_refused_unless_it_is_0() -> None:
 
 
 def test_the_squared_variant_is_refused() -> None:
-    with pytest.raises(ReshuffleError, match="the squared variant has no hard form"):
+    with pytest.raises(ReshuffleError, match="the squared variant cannot be hardened"):
         learned(row_function="square").harden()
 
 

@@ -77,7 +77,7 @@ def test_one_entity_needs_one_end() -> None:
         answers.predict()
     with pytest.raises(InputError, match="found both ends of a link"):
         answers.missing(head="e0", tail="e1")
-    with pytest.raises(InputError, match="facts of all relations cannot be marked"):
+    with pytest.raises(InputError, match="known facts can be marked for one relation only"):
         answers.predict(head="e0", known="mark")
 
 
@@ -218,9 +218,9 @@ def test_a_model_tells_which_facts_it_passes_over() -> None:
     model = Reshuffle.from_constraints(constraints_for(parse_rules("p(X, Y) -> q(X, Y)")), device="cpu")
     told: list[str] = []
     model.on([("a", "p", "b"), ("a", "z", "b")], notes=told.append)
-    assert told == ["1 of 2 facts is passed over, of relations never seen in training: 'z' (1)"]
+    assert told == ["1 of 2 facts is skipped, of relations never seen in training: 'z' (1)"]
 
 
 def test_spark_needs_a_model_that_other_processes_can_load() -> None:
-    with pytest.raises(InputError, match="these answers stand alone: no other process can load the model"):
+    with pytest.raises(InputError, match="these answers are detached from their model"):
         random_answers(0).missing(engine="spark")

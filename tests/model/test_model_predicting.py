@@ -141,10 +141,11 @@ def test_plain_data() -> None:
         "confidence": 0.75,
         "known": False,
         "evidence": {"unary": 0.25},
+        "side": "tail",
     }
     with_reasons = random_answers(5).predict(relation="s", head="x", top=2).to_dict(reasons=2)
     assert all("reasons" in row for row in with_reasons["predictions"])
-    with pytest.raises(InputError, match="this prediction stands alone"):
+    with pytest.raises(InputError, match="this prediction is detached"):
         ROWS[0].reasons()
 
 
@@ -168,9 +169,9 @@ def test_what_cannot_be_asked(options, error, message) -> None:
 
 def test_relations_of_the_graph_alone() -> None:
     strange = random_answers(1).on(KnowledgeGraph([("x", "likes", "y"), ("x", "r", "y")]))
-    with pytest.raises(InputError, match="the model has not learned the relation 'likes'"):
+    with pytest.raises(InputError, match="the model does not know the relation 'likes'"):
         strange.predict(relation="likes", head="x")
-    with pytest.raises(InputError, match="the model has not learned the relation 'likes'"):
+    with pytest.raises(InputError, match="the model does not know the relation 'likes'"):
         strange.missing(relation="likes")
 
 
@@ -215,7 +216,7 @@ def test_the_answers_say_what_they_are() -> None:
     told = "<ModelAnswers: 3 slots, 2 layers, 2 relations, channels 'head'; on 1 fact of 2 entities"
     assert repr(answers) == f"{told}>" and answers.passed_over is None
     answers = answers.on(KnowledgeGraph([("x", "likes", "y")]))
-    assert repr(answers) == f"{told}, 1 of them passed over>"
+    assert repr(answers) == f"{told}, 1 of them skipped>"
 
 
 def test_facts_of_relations_never_learned_are_told() -> None:
@@ -226,12 +227,12 @@ def test_facts_of_relations_never_learned_are_told() -> None:
     seen = "of relations never seen in training"
     assert told.pop() == answers.passed_over
     assert answers.passed_over == (
-        f"2 of 3 facts are passed over, {seen}: 'target' (1), 'hits' (1); did you mean 'targets' for 'target'?"
+        f"2 of 3 facts are skipped, {seen}: 'target' (1), 'hits' (1); did you mean 'targets' for 'target'?"
     )
     answers.add([("a", "treats", "c")], notes=told.append)
     assert told == []
     answers.add([("a", "hits", "c"), ("a", "treats", "d")], notes=told.append)
-    assert told == [f"1 of 2 facts is passed over, {seen}: 'hits' (1)"]
+    assert told == [f"1 of 2 facts is skipped, {seen}: 'hits' (1)"]
 
 
 def test_zero_has_no_sign() -> None:

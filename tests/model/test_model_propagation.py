@@ -129,7 +129,7 @@ def test_products_and_their_gradients(slots: int) -> None:
     states = torch.randn(6, slots, 7, generator=generator, requires_grad=True)
     relations, rows = torch.tensor([0, 0, 1, 3, 3]), torch.tensor([5, 0, 0, 2, 5])
     weights = torch.randn(5, slots, 7, generator=generator)
-    weights[1] = 0  # a product without gradient is passed over
+    weights[1] = 0  # a product without gradient is skipped
     weights[2, 0] = 0
     fast = products(matrices, states, relations=relations, rows=rows)
     slow = torch.stack([matrices[r] @ states[s] for r, s in zip(relations, rows, strict=True)])

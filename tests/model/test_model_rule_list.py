@@ -79,7 +79,7 @@ def test_a_list_that_was_changed_or_lost_is_refused(model: Reshuffle, tmp_path: 
     model.save(tmp_path)
     file = tmp_path / "list.rules"
     file.write_text(file.read_text(encoding="utf-8") + "# mine\n", encoding="utf-8")
-    with pytest.raises(InputError, match="does not belong to the settings"):
+    with pytest.raises(InputError, match="does not match the settings"):
         Reshuffle.load(tmp_path)
     file.unlink()
     with pytest.raises(InputError, match="cannot be read"):

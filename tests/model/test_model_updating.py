@@ -153,7 +153,7 @@ def test_what_is_no_fact_is_passed_over_and_told() -> None:
     answers.remove([("x", "r", "y")], notes=told.append)
     assert told == [] and set(answers.graph) == before - {("x", "r", "y")}
     answers.remove([("x", "r", "y"), ("y", "s", "x"), ("x", "s", "y")], notes=told.append)
-    assert told == ["2 of 3 triples are no facts, and passed over: r(x, y), s(y, x)"]
+    assert told == ["2 of 3 triples are no facts, and skipped: r(x, y), s(y, x)"]
     assert set(answers.graph) == before - {("x", "r", "y"), ("x", "s", "y")}
 
 

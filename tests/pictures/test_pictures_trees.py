@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +11,6 @@ from reshuffle.kg import Triple
 from reshuffle.pictures.diagram import Diagram, Growing, Node
 from reshuffle.pictures.figures import pyplot
 from reshuffle.pictures.lettering import lines_of, width_of
-from reshuffle.pictures.png import png_of
 from reshuffle.pictures.scene import Box, text_box
 from reshuffle.pictures.svg import svg_of
 from reshuffle.pictures.tree_layout import MOST_BOXES, tree_scene
@@ -141,17 +139,8 @@ def test_both_grounds_are_in_the_picture() -> None:
     assert "prefers-color-scheme:dark" in svg and 'role="img"' in svg
 
 
-def test_png_without_matplotlib_and_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    for module in ("png", "figures"):
-        monkeypatch.setattr(f"reshuffle.pictures.{module}.find_spec", lambda _: None)
-    diagram = binary(1).diagram()
-    with pytest.raises(ReshuffleError) as caught:
-        png_of(tree_scene(diagram), diagram)
-    assert str(caught.value) == (
-        "drawing PNG needs the package matplotlib, or the program `dot` of Graphviz, and neither is installed\n"
-        "  hint: pip install matplotlib, or write an .svg file, which needs nothing"
-    )
+def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reshuffle.pictures.figures.find_spec", lambda _: None)
     with pytest.raises(ReshuffleError, match="plots need the package matplotlib, which is not installed"):
         pyplot()
 

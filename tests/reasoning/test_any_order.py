@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,13 +12,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.chase import ChaseAnswers
+from reshuffle.reasoning.constant_answers import ConstantAnswers, with_helpers
 from reshuffle.reasoning.geometry.answers import GeometryAnswers
 from reshuffle.reasoning.sketch.answers import SketchedAnswers
 from reshuffle.rulegraphs import constraints_for
-from reshuffle.rules import IntersectionRule, PathRule, RuleBase
+from reshuffle.rules import IntersectionRule, PathRule, RuleBase, parse_rules
+from reshuffle.rules.encoding import without_constants
 from reshuffle.rules.entailment import Fact, closure, fewest_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reshuffle.constraints import OrderingConstraints
     from reshuffle.reasoning import Answers
     from reshuffle.reasoning.proofs import Proof
@@ -58,6 +62,16 @@ BASES = (
         )
     ),
     RuleBase((IntersectionRule(("r", "s"), "t"), IntersectionRule(("t", "u"), "v"), PathRule(("u",), "s"))),
+    parse_rules(
+        """
+        r(X, "e1") -> t(X, "e2")
+        t(X, "e2") -> t(X, "e3")
+        r(X, A) -> v(X, "k")
+        r(X, A) & s(A, "e2") -> v("k", X)
+        u(X, "e1") & s("e2", Y) -> v(X, Y)
+        -> x(X, "k")
+        """
+    ),
 )
 entities = st.integers(0, 11).map(lambda number: f"e{number}")
 facts = st.tuples(entities, st.sampled_from(["r", "r", "s", "u", "w"]), entities)
@@ -99,14 +113,21 @@ class AnyOrder(RuleBasedStateMachine):
         self.relations = {relation for _, relation, _ in start} | {
             r.removesuffix("^-1") for r in base.relations
         }
-        graph, exact = KnowledgeGraph(start), constraints_of(base, None)
-        self.engines: dict[str, Answers] = {
-            "geometry": GeometryAnswers(exact, graph),
-            "geometry in little memory": GeometryAnswers(exact, graph, memory=40_000),
-            "sparse chase": ChaseAnswers(base, graph, layout="sparse"),
-            "dense chase": ChaseAnswers(base, graph, layout="dense"),
-            "sketch": SketchedAnswers(exact, graph, channels=64),
+        graph, exact, encoded = KnowledgeGraph(start), constraints_of(base, None), without_constants(base)
+        made: dict[str, Callable[[KnowledgeGraph], Answers]] = {
+            "geometry": partial(GeometryAnswers, exact),
+            "geometry in little memory": partial(GeometryAnswers, exact, memory=40_000),
+            "sparse chase": partial(ChaseAnswers, encoded, layout="sparse"),
+            "dense chase": partial(ChaseAnswers, encoded, layout="dense"),
+            "sketch": partial(SketchedAnswers, exact, channels=64),
         }
+        if base.constant_rules:
+            self.engines: dict[str, Answers] = {
+                name: ConstantAnswers(make(with_helpers(graph, base)), base, graph)
+                for name, make in made.items()
+            }
+            return
+        self.engines = {name: make(graph) for name, make in made.items()}
         if not base.intersection_rules:
             self.engines["bounded"] = GeometryAnswers(constraints_of(base, BOUND), graph)
 

@@ -67,7 +67,11 @@ def test_many_rules_are_answered_soon(made: Callable[[int], RuleBase], count: in
     triples = [("a", first, "b"), ("b", second, "c"), ("a", last, "c")]
     facts = KnowledgeGraph([*triples, *(("d", relation, "e") for relation in rules.relations[:600])])
     began = time.monotonic()
-    answers = Reasoner(rules).on(facts)
+    reasoner = Reasoner(rules)
+    assert (
+        reasoner.constraints is not None or answered_by
+    )  # asked for, so that few facts do not decide for the chase
+    answers = reasoner.on(facts)
     found = answers.count()
     for triple in list(answers.triples())[:1]:
         assert answers.explain(*triple)
@@ -87,9 +91,9 @@ def test_a_geometry_over_its_budget_gives_way_to_the_chase() -> None:
     answers = reasoner.on(FACTS, notes=told.append)
     assert set(answers.triples()) == set(Reasoner(FEW).on(FACTS).triples())
     reason = "the rule graph needs more than the 3 nodes it was allowed"
-    assert reasoner.exactness == f"exact fixpoint by chase: {reason}"
+    assert reasoner.exactness == answers.exactness
     assert answers.exactness == f"the exact fixpoint, by the chase (no geometry: {reason})"
-    assert told == [f"{reason}: answered by the chase, as exactly"]
+    assert told == [f"{reason}: answered by the chase"]
     for refused in (lambda: reasoner.sketch(FACTS, channels=4), lambda: reasoner.save("x.json")):
         with pytest.raises(BudgetError, match="needs more than the 3 nodes"):
             refused()
@@ -130,7 +134,7 @@ def test_a_picture_of_too_many_arrows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BudgetError) as caught:
         draw(graph, tmp_path / "graph.svg")
     assert str(caught.value) == (
-        f"{tmp_path / 'graph.svg'}: 3,001 arrows are too many for Graphviz to place; at most 2,000\n"
+        f"{tmp_path / 'graph.svg'}: 3,001 arrows are too many for Graphviz; at most 2,000\n"
         "  hint: write .dot or .mmd, or draw fewer rules"
     )
     draw(graph, tmp_path / "graph.dot")

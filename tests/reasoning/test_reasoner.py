@@ -20,7 +20,9 @@ def test_the_engines_say_what_they_are():
     assert Reasoner(RULES).on(FACTS).exactness == "exact"
     assert Reasoner(RULES, bound=1).on(FACTS).exactness == "exact within 1 step"
     assert "no geometry" in Reasoner(RULES, engine="chase").on(FACTS).exactness
-    assert repr(Reasoner(RULES, engine="chase")) == "<Reasoner: exact fixpoint by chase, no geometry>"
+    assert (
+        repr(Reasoner(RULES, engine="chase")) == "<Reasoner: the exact fixpoint, by the chase (no geometry)>"
+    )
     assert "slots, exact>" in repr(Reasoner(RULES))
 
 
@@ -48,9 +50,39 @@ def test_all_engines_refuse_to_remove_unknown_names_and_then_remove_nothing(opti
     assert not answers.holds("ada", "citizenOf", "uk")
 
 
+def test_without_exact_geometry_the_chase_answers_unless_a_geometry_is_asked_for():
+    facts, told = KnowledgeGraph([("x", "a", "y"), ("y", "b", "z"), ("z", "a", "u")]), []
+    reasoner = Reasoner(ODD)
+    answers = reasoner.on(facts, notes=told.append)
+    assert answers.holds("x", "b", "u")
+    assert answers.exactness.startswith(
+        "the exact fixpoint, by the chase (no exact geometry: `b` calls itself"
+    )
+    assert len(told) == 1 and told[0].endswith(": answered by the chase")
+    for asked in (
+        lambda: Reasoner(ODD, engine="geometry"),
+        lambda: reasoner.save("x.json"),
+        lambda: reasoner.sketch(facts, channels=4),
+    ):
+        with pytest.raises(NotExpressibleError, match=r"engine='chase' .*bound=M"):
+            asked()
+
+
+def test_few_facts_are_chased_where_building_the_geometry_of_many_rules_takes_longer():
+    """Decided by counts: atoms times relations, against facts."""
+    rules = parse_rules("\n".join(f"r{n}(X, Y) -> r{n + 1}(X, Y)" for n in range(130)))
+    told = []
+    few = Reasoner(rules).on([("a", "r0", "b")], notes=told.append)
+    assert few.exactness == "the exact fixpoint, by the chase (cheaper here than a geometry)"
+    assert len(told) == 1 and told[0].startswith("answered by the chase: for so few facts it is cheaper")
+    many = KnowledgeGraph([(f"a{n}", "r0", "b") for n in range(10_000)])
+    assert (
+        Reasoner(rules).on(many).exactness == Reasoner(rules, engine="geometry").on(many).exactness == "exact"
+    )
+    assert few.count() == 130 and Reasoner(rules).constraints is not None
+
+
 def test_without_exact_geometry_there_is_a_way_out():
-    with pytest.raises(NotExpressibleError, match=r"engine='chase' .*bound=M"):
-        Reasoner(ODD)
     facts = KnowledgeGraph([("x", "a", "y"), ("y", "b", "z"), ("z", "a", "u")])
     assert Reasoner(ODD, engine="chase").on(facts).holds("x", "b", "u")
     assert Reasoner(ODD, bound=2).on(facts).holds("x", "b", "u")
@@ -67,7 +99,7 @@ def test_save_and_load(tmp_path):
 def test_a_compiled_chase_needs_its_rules(tmp_path):
     constraints = Reasoner(RULES).constraints
     assert Reasoner(constraints, engine="chase").on(FACTS).holds("ada", "citizenOf", "uk")
-    with pytest.raises(InputError, match="compiles nothing"):
+    with pytest.raises(InputError, match="has no compiled form"):
         Reasoner(RULES, engine="chase").save(tmp_path / "x.json")
 
 
@@ -265,3 +297,14 @@ def test_a_name_that_is_no_text_is_an_unknown_name(engine: str, question):
     for ask in (answers.holds, answers.explain):
         with pytest.raises(UnknownNameError, match=f"unknown (entity|relation) {odd!r}: a name is text"):
             ask(*question)
+
+
+def test_a_variable_that_is_an_entity_of_the_facts_is_told():
+    rules = parse_rules("P19(X, Q30) -> P27(X, Q30)")
+    heard: list[str] = []
+    Reasoner(rules).on([("ada", "P19", "Q30")], notes=heard.append)
+    assert heard == [
+        'warning: Q30 is a variable in the rules and an entity in the facts; write "Q30" for the entity'
+    ]
+    Reasoner(rules).on([("ada", "P19", "Q31")], notes=heard.append)
+    assert len(heard) == 1

@@ -137,7 +137,7 @@ def test_a_data_set_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 def test_a_folder_with_other_things_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
-    with pytest.raises(InputError, match="found a folder with other things than a Parquet data set in it"):
+    with pytest.raises(InputError, match="the folder contains more than a Parquet data set"):
         Reasoner(RULES).on(FACTS).write(tmp_path / "out")
     assert (tmp_path / "out" / "thesis.tex").exists()
 
@@ -200,3 +200,20 @@ def test_facts_that_do_not_fit_name_the_command_that_works(
 def test_options_of_spark_need_its_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["infer", "my.rules", "facts.tsv", "--master", "local[2]"]) == 2
     assert "--master is for Spark\n  hint: add --engine spark, or leave it out" in capsys.readouterr().err
+
+
+def test_a_data_set_that_was_written_is_read_in_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my.rules").write_text(str(RULES))
+    KnowledgeGraph(FACTS).write(tmp_path / "facts.tsv")
+    out = f"{tmp_path}/head=5/out/"
+    (tmp_path / "head=5").mkdir()
+    given = ["infer", str(tmp_path / "my.rules")]
+    assert main([*given, str(tmp_path / "facts.tsv"), "--with-facts", "-o", out]) == 0
+    capsys.readouterr()
+    assert main([*given, out, "--with-facts"]) == 0
+    assert capsys.readouterr().out.splitlines() == sorted(
+        "\t".join(triple) for triple in {*FACTS, *Reasoner(RULES).on(FACTS).triples()}
+    )
+    assert main(["explain", str(tmp_path / "my.rules"), out, "ann", "ancestor", "cleo"]) == 0

@@ -23,7 +23,7 @@ def tree(size: int) -> KnowledgeGraph:
 
 def reasoner(base: RuleBase, *, memory: int | None = None) -> Reasoner:
     try:
-        return Reasoner(base, memory=memory)
+        return Reasoner(base, memory=memory, engine="geometry")
     except (NotExpressibleError, BudgetError):
         assume(False)
         raise

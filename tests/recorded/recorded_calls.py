@@ -5,22 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-VERBS = (
-    "demo",
-    "check",
-    "compile",
-    "draw",
-    "infer",
-    "explain",
-    "train",
-    "evaluate",
-    "predict",
-    "rules",
-    "search",
-    "data",
-    "bench",
-)
-
 
 @dataclass(frozen=True)
 class Call:
@@ -69,10 +53,8 @@ _QUICK_PAPER = (
 
 
 def _general() -> list[Call]:
-    helps = [_call(f"{verb} --help") for verb in VERBS]
-    helps += [_call(f"bench {kind} --help") for kind in ("paper", "report", "speed")]
     wrong = ["", "chekc", "check", "check --nonsense inputs/family.rules", "infer inputs/family.rules"]
-    return [_call("--help"), _call("--version"), *helps, *map(_call, wrong)]
+    return [_call("--version"), *map(_call, wrong)]
 
 
 def _rule_files() -> list[Call]:
@@ -269,15 +251,6 @@ def _training() -> list[Call]:
         f"train {_FACTS}",
     ]
     calls += [_call(line) for line in bad]
-    tried = (
-        f"search {_FACTS} -o out/search --trials 2 --set max_epochs=1 --set num_negatives=2 --set num_layers=2 "
-        "--set num_channels=4 --device cpu"
-    )
-    calls += [
-        Call("search, then more", [tried.split(), tried.replace("--trials 2", "--trials 3 --json").split()]),
-        _call(f"search {_FACTS} -o out/search --trials 0"),
-        _call(f"search {_FACTS} -o out/search --recipe wurst"),
-    ]
     return calls
 
 

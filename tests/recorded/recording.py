@@ -50,7 +50,11 @@ DATA = ROOT.parent / "shared" / "datasets"
 
 NUM_BASES = 40
 QUESTIONS_PER_BASE = 25
-ENGINES: dict[str, dict[str, Any]] = {"auto": {}, "bound": {"bound": 2}, "chase": {"engine": "chase"}}
+ENGINES: dict[str, dict[str, Any]] = {
+    "auto": {"engine": "geometry"},
+    "bound": {"bound": 2},
+    "chase": {"engine": "chase"},
+}
 
 # --- the machine: where it is the same, numbers are compared bit by bit -----------------------------------------
 
@@ -138,12 +142,16 @@ def told(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Without paths, times, and the home of a module, which may move."""
+    """Without paths, times, argparse's usage lines, and the home of a module, which may move."""
+    text = _USAGE.sub("usage: ...\n", text)
     text = re.sub(r"\breshuffle(\.\w+)+\.RULES\b", "{module}.RULES", text)
     for path, name in ((Path.cwd(), "{here}"), (DATA, "{data}"), (ROOT, "{root}")):
         text = text.replace(str(path), name)
     text = re.sub(r'("seconds": )[0-9.e-]+', r"\1{seconds}", text)
     return re.sub(r"(, seed \d+, )[0-9.,]+ s\b", r"\1{seconds}", text)
+
+
+_USAGE = re.compile(r"^usage: .*\n(?: +.*\n)*", re.MULTILINE)
 
 
 def _written() -> dict[str, Any]:

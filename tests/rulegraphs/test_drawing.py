@@ -66,11 +66,10 @@ def test_text_pictures(tmp_path: Path, ending: str, start: bytes) -> None:
 
 
 @has_graphviz
-@pytest.mark.parametrize(("ending", "part"), [(".svg", b"<svg"), (".png", b"\x89PNG")])
-def test_graphviz_pictures(tmp_path: Path, ending: str, part: bytes) -> None:
-    target = tmp_path / f"graph{ending}"
+def test_graphviz_pictures(tmp_path: Path) -> None:
+    target = tmp_path / "graph.svg"
     draw(ODD, target)
-    assert part in target.read_bytes()
+    assert b"<svg" in target.read_bytes()
 
 
 def test_an_unknown_ending(tmp_path: Path) -> None:
@@ -78,9 +77,7 @@ def test_an_unknown_ending(tmp_path: Path) -> None:
         target = tmp_path / name
         with pytest.raises(InputError) as caught:
             draw(TRANSITIVE, target)
-        assert str(caught.value) == (
-            f"{target}: cannot draw a {found}\n  hint: use one of .svg, .png, .dot, .mmd"
-        )
+        assert str(caught.value) == (f"{target}: cannot draw a {found}\n  hint: use one of .svg, .dot, .mmd")
     assert not list(tmp_path.iterdir())
 
 
@@ -100,6 +97,6 @@ def test_graphviz_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(shutil, "which", lambda name: name)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(ReshuffleError) as caught:
-        draw(TRANSITIVE, tmp_path / "graph.png")
+        draw(TRANSITIVE, tmp_path / "graph.svg")
     assert str(caught.value) == "dot could not draw the graph: syntax error"
     assert not list(tmp_path.iterdir())

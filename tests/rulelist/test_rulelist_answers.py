@@ -268,7 +268,7 @@ def test_facts_of_unknown_relations_are_told() -> None:
 
 
 def test_weights_are_not_negative() -> None:
-    with pytest.raises(InputError, match="weights are numbers of at least 0"):
+    with pytest.raises(InputError, match="weights are numbers from 0"):
         WeightedRule(PathRule(("r",), "s"), -1.0)
 
 

@@ -9,6 +9,7 @@ from rulelist_worlds import random_graph, random_model
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.rulelist import RuleAnswers, RuleModel, is_rule_model, load_rule_model, save_rule_model
+from reshuffle.rulelist.links.likelihood import Likelihood
 from reshuffle.rulelist.model_text import FILE, model_text, parse_rule_model
 from reshuffle.rules import PathRule, Quality
 
@@ -29,6 +30,28 @@ def test_nothing_is_lost_in_a_file(seed: int, tmp_path: Path) -> None:
     graph = random_graph(seed)
     for triple in graph:
         assert RuleAnswers(read, graph).judge(*triple).score == RuleAnswers(model, graph).judge(*triple).score
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("1\t2\t3", "found 3 columns"),
+        ("1\t2\t-1\t0", "found '-1'"),
+        ("1\t2\t1\t0\nr\t1\t2", "found 3 columns"),
+        ("1\t2\t1\t0\nnobody\t1", "no relation 'nobody'"),
+        ("1\t2\t1\t0\nr\t1\nr\t2", "a second line"),
+    ],
+)
+def test_a_likelihood_that_cannot_be_read_is_one_error(lines: str, told: str) -> None:
+    text = f"[model]\nversion\t1\nrelations\tr\n[likelihood]\n{lines}\n"
+    with pytest.raises(InputError, match=told):
+        parse_rule_model(text)
+
+
+def test_a_likelihood_is_kept_in_a_file() -> None:
+    likely = Likelihood(1.5, 0.25, 0.0, -2.0, (("s", 1.0), ("r^-1", -0.5)))
+    model = replace(random_model(0), likelihood=likely)
+    assert parse_rule_model(model_text(model)) == model
 
 
 def test_qualities_and_strange_names_are_kept() -> None:
@@ -88,8 +111,8 @@ def test_a_person_may_add_a_line(line: str, weight: float, count_weight: float) 
         ("r(X, Y) -> s(X, Y)\n", "m:1:1: found a line before the first section"),
         ("[rulez]\n", "m:1:1: there is no section '[rulez]'; did you mean 'rules' or 'roles'?"),
         ("[rules]\n[rules]\n", "m:2:1: a second section [rules]"),
-        ("[rules]\n", "m: found the version nowhere of a rule model, expected 1"),
-        ("[model]\nversion\t2\n", "m: found the version 2 of a rule model, expected 1"),
+        ("[rules]\n", "m: found the version nowhere of a rule model, expected 2"),
+        ("[model]\nversion\t3\n", "m: found the version 3 of a rule model, expected 2"),
         (MINIMAL + "x\tr(X, Y) -> s(X, Y)\n", "m:4:1: found 'x', expected a number"),
         (MINIMAL + "nan\tr(X, Y) -> s(X, Y)\n", "m:4:1: found 'nan', expected a number"),
         (MINIMAL + "-1\tr(X, Y) -> s(X, Y)\n", "m:4:1: found the weight -1.0 of r(X, Y) -> s(X, Y)"),
@@ -97,8 +120,8 @@ def test_a_person_may_add_a_line(line: str, weight: float, count_weight: float) 
         (MINIMAL + "1\tr(X, Y) -> \n", "m:4:14: missing head"),
         (MINIMAL + "1\tr(X, Y) & s(X, Z) -> t(Y, Z)\n", None),
         (MINIMAL + "1\tr(X, Y) & s(Z, Z1) -> t(X, Z1)\n", "m:4:"),
-        (MINIMAL + "r(X, Y) -> r(X, Y)\n", "m:4:1: this says nothing about a score"),
-        (MINIMAL + "r(X, Y) & s(X, Y) -> false\n", "m:4:1: this says nothing about a score"),
+        (MINIMAL + "r(X, Y) -> r(X, Y)\n", "m:4:1: this is not a rule"),
+        (MINIMAL + "r(X, Y) & s(X, Y) -> false\n", "m:4:1: this is not a rule"),
         (MINIMAL + "1\tr(X, Y) -> s(X, Y)\n2\tr(X, Y) -> s(X, Y)\n", "m:5:1: the same rule stands in line 4"),
         (MINIMAL + "[distances]\nr\t1\t2\n", "m:5:1: found 2 numbers, expected 8"),
         (MINIMAL + "[types]\nr\t1\t2\t3\n", "m:5:1: the model has no relation 'r'"),

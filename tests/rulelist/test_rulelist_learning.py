@@ -3,9 +3,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from rulelist_worlds import random_graph, random_model, score, types
 
+import reshuffle.rulelist.training_rows as training_rows_module
 from reshuffle.errors import InputError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
@@ -26,18 +28,22 @@ from reshuffle.rulelist import (
     refit,
 )
 from reshuffle.rulelist.features import FeatureGraph
-from reshuffle.rulelist.fit_checkpoints import FILE
+from reshuffle.rulelist.files.fit_checkpoints import FILE
 from reshuffle.rulelist.fitting import Fit, FitSettings, Shape
 from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.rule_finding import Budget, find_rules, loops_of, measured
+from reshuffle.rulelist.rule_finding import find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import Tables, prior_of
+from reshuffle.rulelist.sampling.fact_samples import Budget
 from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
 from reshuffle.rules import IntersectionRule, PathRule, Quality, parse_rules
 from reshuffle.rules.mining import mine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from reshuffle.progress import Report
 
 SHORT = RuleSettings().changed(steps=40, batch=64)
 
@@ -247,22 +253,120 @@ def test_intersections_are_found_where_they_say_more_than_their_parts() -> None:
     ]
 
 
-def test_a_small_budget_looks_at_some_facts_only() -> None:
-    graph = random_graph(9, facts=60)
-    whole = find_rules(graph, budget=Budget(longest=3))
-    some = find_rules(graph, budget=Budget(longest=3, work=4000))
-    assert whole.shares == {1: 1.0, 2: 1.0, 3: 1.0}
-    assert some.shares[1] == 1.0
-    assert min(some.shares.values()) < 1 or len(some.shares) < 3
+def large_and_small() -> KnowledgeGraph:
+    """400 facts that follow from a chain of three relations, and 12 facts that follow from a chain of two."""
+    chain = [(f"a{n}", "p", f"b{n}") for n in range(400)] + [(f"b{n}", "q", f"c{n}") for n in range(400)]
+    chain += [(f"c{n}", "s", f"d{n}") for n in range(400)] + [(f"a{n}", "large", f"d{n}") for n in range(400)]
+    return KnowledgeGraph(chain + [(f"a{n}", "small", f"c{n}") for n in range(12)])
+
+
+def test_a_small_budget_looks_at_some_facts_of_each_relation_and_at_small_relations_whole() -> None:
+    graph, chains = large_and_small(), [PathRule(("p", "q", "s"), "large"), PathRule(("p", "q"), "small")]
+    whole = find_rules(graph)
+    assert [sample.share_of_all for sample in whole.samples.values()] == [1.0, 1.0, 1.0] and not whole.notes
+    some = find_rules(graph, budget=Budget(listing=1))
+    for sample in some.samples.values():
+        looked = dict(zip(graph.relations, sample.looked_at.tolist(), strict=True))
+        assert looked == {"p": 50, "q": 50, "s": 50, "large": 50, "small": 12}
+    assert all(rule in some.rules for rule in chains)
+    supports = {rule: rule.quality.support for rule in some.rules if rule in chains and rule.quality}
+    assert supports == {chains[0]: 400, chains[1]: 12}  # scaled
+
+
+def test_pairs_are_counted_from_some_who_have_the_first_edge() -> None:
+    """Also where the budget is used up by the first ones, every body is measured by some of them."""
+    graph = large_and_small()
+    found = {rule: rule.quality for rule in find_rules(graph, budget=Budget(work=1)).rules}
+    quality = found[PathRule(("p", "q"), "small")]
+    assert quality is not None and quality.predictions is not None and 380 <= quality.predictions <= 400
+
+
+def test_rules_are_found_for_the_relations_that_are_asked_for() -> None:
+    whole = find_rules(large_and_small())
+    asked = find_rules(large_and_small(), about={"small"})
+    assert {rule.head for rule in whole.rules} > {"small"} == {rule.head for rule in asked.rules}
+    assert list(asked.rules) == [rule for rule in whole.rules if rule.head == "small"]
 
 
 def test_what_the_budget_leaves_out_is_told() -> None:
     told: list[str] = []
-    learn_rules(random_graph(9, facts=60), settings=SHORT.changed(work=300), notes=told.append)
-    assert told == [
-        "bodies of 1 atom were looked for at 51% of the facts",
-        "the graph is dense: bodies of more than 1 atom were not looked for",
-    ]
+    learn_rules(large_and_small(), settings=SHORT.changed(listing=1, longest=2), notes=told.append)
+    looked = (
+        "searched on 13% of the facts: on up to 50 facts of 4 large relations, on all facts of 1 relation"
+    )
+    assert told[:2] == [f"rules of 1 atom were {looked}", f"rules of 2 atoms were {looked}"]
+
+
+def test_one_relation_is_learned_alone() -> None:
+    model = learn_rules(large_and_small(), settings=SHORT, relations=["small"])
+    assert {one.rule.head for one in model.rules} == {"small"}
+    answers = model.on(large_and_small())
+    assert answers.predict(head="a0", relation="small", known="mark")[0].triple.tail == "c0"
+    with pytest.raises(InputError, match="no fact has the relation 'smal'"):
+        learn_rules(large_and_small(), settings=SHORT, relations=["smal"])
+    with pytest.raises(InputError, match="found no relation to learn"):
+        learn_rules(large_and_small(), settings=SHORT, relations=[])
+
+
+def test_a_model_is_there_in_time_and_says_what_is_missing() -> None:
+    told: list[str] = []
+    learn_rules(large_and_small(), settings=SHORT)  # kernels are compiled
+    started = time.monotonic()
+    model = learn_rules(
+        large_and_small(), settings=SHORT.changed(steps=100_000), minutes=0.05, notes=told.append
+    )
+    assert time.monotonic() - started < 6
+    assert len(model.rules) and any(one.startswith("weights had time for ") for one in told)
+    for minutes in (0, -1.0, float("inf"), True, "1"):
+        with pytest.raises(InputError, match="minutes"):
+            learn_rules(large_and_small(), minutes=minutes)  # type: ignore[arg-type]
+
+
+def test_a_deadline_that_is_over_leaves_a_model() -> None:
+    model = learn_rules(large_and_small(), settings=SHORT, minutes=1e-9)
+    assert len(model.rules) and model.on(large_and_small()).predict(head="a0", relation="small")
+
+
+def test_features_that_took_long_are_kept_until_the_model_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_rows_module, "_WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(training_rows_module, "_FIRST", 256)
+    whole = learn_rules(large_and_small(), settings=SHORT)
+    halts = _Halting(after=1100)
+    with pytest.raises(KeyboardInterrupt):
+        learn_rules(large_and_small(), settings=SHORT, directory=tmp_path, progress=halts)
+    kept = sorted(path.name for path in tmp_path.glob("features-*.npz"))
+    assert kept == ["features-0.npz", "features-1.npz"]
+    asked: list[int] = []
+    model = learn_rules(
+        large_and_small(), settings=SHORT, directory=tmp_path, resume=True, progress=_Halting(told=asked)
+    )
+    assert asked[0] == 256 + 512  # nothing is computed twice
+    assert model == whole
+    monkeypatch.setattr(training_rows_module, "_WORTH_KEEPING", 1e9)
+    learn_rules(large_and_small(), settings=SHORT, directory=tmp_path)  # anew
+    assert not list(tmp_path.glob("features-*.npz"))
+
+
+class _Halting:
+    """A progress that ends the features after so many questions, and keeps what it is told of them."""
+
+    def __init__(self, *, after: int = 10**9, told: list[int] | None = None) -> None:
+        self.after, self.told = after, [] if told is None else told
+
+    @contextmanager
+    def __call__(self, description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        del total, unit
+
+        def report(done: int, /, note: str = "") -> None:
+            del note
+            if description == "features" and done:
+                self.told.append(done)
+                if sum(self.told) > self.after:
+                    raise KeyboardInterrupt
+
+        yield report
 
 
 def test_each_setting_has_a_name_of_its_own() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reshuffle.errors import InputError
@@ -25,7 +26,7 @@ from reshuffle.rules import (
 from reshuffle.rules.entailment import closure
 from reshuffle.rules.formats import datalog, nemo, prolog, souffle
 from reshuffle.rules.writing import WRITABLE
-from strategies import fact_lists, rule_bases
+from strategies import constant_rules, fact_lists, rule_bases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from reshuffle.rules.entailment import Fact
+    from reshuffle.rules.rule import ConstantRule
 
 ODD_NAMES = [
     "r", "born in", " r ", "/film/film/genre./a", "genre(s)", "a(X,Y)", "a, b", "f(X,Y), g", "X", "?x", "false", "<=",
@@ -127,6 +129,40 @@ def test_long_bodies_come_back_from_every_format():
     base = RuleBase((PathRule(tuple(f"r{number}" for number in range(60)), "long"),))
     for kind in ("text", "anyburl", "amie"):
         assert parse_rules(format_rules(base, kind)) == base
+
+
+@st.composite
+def oddly_named_constants(draw: st.DrawFn) -> ConstantRule:
+    """Rules with constants, of any names."""
+    rule = draw(constant_rules())
+    table = {name: draw(names(inverses=False)) for name in ("r1", "r2", "r3", "e1", "e2", "k1")}
+    quality = draw(st.one_of(st.none(), qualities()))
+    return replace(rule.renamed(lambda name: table[name]), quality=quality)
+
+
+@pytest.mark.parametrize("kind", ["text", "anyburl", "amie", "datalog"])
+@given(rules=st.lists(oddly_named_constants(), min_size=1, max_size=4))
+def test_constants_come_back_from_every_format(kind: str, rules: list[ConstantRule]):
+    kept = [rule for rule in rules if rule.atoms or kind in ("text", "anyburl")]
+    assume(kept)
+    base = RuleBase(tuple(kept))
+    back = parse_rules(format_rules(base, kind))
+    assert back.given == base.given
+    if kind != "datalog":
+        assert known(back) == known(base)
+
+
+@pytest.mark.parametrize(("kind", "ending"), [("souffle", "dl"), ("nemo", "rls"), ("prolog", "dl")])
+def test_constants_come_back_from_programs(kind: str, ending: str, tmp_path: Path):
+    base = parse_rules('a(X, "New York") & b("x", X) -> c(X, "d")\na(X, Y) & b(Y, "X") -> c("Y", X)')
+    (tmp_path / f"rules.{ending}").write_text(format_rules(base, kind))
+    assert read_rules(tmp_path / f"rules.{ending}").given == base.given
+
+
+def test_programs_have_rules_without_a_body_as_facts(tmp_path: Path):
+    base = parse_rules('a(X, "b") -> c(X, "d")\n-> a("x", "b")')
+    (tmp_path / "rules.dl").write_text(format_rules(base, "souffle"))
+    assert read_rules(tmp_path / "rules.dl").facts == (("x", "a", "b"),)
 
 
 # Names

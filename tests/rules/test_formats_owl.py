@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from reshuffle.errors import InputError
 from reshuffle.rules import Disjointness, PathRule, RuleBase, format_rules, parse_rules, read_rules
-from reshuffle.rules.class_axioms import ClassAxioms, DisjointClasses, Domain, Member, SubClass, Value
+from reshuffle.rules.class_axioms import TYPE, disjoint_classes, domain_of, member_of, sub_class_of, value_of
 from reshuffle.rules.formats import owl
+from reshuffle.rules.rule import Constant, ConstantRule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,8 +86,8 @@ def test_everything_else_is_counted_and_named(tmp_path: Path):
     )
     heard: list[str] = []
     base = read_rules(path, notes=heard.append)
-    assert base.own_rules == (PathRule(("p", "p"), "p"),)
-    assert base.classes == ClassAxioms((Domain("p", "Person"),))
+    assert base.path_rules == (PathRule(("p", "p"), "p"),)
+    assert base.constant_rules == (domain_of("p", "Person"),)
     assert {unread.what: unread.count for unread in base.unread} == {
         "owl:imports axioms": 1,
         "owl:FunctionalProperty axioms": 2,
@@ -94,6 +95,7 @@ def test_everything_else_is_counted_and_named(tmp_path: Path):
         "rdfs:subClassOf axioms with owl:someValuesFrom": 1,
         "facts and annotations": 2,
     }
+    assert sum(unread.count for unread in base.not_read) == 5  # facts and annotations are no axioms
     assert heard[0] == (
         f"owl:imports axioms not read: 1; the first: {path}: <http://x.org/family> <{owl.OWL}imports> <http://x.org/other>"
     )
@@ -105,35 +107,39 @@ SOME = "a owl:Restriction ; owl:onProperty :p"
 @pytest.mark.parametrize(
     ("axiom", "said"),
     [
-        (":C rdfs:subClassOf :D .", [SubClass("C", "D")]),
+        (":C rdfs:subClassOf :D .", [sub_class_of("C", "D")]),
         (":C rdfs:subClassOf :C .", []),
-        (":C owl:equivalentClass :D .", [SubClass("C", "D"), SubClass("D", "C")]),
-        (":p rdfs:domain :C .", [Domain("p", "C")]),
-        (":p rdfs:range :C .", [Domain("p^-1", "C")]),
-        ("[ owl:inverseOf :p ] rdfs:domain :C .", [Domain("p^-1", "C")]),
-        (":p rdfs:domain [ owl:intersectionOf ( :C :D ) ] .", [Domain("p", "C"), Domain("p", "D")]),
-        (":C rdfs:subClassOf [ owl:intersectionOf ( :D :E ) ] .", [SubClass("C", "D"), SubClass("C", "E")]),
-        ("[ owl:unionOf ( :C :D ) ] rdfs:subClassOf :E .", [SubClass("C", "E"), SubClass("D", "E")]),
-        (":C owl:unionOf ( :D :E ) .", [SubClass("D", "C"), SubClass("E", "C")]),
-        (":C owl:oneOf ( :a :b ) .", [Member("a", "C"), Member("b", "C")]),
-        (f"[ {SOME} ; owl:someValuesFrom owl:Thing ] rdfs:subClassOf :C .", [Domain("p", "C")]),
-        (f"[ {SOME} ; owl:hasValue :v ] rdfs:subClassOf :C .", [Value("p", "v", "C")]),
-        (":C owl:disjointWith :D .", [DisjointClasses("C", "D")]),
+        (":C owl:equivalentClass :D .", [sub_class_of("C", "D"), sub_class_of("D", "C")]),
+        (":p rdfs:domain :C .", [domain_of("p", "C")]),
+        (":p rdfs:range :C .", [domain_of("p^-1", "C")]),
+        ("[ owl:inverseOf :p ] rdfs:domain :C .", [domain_of("p^-1", "C")]),
+        (":p rdfs:domain [ owl:intersectionOf ( :C :D ) ] .", [domain_of("p", "C"), domain_of("p", "D")]),
+        (
+            ":C rdfs:subClassOf [ owl:intersectionOf ( :D :E ) ] .",
+            [sub_class_of("C", "D"), sub_class_of("C", "E")],
+        ),
+        ("[ owl:unionOf ( :C :D ) ] rdfs:subClassOf :E .", [sub_class_of("C", "E"), sub_class_of("D", "E")]),
+        (":C owl:unionOf ( :D :E ) .", [sub_class_of("D", "C"), sub_class_of("E", "C")]),
+        (":C owl:oneOf ( :a :b ) .", [member_of("a", "C"), member_of("b", "C")]),
+        (f"[ {SOME} ; owl:someValuesFrom owl:Thing ] rdfs:subClassOf :C .", [domain_of("p", "C")]),
+        (f"[ {SOME} ; owl:hasValue :v ] rdfs:subClassOf :C .", [value_of("p", "v", "C")]),
+        (":C owl:disjointWith :D .", [disjoint_classes("C", "D")]),
         (
             "[] a owl:AllDisjointClasses ; owl:members ( :C :D :E ) .",
-            [DisjointClasses("C", "D"), DisjointClasses("C", "E"), DisjointClasses("D", "E")],
+            [disjoint_classes("C", "D"), disjoint_classes("C", "E"), disjoint_classes("D", "E")],
         ),
         (
             ":C owl:disjointUnionOf ( :D :E ) .",
-            [SubClass("D", "C"), SubClass("E", "C"), DisjointClasses("D", "E")],
+            [sub_class_of("D", "C"), sub_class_of("E", "C"), disjoint_classes("D", "E")],
         ),
     ],
 )
 def test_class_axioms_are_read_and_written_back(tmp_path: Path, axiom: str, said: list):
     base = read_turtle(tmp_path, f":q rdfs:subPropertyOf :r . {axiom}")
     assert base.unread == ()
-    assert base.classes == (ClassAxioms.of(said) if said else None)
-    assert read_rules(ontology(tmp_path, format_rules(base, "owl"), name="back.ttl")).classes == base.classes
+    assert [*base.constant_rules, *base.disjointness] == said
+    back = read_rules(ontology(tmp_path, format_rules(base, "owl"), name="back.ttl"))
+    assert (back.constant_rules, back.disjointness) == (base.constant_rules, base.disjointness)
 
 
 @pytest.mark.parametrize(
@@ -161,13 +167,33 @@ def test_class_axioms_that_are_not_read_are_counted_by_name(tmp_path: Path, axio
     assert "_:" not in base.unread[0].first  # a label that nobody wrote
 
 
-def test_only_ontologies_can_say_class_axioms(tmp_path: Path):
-    base = read_turtle(tmp_path, ":q rdfs:subPropertyOf :r . :C rdfs:subClassOf :D .")
-    with pytest.raises(
-        InputError, match=r"1 of the rules cannot be written as text, the first: .*\(X, C\) -> "
-    ):
-        format_rules(base, "text")
-    assert format_rules(base, "text", skip_unsupported=True) == "q(X, Y) -> r(X, Y)\n"
+def test_class_axioms_are_rules_with_constants_elsewhere(tmp_path: Path):
+    base = read_turtle(tmp_path, ":q rdfs:subPropertyOf :r . :C rdfs:subClassOf :D . :p rdfs:range :C .")
+    for kind in ("text", "anyburl", "amie"):
+        assert parse_rules(format_rules(base, kind)).given == base.given
+
+
+def test_a_value_on_the_right_is_a_conclusion(tmp_path: Path):
+    value = "[ a owl:Restriction ; owl:onProperty :p ; owl:hasValue :v ]"
+    base = read_turtle(
+        tmp_path, f":C rdfs:subClassOf {value} . :q rdfs:domain {value} . :D owl:equivalentClass {value} ."
+    )
+    v = Constant("v")
+    assert base.given == (
+        ConstantRule.of([(TYPE, "X", Constant("C"))], ("p", "X", v)),
+        ConstantRule.of([("q", "X", "Y")], ("p", "X", v)),
+        ConstantRule.of([(TYPE, "X", Constant("D"))], ("p", "X", v)),
+        ConstantRule.of([("p", "X", v)], (TYPE, "X", Constant("D"))),
+    )
+    back = read_rules(ontology(tmp_path, format_rules(base, "owl"), name="back.ttl"))
+    assert back.constant_rules == base.constant_rules
+
+
+def test_what_owl_cannot_say_with_constants_is_refused(tmp_path: Path):
+    base = parse_rules('q(X, "a") & r(X, "b") -> p(X, "c")\nq(X, Y) -> p(X, Y)')
+    with pytest.raises(InputError, match="1 of the rules cannot be written as owl"):
+        format_rules(base, "owl")
+    assert "rdfs:subPropertyOf" in format_rules(base, "owl", skip_unsupported=True)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +258,7 @@ def test_an_ontology_without_an_axiom_that_is_read(tmp_path: Path):
     with pytest.raises(InputError) as caught:
         read_rules(path)
     assert str(caught.value) == (
-        f"{path}: no rules found, only what is not read: 1 rdfs:subClassOf axioms with owl:complementOf"
+        f"{path}: no rules found, only unsupported statements: 1 rdfs:subClassOf axioms with owl:complementOf"
     )
 
 
@@ -298,3 +324,14 @@ def test_owl_has_no_intersections():
         "  hint: leave them out with --skip-unsupported (skip_unsupported=True)"
     )
     assert "propertyChainAxiom" not in format_rules(base, "owl", skip_unsupported=True)
+
+
+def test_an_axiom_of_very_many_disjoint_classes_is_counted(tmp_path: Path) -> None:
+    """Their pairs would fill the memory."""
+    members = " ".join(f"<http://x/c{number}>" for number in range(1_001))
+    (tmp_path / "many.ttl").write_text(
+        "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+        f"<http://x/p> rdfs:domain <http://x/c1> .\n[] a owl:AllDisjointClasses ; owl:members ( {members} ) .\n"
+    )
+    base = read_rules(tmp_path / "many.ttl", skip_unsupported=True)
+    assert not base.disjointness and any("1,000 disjoint classes" in one.what for one in base.unread)

@@ -9,6 +9,7 @@ import pytest
 
 from reshuffle.errors import InputError
 from reshuffle.rules import format_rules, parse_rules, read_rules
+from reshuffle.rules.entailment import closure
 from reshuffle.rules.parsing import parse_program
 
 if TYPE_CHECKING:
@@ -79,13 +80,17 @@ def test_questions_and_directives_are_counted():
         ("p(X, Y) :- !q(X, Y).", "<text>:1:12: '!' in the body", "rules with negation or comparisons"),
         ("p(X, Y) :- not q(X, Y).", "<text>:1:12: 'not' in the body", "rules with negation or comparisons"),
         (
-            "p(X, Y) :- q(X, Z),\n  r(Z).",
+            "p(X, Y) :- q(X, Z),\n  r(Z, Y, Y).",
             "<text>:2:3: wrong arity",
             "rules with relations that are not binary",
         ),
-        ("p(X, Y) :-\n  q(X, london).", "<text>:2:8: constant london", "rules with constants"),
+        (
+            "p(X, Y) :-\n  q(X, london).",
+            "<text>:1:1: a variable of the head",
+            "rules with a variable in the head alone",
+        ),
         ("p(X, Y) :- q(X, Y), r(Y, _).", "<text>:1:21: ", "rules that are not closed paths"),
-        ("p(a).", "<text>:1:1: wrong arity: p has 1 argument here", "facts that are not pairs"),
+        ("p(a, b, c).", "<text>:1:1: wrong arity: p has 3 arguments here", "facts that are not pairs"),
         ("p(a, X).", "<text>:1:3: a fact with a variable", "facts with variables"),
     ],
 )
@@ -140,3 +145,44 @@ def test_prefixes_are_expanded_where_they_are_declared():
         '"http://ex.org/a"(X, Y) & "http://ex.org/b"(Z, Y) -> "rdf:type"(X, Z)\n'
         '"http://ex.org/d"(Y, X) -> "http://ex.org/c"(X, Y)\n"ex:a"(X, Y) -> "ex:b"(X, Y)'
     )
+
+
+# --- which words are variables
+
+
+def test_an_equivalence_of_souffle_is_symmetric_transitive_and_reflexive_on_its_members():
+    base = parse_program(".decl same(x: symbol, y: symbol) eqrel\n.input same\nsame(x, y) :- alias(x, y).")
+    found = closure(base, [("a", "alias", "b"), ("b", "alias", "c")])
+    pairs = {(head, tail) for head, relation, tail in found if relation == "same"}
+    assert pairs == {(one, other) for one in "abc" for other in "abc"}
+    assert [unread.count for unread in base.unread] == [1]  # .input alone
+
+
+def test_a_kind_on_the_next_line_belongs_to_its_declaration():
+    base = parse_program(".decl same(x: symbol, y: symbol)\n  eqrel\nsame(x, y) :- alias(x, y).")
+    assert len(base) == 3
+
+
+def test_a_choice_domain_is_refused_for_what_it_is():
+    text = ".decl boss(x: symbol, y: symbol) choice-domain x\n.decl b(x: symbol, y: symbol)\nboss(x, y) :- b(x, y)."
+    with pytest.raises(InputError, match="boss is declared with a choice-domain") as caught:
+        parse_program(text)
+    assert str(caught.value).startswith("<text>:3:1: ")
+    base = parse_program(f'{text}\na(x, y) :- b(x, y).\nboss("u", "v").', skip_unsupported=True)
+    counted = {unread.what: unread.count for unread in base.unread}
+    assert counted["clauses about relations with a choice-domain"] == 2
+
+
+def test_each_dialect_says_what_a_variable_is():
+    prolog = parse_program("q(X, Q30) :- p(X, Q30).")
+    nemo = parse_program("<q>(?x, ?Q30) :- <p>(?x, ?Q30) .")
+    souffle = parse_program(".decl p(x: symbol, y: symbol)\nq(x, q30) :- p(x, q30).")
+    assert prolog == nemo == souffle == parse_rules("p(X, Y) -> q(X, Y)")
+
+
+def test_three_arguments_are_no_long_constant():
+    with pytest.raises(InputError, match=r"wrong arity: p has 3 arguments here, and needs 2"):
+        parse_rules("h(X,Y) <= p(X,Y,Z)")
+    for text in ("<q>(?X, ?Y) :- <p>(?X, ?Y, ?Z) .", "q(?X, ?Y) :- p(?X, ?Y, london)."):
+        base = parse_program(f"a(?X, ?Y) :- b(?X, ?Y).\n{text}", skip_unsupported=True)
+        assert [unread.what for unread in base.unread] == ["rules with relations that are not binary"]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import graph_of, reasoners_of
+from reshuffle.cli.inputs import certain_of, graph_of, is_parquet, reasoners_of
 from reshuffle.cli.spark_options import add_spark_options
-from reshuffle.errors import InputError, NotExpressibleError, Place, UnknownNameError
+from reshuffle.cli.summaries import some_violations
+from reshuffle.errors import InputError, Place, UnknownNameError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
     from reshuffle.reasoning.violations import Violation
+    from reshuffle.rules.exactness import Exactness
 
 ENGINES = ("duckdb", "spark")
 """The engines past one process."""
@@ -45,18 +46,9 @@ class OnEngine:
 
     answers: EngineAnswers
     reasoner: Reasoner
+    claim: Exactness
     literals: KnowledgeGraph | None = None
     derived: int | None = None
-
-    @property
-    def each(self) -> Sequence[OnEngine]:
-        """The one that there is."""
-        return [self]
-
-    @property
-    def exactness(self) -> str:
-        """How exact the answers are."""
-        return self.reasoner.exactness
 
     def counts(self) -> dict[str, Count]:
         """How many triples of each relation follow, and how many there are in all."""
@@ -109,16 +101,15 @@ def _shown_facts(
 
 
 def _helper_relations(reasoner: Reasoner) -> frozenset[str]:
-    """The helper relations of class axioms."""
-    rules = reasoner.rules
-    return frozenset() if rules is None or rules.classes is None else rules.classes.relations
+    """The helper relations of rules with constants."""
+    return frozenset() if reasoner.encoding is None else reasoner.encoding.relations
 
 
 @contextmanager
 def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[OnEngine]:
     """Read rules and facts, and put them on the engine."""
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.reasoning.scaling.engine_interface import Deduction, Options  # noqa: PLC0415
+    from reshuffle.reasoning.scaling.engine_interface import Options  # noqa: PLC0415
     from reshuffle.reasoning.scaling.engines import check_output, opened  # noqa: PLC0415
 
     if arguments.sketch is not None or arguments.epsilon is not None:
@@ -131,30 +122,49 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
     if arguments.output:
         (check_writable if arguments.count else check_output)(arguments.output)
     reasoner = _reasoner(arguments, console)
-    deduction = Deduction(reasoner.constraints, reasoner.rules, reasoner.node_budget)
-    facts = _facts(arguments, console, reasoner)
+    facts, claim = _facts(arguments, console, reasoner)
     with opened(
-        deduction, facts, options, beside=arguments.output, progress=console.progress, notes=console.message
+        reasoner.deduction,
+        facts,
+        options,
+        beside=arguments.output,
+        progress=console.progress,
+        notes=console.message,
     ) as answers:
-        yield OnEngine(answers, reasoner, getattr(facts, "literals", None))
+        yield OnEngine(answers, reasoner, claim, getattr(facts, "literals", None))
 
 
-def facts_behind(
-    arguments: argparse.Namespace, console: Console
-) -> tuple[tuple[str, str, str], Reasoner, KnowledgeGraph | None]:
-    """The triple that is meant, the reasoner, and the facts of one derivation, which the engine looks for, or None."""
-    from reshuffle.reasoning.scaling.engine_interface import Deduction, Options  # noqa: PLC0415
+@dataclass(frozen=True)
+class FactsBehind:
+    """What an engine found about one triple."""
+
+    triple: tuple[str, str, str]
+    reasoner: Reasoner
+    facts: KnowledgeGraph | None
+    """Those of one derivation; None where the triple does not follow."""
+    claim: Exactness
+    violations: Sequence[Violation]
+    """Some of what breaks a constraint, where JSON asks for it."""
+
+
+def facts_behind(arguments: argparse.Namespace, console: Console) -> FactsBehind:
+    """The triple that is meant, and the facts of one derivation, which the engine looks for."""
+    from reshuffle.reasoning.scaling.engine_interface import Options  # noqa: PLC0415
     from reshuffle.reasoning.scaling.engines import opened  # noqa: PLC0415
 
     reasoner = _reasoner(arguments, console)
-    deduction = Deduction(reasoner.constraints, reasoner.rules, reasoner.node_budget)
-    facts = _facts(arguments, console, reasoner)
+    facts, claim = _facts(arguments, console, reasoner)
     options = Options(arguments.engine, arguments.memory)
     typed = (arguments.head, arguments.relation, arguments.tail)
-    with opened(deduction, facts, options, progress=console.progress, notes=console.message) as answers:
-        triple, behind = _behind(answers, typed, console)
     literals = getattr(facts, "literals", None)
-    return triple, reasoner, None if behind is None else _shown_facts(behind, reasoner, literals)
+    with opened(
+        reasoner.deduction, facts, options, progress=console.progress, notes=console.message
+    ) as answers:
+        triple, behind = _behind(answers, typed, console)
+        on_engine = OnEngine(answers, reasoner, claim, literals)
+        violations = some_violations(on_engine, console) if console.json else ()
+    shown = None if behind is None else _shown_facts(behind, reasoner, literals)
+    return FactsBehind(triple, reasoner, shown, claim.about(triple[1]), violations)
 
 
 def _behind(
@@ -172,13 +182,10 @@ def _behind(
 
 def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
     """With constraints where they are exact, otherwise with rules alone, as the chase goes."""
-    try:
-        reasoners = reasoners_of(_with_engine(arguments, "auto"), console)
-    except NotExpressibleError as error:
-        if arguments.bound is not None:
-            raise
-        console.message(f"no exact geometry: the rules run as tables ({error.reason})")
-        reasoners = reasoners_of(_with_engine(arguments, "chase"), console)
+    reasoners = reasoners_of(arguments, certain_of(arguments, console), engine="auto")
+    for reasoner in reasoners:
+        if reasoner.constraints is None and reasoner.no_geometry is not None:
+            console.message(f"the rules run as tables ({reasoner.no_geometry.message})")
     if len(reasoners) > 1:
         raise InputError(
             "a model with injected rules is two sets of constraints, which are joined in memory only",
@@ -188,35 +195,27 @@ def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
     return reasoners[0]
 
 
-def _with_engine(arguments: argparse.Namespace, engine: str) -> argparse.Namespace:
-    return argparse.Namespace(**{**vars(arguments), "engine": engine})
-
-
 def _facts(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner
-) -> KnowledgeGraph | ParquetFacts:
-    """Parquet stays where it is; anything else is read. Class axioms get their helper facts."""
-    from reshuffle.reasoning.class_answers import with_helpers  # noqa: PLC0415
+) -> tuple[KnowledgeGraph | ParquetFacts, Exactness]:
+    """Parquet stays; anything else is read. Rules with constants get helper facts. And what answers will be."""
+    from reshuffle.reasoning.constant_answers import with_helpers  # noqa: PLC0415
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
 
     rules = reasoner.rules
     stored = len(arguments.facts) == 1 and is_parquet(arguments.facts[0]) and arguments.columns is None
     if stored and not (rules is not None and rules.facts):
+        if arguments.bad_rows == "skip":
+            raise InputError(
+                f"--engine {arguments.engine} takes Parquet as it lies, and skips no rows",
+                place=Place(arguments.facts[0]),
+                hint="leave out --bad-rows, or --engine; rows without a name can be filtered out beforehand",
+            )
         facts = ParquetFacts.at(arguments.facts[0])
-        return facts if rules is None or rules.classes is None else facts.with_axioms(rules.classes)
+        stored_facts = facts if reasoner.encoding is None else facts.with_helpers_of(reasoner.encoding)
+        return stored_facts, reasoner.claim()
     graph = graph_of(arguments, console, [reasoner])
-    if rules is None or rules.classes is None:
-        return graph
-    return with_helpers(graph, rules).with_literals(graph.literals)
-
-
-def is_parquet(path: str) -> bool:
-    """Is it a Parquet file, or a folder of nothing else?"""
-    from reshuffle.reasoning.scaling.data_sets import is_hidden  # noqa: PLC0415
-
-    if not Path(path).is_dir():
-        return path.endswith(".parquet")
-    inside = [
-        file for file in Path(path).rglob("*") if file.is_file() and not is_hidden(file.relative_to(path))
-    ]
-    return bool(inside) and all(file.suffix == ".parquet" for file in inside)
+    claim = reasoner.claim(graph, notes=console.message)
+    if rules is None or reasoner.encoding is None:
+        return graph, claim
+    return with_helpers(graph, rules).with_literals(graph.literals), claim

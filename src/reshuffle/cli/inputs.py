@@ -10,32 +10,32 @@ import glob
 import os
 import stat
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from reshuffle.cli.console import Console
-    from reshuffle.constraints import OrderingConstraints
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg.guards.bad_rows import BadRows
     from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.kg.splits import Benchmark, GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.reasoning import Reasoner
-    from reshuffle.rulelist import RuleModel
+    from reshuffle.rulelist.aggregation.aggregates import Aggregate
     from reshuffle.rules import RuleBase
+    from reshuffle.theories import Theory
 
 MODEL_FILES = ("model.safetensors", "settings.toml", "injected.json", "injected.rules", "model.rules")
 """The files that make a model of a directory; `learning.model_files` and `rulelist.model_text` write them."""
-
-RULE_MODEL = "model.rules"
-"""`rulelist.model_text.FILE`, which is slow to import; few verbs are given a rule model."""
 
 
 class InputFile(str):
@@ -73,11 +73,11 @@ class InputFacts(InputFile):
         if not Path(self).is_dir():
             found = glob.glob(self, recursive=True)  # noqa: PTH207 - takes absolute patterns
         else:
-            found = [] if _is_benchmark(self) else [str(file) for file in Path(self).iterdir()]
+            found = [] if is_benchmark(self) else [str(file) for file in Path(self).iterdir()]
         return [path for path in found if Path(path).is_file()]
 
 
-def _is_benchmark(name: str) -> bool:
+def is_benchmark(name: str) -> bool:
     """Is it a benchmark's name, which wins over a directory's? Models are often called by what they were trained on."""
     from reshuffle.data.load import benchmark_names  # noqa: PLC0415 - slow to import
 
@@ -98,20 +98,52 @@ class InputModel(InputFile):
                 yield from InputFile(Path(self) / name).files()
 
 
-def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """The rules of the file; duplicates and tautologies are told."""
-    from reshuffle.rules import read_rules  # noqa: PLC0415
+def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, device: str = "cpu") -> Theory:
+    """Whatever the path holds; what there is to say about it is told."""
+    from reshuffle.theories import load  # noqa: PLC0415 - verbs import when they run
 
-    base = read_rules(
-        arguments.rules,
-        skip_unsupported=arguments.skip_unsupported,
+    return load(
+        path,
+        skip_unsupported=getattr(arguments, "skip_unsupported", True),
         prefixes=_declared(arguments),
+        device=device,
         notes=console.message,
     )
-    for name, rules in (("given more than once", base.duplicates), ("says nothing", base.tautologies)):
-        for rule in rules:
-            console.message(f"{arguments.rules}: {name}: {rule}")
-    return base
+
+
+def aggregated(theory: Theory, by: Aggregate | None) -> Theory:
+    """The theory as --aggregate says; refused for what is no rule file."""
+    from reshuffle.theories.rule_files import RuleTheory  # noqa: PLC0415
+
+    if by is None:
+        return theory
+    if not isinstance(theory, RuleTheory):
+        raise no_rule_file(f"a {theory.kind}", theory.name)
+    return theory.aggregated(by)
+
+
+def no_rule_file(what: str, name: str) -> InputError:
+    """The error for --aggregate with what is no rule file."""
+    return InputError(
+        f"--aggregate is for a rule file, and this is {what}",
+        place=Place(name),
+        hint="leave it out, or give a file of rules with confidences",
+    )
+
+
+def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
+    """The rules of the file; duplicates and tautologies are told."""
+    from reshuffle.theories.rule_files import read  # noqa: PLC0415
+    from reshuffle.theories.theory import Reading  # noqa: PLC0415
+
+    reading = Reading(arguments.skip_unsupported, _declared(arguments), notes=console.message)
+    theory = read(arguments.rules, reading)
+    return (theory.paths_alone(notes=console.message) if _skips_constants(arguments) else theory).base
+
+
+def _skips_constants(arguments: argparse.Namespace) -> bool:
+    """A bound counts the steps of path rules alone; --skip-unsupported leaves the others out."""
+    return arguments.skip_unsupported and getattr(arguments, "bound", None) is not None
 
 
 def _declared(arguments: argparse.Namespace) -> Prefixes | None:
@@ -122,44 +154,50 @@ def _declared(arguments: argparse.Namespace) -> Prefixes | None:
     return None if path is None else read_prefixes(path)
 
 
-def reasoners_of(arguments: argparse.Namespace, console: Console) -> list[Reasoner]:
-    """The reasoner of a rule file, of compiled constraints or of a hardened model.
+def certain_of(arguments: argparse.Namespace, console: Console) -> Theory:
+    """The part of the rules, constraints or model that entails."""
+    least = getattr(arguments, "min_confidence", None)
+    certain = theory_of(arguments.rules, arguments, console).certain(least=least, notes=console.message)
+    return certain.paths_alone(notes=console.message) if _skips_constants(arguments) else certain
 
-    A model with injected rules gives a second reasoner, of these rules.
-    """
-    from reshuffle.constraints import OrderingConstraints  # noqa: PLC0415
-    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
 
-    sources: Sequence[OrderingConstraints | RuleBase]
-    if is_rule_list(arguments.rules):
-        sources = [_sure_rules(arguments, console)]
-    elif is_model(arguments.rules):
-        _refuse_confidence(arguments)
-        sources = _hardened(arguments.rules, console)
-    elif Path(arguments.rules).is_file() and is_compiled(arguments.rules):
-        _refuse_confidence(arguments)
-        sources = [OrderingConstraints.load(arguments.rules)]
-    else:
-        base = rules_of(arguments, console)
-        least = getattr(arguments, "min_confidence", None)
-        sources = [base if least is None else _confident(base, least, arguments, console)]
-    return [
-        Reasoner(
-            source,
-            bound=arguments.bound,
-            engine=arguments.engine,
-            memory=arguments.memory,
-            node_budget=arguments.node_budget,
+def reasoners_of(
+    arguments: argparse.Namespace, certain: Theory, *, engine: str | None = None
+) -> list[Reasoner]:
+    """What entails, as the arguments say; a model with injected rules has two reasoners."""
+    from reshuffle.theories import Reasoning  # noqa: PLC0415
+
+    how = Reasoning(engine or arguments.engine, arguments.bound, arguments.memory, arguments.node_budget)
+    return certain.reasoners(how)
+
+
+def bad_rows_of(arguments: argparse.Namespace, console: Console) -> AbstractContextManager[BadRows]:
+    """What is done with the bad rows of all facts that are read meanwhile."""
+    from reshuffle.kg.guards.bad_rows import treated  # noqa: PLC0415
+
+    return treated(arguments.bad_rows, arguments.report, console.message)
+
+
+def refuse_skipping(arguments: argparse.Namespace, what: str) -> None:
+    """Refuse --bad-rows skip for facts of which no row can be skipped."""
+    if arguments.bad_rows == "skip":
+        raise InputError(
+            f"--bad-rows skip is for files that are read row by row, and this is {what}",
+            place=Place(arguments.facts[0]) if arguments.facts else None,
+            hint="leave it out; bad rows are refused",
         )
-        for source in sources
-    ]
 
 
 def graph_of(
-    arguments: argparse.Namespace, console: Console, reasoners: Sequence[Reasoner] = ()
+    arguments: argparse.Namespace,
+    console: Console,
+    reasoners: Sequence[Reasoner] = (),
+    *,
+    bad_rows: BadRows | None = None,
 ) -> KnowledgeGraph:
     """The facts of all files together, and those that stand among the rules, as in a Datalog program.
 
+    A benchmark's name stands for the facts that its questions are asked about, as for `serve`; it wins over a file's.
     Without a file these alone, or the triples of an ontology, which may hold both.
     """
     from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
@@ -173,116 +211,74 @@ def graph_of(
         paths = [arguments.rules]
     if inside:
         paths = [path for path in paths if not _is_same(path, arguments.rules)]
-    if not paths:
-        return KnowledgeGraph(inside)
-    graph = read_graph(
-        *paths,
-        columns=arguments.columns,
-        format=arguments.format,
-        literals_suffice=any(_have_domains(reasoner) for reasoner in reasoners),
-        progress=console.progress,
-        notes=console.message,
-    )
-    return graph | KnowledgeGraph(inside) if inside else graph
+    named = [path for path in paths if is_benchmark(path)]
+    paths = [path for path in paths if path not in named]
+    folders = [path for path in paths if Path(path).is_dir() and is_parquet(path)]
+    if arguments.columns is not None or arguments.bad_rows == "skip":  # which are for files
+        folders = []
+    of_benchmarks = (_asked_facts(name, console) for name in named)
+    stored = reduce(or_, [*of_benchmarks, *map(_data_set, folders)], KnowledgeGraph(inside))
+    files = [path for path in paths if path not in folders]
+    if not files:
+        refuse_skipping(arguments, "none")
+        return stored
+    with bad_rows_of(arguments, console) if bad_rows is None else nullcontext(bad_rows) as bad:
+        graph = read_graph(
+            *files,
+            columns=arguments.columns,
+            format=arguments.format,
+            literals_suffice=any(_have_domains(reasoner) for reasoner in reasoners),
+            bad_rows=bad,
+            progress=console.progress,
+            notes=console.message,
+        )
+    arguments.skipped_rows = bad.count
+    return graph | stored if len(stored) else graph
+
+
+def _asked_facts(name: str, console: Console) -> KnowledgeGraph:
+    """The facts of a benchmark that its questions are asked about."""
+    from reshuffle.data.load import load_benchmark  # noqa: PLC0415
+    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
+
+    bench = load_benchmark(name, progress=console.progress)
+    return (bench.test if isinstance(bench, InductiveBenchmark) else bench.graph).facts
+
+
+def _data_set(folder: str) -> KnowledgeGraph:
+    """The facts of a Parquet data set, such as `infer -o DIR/` writes, in memory."""
+    from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
+
+    return ParquetFacts.at(folder).graph()
+
+
+def is_parquet(path: str) -> bool:
+    """Is it a Parquet file, or a folder of nothing else?"""
+    from reshuffle.reasoning.scaling.data_sets import is_hidden  # noqa: PLC0415
+
+    if not Path(path).is_dir():
+        return path.endswith(".parquet")
+    inside = [
+        file for file in Path(path).rglob("*") if file.is_file() and not is_hidden(file.relative_to(path))
+    ]
+    return bool(inside) and all(file.suffix == ".parquet" for file in inside)
 
 
 def _have_domains(reasoner: Reasoner) -> bool:
     """Can literals say something about the types of their subjects?"""
-    classes = None if reasoner.rules is None else reasoner.rules.classes
-    return classes is not None and classes.have_domains
+    from reshuffle.rules.class_axioms import domains_of  # noqa: PLC0415
+
+    return reasoner.rules is not None and any(True for _ in domains_of(reasoner.rules))
 
 
 def _is_same(one: str, other: str) -> bool:
     return one != "-" and Path(one).exists() and Path(one).samefile(other)
 
 
-def is_rule_list(path: str) -> bool:
-    """Is the path a rule model: a directory that holds its file, or the file?"""
-    return (Path(path) / RULE_MODEL).is_file() or (Path(path).name == RULE_MODEL and Path(path).is_file())
-
-
-def has_rules(path: str) -> bool:
-    """Is the path a rule model, or a file of rules that may have confidences?"""
-    return is_rule_list(path) or (Path(path).is_file() and not is_compiled(path))
-
-
-def is_compiled(path: str) -> bool:
-    """Does the file look like compiled constraints (rather than rules)?"""
-    from reshuffle.constraints import OPENING  # noqa: PLC0415
-
-    with Path(path).open("rb") as file:
-        return file.read(len(OPENING)) == OPENING
-
-
-def rule_model_of(path: str, console: Console) -> RuleModel:
-    """The rule model of a directory, or of a file of rules that may have confidences."""
-    from reshuffle.rulelist import RuleModel, load_rule_model  # noqa: PLC0415
-    from reshuffle.rules import read_rules  # noqa: PLC0415
-
-    if is_rule_list(path):
-        return load_rule_model(path)
-    return RuleModel.from_rules(read_rules(path, skip_unsupported=True, notes=console.message))
-
-
-def _sure_rules(arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """The rules of a rule model that are sure enough to reason with."""
-    least = getattr(arguments, "min_confidence", None)
-    chosen = rule_model_of(arguments.rules, console)
-    sure = chosen.sure_rules(least)
-    told = "without an exception in the training facts" if least is None else f"of confidence {least} or more"
-    _tell_sure(len(sure), len(chosen), told, arguments, console)
-    return sure
-
-
-def _confident(base: RuleBase, least: float, arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """The rules of a file that are as sure as --min-confidence asks; one without a confidence is."""
-    sure = base.at_least(least)
-    _tell_sure(len(sure.rules), len(base.rules), f"of confidence {least} or more", arguments, console)
-    return sure
-
-
-def _tell_sure(sure: int, of: int, told: str, arguments: argparse.Namespace, console: Console) -> None:
-    console.message(f"{arguments.rules}: {sure:,} of {counted(of, 'rule')}, those {told}")
-    if not sure:
-        raise InputError(
-            "no rule is sure enough to reason with",
-            place=Place(arguments.rules),
-            hint="give a lower --min-confidence; `reshuffle predict` ranks by all of them",
-        )
-
-
-def _refuse_confidence(arguments: argparse.Namespace) -> None:
-    """Refuse --min-confidence where there are no rules with confidences."""
-    if getattr(arguments, "min_confidence", None) is not None:
-        raise InputError(
-            "--min-confidence is for rules, and this holds constraints",
-            place=Place(arguments.rules),
-            hint="leave it out; `reshuffle rules` gives the rules of a model with their confidences",
-        )
-
-
-def is_model(path: str) -> bool:
-    """Is the path a model, that is, a directory?"""
-    return Path(path).is_dir()
-
-
-def _hardened(directory: str, console: Console) -> list[OrderingConstraints]:
-    """The hardened constraints of a model, and those of its injected rules where it has some."""
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-
-    model = Reshuffle.load(directory, device="cpu")
-    told = f"{directory}: reasoning with the hard constraints nearest to what was learned"
-    block = model.model.injected
-    if block is None:
-        console.message(told)
-        return [model.harden()]
-    console.message(f"{told}, and with {counted(len(block.constraints.rules or ()), 'injected rule')}")
-    return [model.harden(), block.constraints]
-
-
 def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Settings:
     """The settings: those of a recipe, changed by the file, then by each --set."""
-    from reshuffle.learning.settings import Settings, read_settings, setting_from_text  # noqa: PLC0415
+    from reshuffle.kg.io.toml import setting_from_text  # noqa: PLC0415
+    from reshuffle.learning.settings import Settings, read_settings  # noqa: PLC0415
 
     changes = dict(map(setting_from_text, arguments.changes))
     # What a recipe sets goes below the file, even where --set names it.
@@ -295,15 +291,18 @@ def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Setti
     return settings.changed(**changes)
 
 
-def facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph | GraphSplit:
+def facts_of(
+    arguments: argparse.Namespace, console: Console, *, bad_rows: BadRows | None = None
+) -> KnowledgeGraph | GraphSplit:
     """The triples of files, or the training graph of a benchmark, by its name or its directory."""
     from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
 
     first, *more = arguments.facts
     bench = None if more else benchmark_of(first, console)
     if bench is not None:
+        refuse_skipping(arguments, "a benchmark")
         return bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
-    return graph_of(arguments, console)
+    return graph_of(arguments, console, bad_rows=bad_rows)
 
 
 def learned_facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph:

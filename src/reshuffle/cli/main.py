@@ -37,10 +37,14 @@ VERBS: tuple[str, ...] = (
     "rules",
     "distil",
     "serve",
-    "search",
     "data",
     "bench",
 )
+
+GONE = {
+    "search": "`reshuffle search` went with release 0.3: docs/how-to/train.md does the same with ten lines of optuna"
+}
+"""Verbs of earlier releases, and what does their work now."""
 
 DESCRIPTION = """\
 Reasoning over knowledge graphs with rules you can trust.
@@ -101,8 +105,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     status = 0
     try:
         try:
-            options = build_parser().parse_args(arguments)
             given = sys.argv[1:] if arguments is None else arguments
+            _refuse_gone(given)
+            options = build_parser().parse_args(arguments)
             options.command = shlex.join(["reshuffle", *given])
             status = _answered(options)
         except (Exception, KeyboardInterrupt):
@@ -127,6 +132,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         _drop_output()
         return 2
     return status
+
+
+def _refuse_gone(given: Sequence[str]) -> None:
+    """Refuse verbs of earlier releases with a way out."""
+    verb = next((word for word in given if not word.startswith("-")), None)
+    if verb in GONE:
+        Console().error(GONE[verb])
+        raise SystemExit(2)
 
 
 def _answered(options: argparse.Namespace) -> int:

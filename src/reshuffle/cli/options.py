@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import InputFacts, InputFile, InputModel
+from reshuffle.cli.outputs import OutputFile
 
 if TYPE_CHECKING:
     import argparse
@@ -14,8 +15,8 @@ RECIPE_NAMES = ("best", "best-0.1", "paper")
 """`learning.recipes.RECIPES`, which needs torch to be installed."""
 
 _BEYOND = {
-    "auto|chase|duckdb": "; duckdb: for more facts than fit into the memory",
-    "auto|chase|duckdb|spark": "; duckdb, spark: for more facts than fit into the memory",
+    "auto|geometry|chase|duckdb": "; duckdb: for more facts than fit into the memory",
+    "auto|geometry|chase|duckdb|spark": "; duckdb, spark: for more facts than fit into the memory",
 }
 
 
@@ -39,7 +40,10 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reasoning_options(
-    parser: argparse.ArgumentParser, *, facts_may_be_missing: bool = False, engines: str = "auto|chase"
+    parser: argparse.ArgumentParser,
+    *,
+    facts_may_be_missing: bool = False,
+    engines: str = "auto|geometry|chase",
 ) -> None:
     """The arguments of verbs that reason: rules, facts, and how to reason."""
     parser.add_argument(
@@ -60,8 +64,8 @@ def add_reasoning_options(
         "--engine",
         default="auto",
         metavar=engines,
-        help="chase: every rule file that can be read, without geometry; auto takes it where the geometry would be too "
-        "large" + _BEYOND.get(engines, ""),
+        help="auto: an exact one; geometry: an error where there is none; chase: every rule file that can be read, "
+        "without geometry" + _BEYOND.get(engines, ""),
     )
     add_naming_options(parser)
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
@@ -80,7 +84,7 @@ def add_facts(
         type=InputFacts,
         nargs="*" if may_be_missing else "+",
         metavar=metavar,
-        help=f"files of triples, folders of them, or patterns; - is stdin{more}",
+        help=f"files of triples, folders of them, patterns, or a benchmark's name; - is stdin{more}",
     )
     add_columns(parser)
 
@@ -98,6 +102,18 @@ def add_columns(parser: argparse.ArgumentParser, *, formats: bool = True) -> Non
             metavar="FORMAT",
             help="of the facts, where their ending does not say it: tsv, csv, nt, ttl, jsonl, ...",
         )
+    parser.add_argument(
+        "--bad-rows",
+        choices=("refuse", "skip"),
+        default="refuse",
+        help="what to do with a row of the facts that holds no triple: refuse the file (default), or skip the row",
+    )
+    parser.add_argument(
+        "--report",
+        type=OutputFile,
+        metavar="FILE",
+        help="with --bad-rows skip: a .csv file that lists these rows, with file, line, reason and content",
+    )
 
 
 def add_naming_options(parser: argparse.ArgumentParser) -> None:
@@ -146,3 +162,13 @@ def add_settings_options(parser: argparse.ArgumentParser, *, recipes: Sequence[s
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
     parser.set_defaults(usage_error=parser.error)
+
+
+def add_aggregate(parser: argparse.ArgumentParser) -> None:
+    """How the rules of a file rank."""
+    parser.add_argument(
+        "--aggregate",
+        choices=("max-plus", "noisy-or", "top5"),
+        help="of a rule file: rank answers by all rules, constants included: by the surest rule and then the next "
+        "(max-plus), by all together (noisy-or), or by the five surest (top5)",
+    )

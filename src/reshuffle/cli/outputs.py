@@ -46,6 +46,7 @@ class OutputDirectory(str):
 def refuse_inputs_as_outputs(arguments: argparse.Namespace) -> None:
     """Refuse an output that is no name, or an input, too: relative paths and links are names of the same file."""
     given = [*_values(arguments)]
+    _refuse_same([value for value in given if isinstance(value, OutputFile)])
     for output in given:
         if isinstance(output, OutputFile | OutputDirectory):
             if output == "-":  # which stands for stdin elsewhere, so that somebody means stdout
@@ -56,6 +57,18 @@ def refuse_inputs_as_outputs(arguments: argparse.Namespace) -> None:
             for read in given:
                 if isinstance(read, InputFile) and (reason := output.replaces(read)):
                     raise InputError(reason, place=Place(output), hint="name another output")
+
+
+def _refuse_same(outputs: Iterable[OutputFile]) -> None:
+    """Refuse two outputs in one file."""
+    places: set[str] = set()
+    for output in outputs:
+        place = os.path.realpath(output)
+        if place in places and (not Path(place).exists() or Path(place).is_file()):
+            raise InputError(
+                "found one file for two outputs", place=Place(output), hint="give each a name of its own"
+            )
+        places.add(place)
 
 
 def _values(arguments: argparse.Namespace) -> Iterator[object]:

@@ -7,27 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle import __version__
-from reshuffle.kg.io.files import check_writable, written_whole
+from reshuffle.kg.io.files import written_whole
 from reshuffle.pictures.markup import definitions, page, picture, preformatted, section
-from reshuffle.pictures.png import check_png, png_of
 from reshuffle.pictures.svg import svg_of
 from reshuffle.pictures.tree_layout import tree_scene
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from reshuffle.pictures.diagram import Diagram
     from reshuffle.pictures.scene import Scene
 
-TREE_ENDINGS = (".svg", ".png", ".html", ".mmd", ".dot", ".json")
-
-
-def check_picture(path: str, *, endings: Collection[str] = TREE_ENDINGS) -> None:
-    """Can such a picture be written there? To be asked before the work."""
-    check_writable(path, endings=endings)
-    if Path(path).suffix == ".png":
-        check_png()
+TREE_ENDINGS = (".svg", ".html", ".mmd", ".dot", ".json")
 
 
 def write_tree(diagram: Diagram, arguments: argparse.Namespace, *, text: str, as_json: str) -> None:
@@ -44,10 +36,8 @@ def write_tree(diagram: Diagram, arguments: argparse.Namespace, *, text: str, as
 
 
 def write_drawing(path: Path, scene: Scene, diagram: Diagram) -> None:
-    """Write a picture: the scene as SVG or PNG, or the diagram for programs that have layouts of their own."""
-    if path.suffix == ".png":
-        _write(path, png_of(scene, diagram))
-    elif path.suffix == ".svg":
+    """Write a picture: the scene as SVG, or the diagram for programs that have layouts of their own."""
+    if path.suffix == ".svg":
         _write(path, svg_of(scene) + "\n")
     else:
         _write(path, diagram.to_dot() if path.suffix == ".dot" else diagram.to_mermaid() + "\n")
@@ -65,6 +55,6 @@ def how_made(arguments: argparse.Namespace, more: Sequence[tuple[str, object]] =
     return section("How this was made", definitions(made))
 
 
-def _write(path: Path, content: str | bytes) -> None:
+def _write(path: Path, content: str) -> None:
     with written_whole(path) as aside:
-        aside.write_bytes(content if isinstance(content, bytes) else content.encode())
+        aside.write_bytes(content.encode())

@@ -17,10 +17,30 @@ from reshuffle.text import duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reshuffle.compiled import Compiling
     from reshuffle.progress import Report
 
 SECONDS_BETWEEN_LINES = 20.0
 _SECONDS_BETWEEN_TICKS = 0.5
+
+
+_COMPILING = "compiling kernels (once)"
+
+
+def _compiling() -> Compiling | None:
+    """What hears of kernels that are compiled; None where nothing that has kernels is loaded."""
+    loaded = sys.modules.get("reshuffle.compiled")
+    return None if loaded is None else loaded.COMPILING
+
+
+def _is_compiling() -> bool:
+    heard = _compiling()
+    return heard is not None and heard.is_under_way
+
+
+def _seconds_compiling() -> float:
+    heard = _compiling()
+    return 0.0 if heard is None else heard.seconds
 
 
 class Display(Protocol):
@@ -67,16 +87,18 @@ class Bar:
             leave=False,
             miniters=0,  # a note may change while nothing more is done
         )
+        self._note = ""
 
     def advance(self, done: int, /, note: str = "") -> None:
         """So many more units are done."""
-        if note:
-            self._bar.set_postfix_str(note, refresh=False)
+        self._note = note or self._note
+        self._bar.set_postfix_str(self._note, refresh=False)
         self._bar.update(done)
 
     def tick(self) -> None:
         """Let the time beside the bar go on."""
         if time.time() - self._bar.start_t >= reshuffle.progress.SHORT:
+            self._bar.set_postfix_str(_COMPILING if _is_compiling() else self._note, refresh=False)
             self._bar.refresh()
             self._bar.last_print_t = time.time()  # else it would not know that there is something to clear
 
@@ -94,6 +116,7 @@ class Lines:
     def __init__(self, description: str, total: int | None, unit: str) -> None:
         self._description, self._total, self._unit = description, total, unit.strip()
         self._started, self._done, self._note, self._told = time.monotonic(), 0, "", False
+        self._compiled_before = _seconds_compiling()
         self._taken_up: int | None = None
 
     def advance(self, done: int, /, note: str = "") -> None:
@@ -110,12 +133,15 @@ class Lines:
         Lines._last, self._told = now, True
         seconds = now - self._started
         left = "" if "left" in self._note else self._left(seconds)
-        self._print([self._amount(), self._note, left], otherwise=duration(seconds))
+        last = _COMPILING if _is_compiling() else left
+        self._print([self._amount(), self._note, last], otherwise=duration(seconds))
 
     def close(self, *, finished: bool) -> None:
         """Tell how long it took, where anything was told."""
         if self._told and finished:
-            self._print([self._amount(), f"done in {duration(time.monotonic() - self._started)}"])
+            spent = _seconds_compiling() - self._compiled_before
+            compiled = f", {duration(spent)} of it {_COMPILING}" if spent >= 1 else ""
+            self._print([self._amount(), f"done in {duration(time.monotonic() - self._started)}{compiled}"])
 
     def _print(self, parts: list[str], *, otherwise: str = "") -> None:
         told = ", ".join(part for part in parts if part) or otherwise

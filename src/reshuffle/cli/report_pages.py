@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import ShownNames
     from reshuffle.evaluation.report import Report
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.learning.estimator import Reshuffle
     from reshuffle.model.answers.explanations import Explanation
     from reshuffle.model.answers.predictions import Predictions
     from reshuffle.rulelist import RuleModel
     from reshuffle.rulelist.rule_predictions import RulePredictions
     from reshuffle.rulelist.sums import RuleSum
+    from reshuffle.theories import Theory
 
 _OPENED = 3  # reasons that one sees without a click
 _MOST_ROWS = 5_000
@@ -49,7 +49,7 @@ def write_predictions(
     arguments: argparse.Namespace,
     *,
     reasons: int,
-    model: Reshuffle | RuleModel,
+    theory: Theory,
     facts: KnowledgeGraph,
     names: ShownNames,
 ) -> None:
@@ -62,14 +62,14 @@ def write_predictions(
             _rules_behind(explained, reasons, names),
         ]
     made = [
-        ("model", f"{arguments.model}: {_told(model)}"),
+        ("model", f"{arguments.model}: {theory.heading}"),
         ("facts", f"{', '.join(arguments.facts)}: {repr(facts)[1:-1]}"),
     ]
     write_page(arguments.output, names.text(_asked(arguments)), *parts, how_made(arguments, made))
 
 
 def _explained(found: Predictions | RulePredictions, reasons: int) -> list[Explanation | RuleSum]:
-    return [row.sum if isinstance(row, RulePrediction) else row.explain(reasons) for row in found]
+    return [row.explained() if isinstance(row, RulePrediction) else row.explain(reasons) for row in found]
 
 
 def _whys(
@@ -92,10 +92,6 @@ def _asked(arguments: argparse.Namespace) -> str:
     if arguments.all:
         return f"Most plausible missing links, {relation}"
     return f"Predictions: {arguments.head or '?'} · {relation} · {arguments.tail or '?'}"
-
-
-def _told(model: Reshuffle | RuleModel) -> str:
-    return str(getattr(model, "heading", None) or repr(model)[1:-1])
 
 
 def _rules_behind(explained: Iterable[Explanation | RuleSum], reasons: int, names: ShownNames) -> str:

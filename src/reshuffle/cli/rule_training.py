@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import is_model, is_rule_list, learned_facts_of
-from reshuffle.errors import InputError
+from reshuffle.cli.inputs import learned_facts_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -26,7 +24,8 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
     from reshuffle.locks import alone_in  # noqa: PLC0415
     from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
-    from reshuffle.rulelist.fit_checkpoints import FILE  # noqa: PLC0415
+    from reshuffle.rulelist.files.fit_checkpoints import FILE, remove_checkpoint  # noqa: PLC0415
+    from reshuffle.rulelist.model_text import read_model_text  # noqa: PLC0415
 
     _check_options(arguments)
     settings = _settings(arguments)
@@ -34,14 +33,15 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     facts = learned_facts_of(arguments, console)
     folder = made_directory(arguments.output)
     with alone_in(folder, "training"):
+        before = read_model_text(folder) if arguments.refit else None
         try:
             model = _learned(arguments, facts, settings, console)
         except KeyboardInterrupt:
             if (folder / FILE).exists():
                 console.message("the same command with --resume goes on from here")
             raise
-        path = save_rule_model(model, folder)
-        (folder / FILE).unlink(missing_ok=True)
+        path = save_rule_model(model, folder, remarks_of=before)
+        remove_checkpoint(folder)
     seconds = round(time.perf_counter() - started, 1)
     text = f"{path}: {counted(len(model), 'rule')} with weights, in {seconds} s; read it, and edit it as you like"
     console.result(text, {"directory": arguments.output, "rules": len(model), "seconds": seconds})
@@ -56,8 +56,11 @@ def _learned(
     if arguments.refit:
         before = load_rule_model(arguments.output).with_rules(_rules(arguments, facts, console))
         return refit(before, facts, settings=settings, progress=console.progress)
+    minutes = _minutes(arguments, facts, console)
     return learn_rules(
         facts,
+        relations=arguments.relation,
+        minutes=minutes,
         rules=_rules(arguments, facts, console),
         settings=settings,
         directory=arguments.output,
@@ -66,6 +69,25 @@ def _learned(
         notes=console.message,
         **arguments.spark,
     )
+
+
+def _minutes(arguments: argparse.Namespace, facts: KnowledgeGraph, console: Console) -> float | None:
+    """How long it may take, told before it begins."""
+    if arguments.minutes is not None:
+        minutes, at_most = arguments.minutes, ""
+    elif arguments.quick:
+        minutes, at_most = quick_minutes(len(facts)), "at most "
+    else:
+        return None
+    told = f"{minutes:.1f}".removesuffix(".0") if minutes >= 0.1 else f"{minutes:g}"
+    noun = "minute" if told == "1" else "minutes"
+    console.message(f"learning from {counted(len(facts), 'fact')} takes {at_most}{told} {noun}")
+    return float(minutes)
+
+
+def quick_minutes(facts: int) -> float:
+    """A minute up to 300,000 facts, ten at five million and more."""
+    return min(10.0, 1.0 + 9.0 * max(0, facts - 300_000) / 4_700_000)
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
@@ -77,40 +99,18 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> RuleSettings:
+    from reshuffle.kg.io.toml import setting_from_text  # noqa: PLC0415
     from reshuffle.rulelist import RuleSettings  # noqa: PLC0415
 
-    return RuleSettings().changed(**dict(map(_setting, arguments.changes)))
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    """`key=value` as typed: a number, true or false."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"'{text}' is not a setting", hint="write key=value, such as longest=2")
-    try:
-        return name.strip(), json.loads(value)
-    except ValueError:
-        return name.strip(), value
+    return RuleSettings().changed(**dict(map(setting_from_text, arguments.changes)))
 
 
 def _rules(arguments: argparse.Namespace, facts: KnowledgeGraph, console: Console) -> list[Rule]:
     """The rules of all files and models, each once."""
+    from reshuffle.theories import load  # noqa: PLC0415
+
     found: dict[Rule, None] = {}
     for source in arguments.rules:
-        found.update(dict.fromkeys(_rules_of(source, facts, console)))
+        theory = load(source, skip_unsupported=True, device="cpu", notes=console.message)
+        found.update(dict.fromkeys(theory.readable_rules(facts, progress=console.progress).rules))
     return list(found)
-
-
-def _rules_of(source: str, facts: KnowledgeGraph, console: Console) -> tuple[Rule, ...]:
-    from reshuffle.rulelist import load_rule_model  # noqa: PLC0415
-    from reshuffle.rules import read_rules  # noqa: PLC0415
-
-    if is_rule_list(source):
-        return load_rule_model(source).rule_base().rules
-    if not is_model(source):
-        return read_rules(source, skip_unsupported=True, notes=console.message).rules
-    from reshuffle.extraction import extract_rules  # noqa: PLC0415
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-
-    model = Reshuffle.load(source, device="cpu")
-    return extract_rules(model, on=facts, progress=console.progress).to_rule_base().rules

@@ -24,6 +24,8 @@ class VerbParser(argparse.ArgumentParser):
             options.facts, unknown = [*options.facts, *more], []
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._way_out(unknown, args)}")
+        if getattr(options, "report", None) is not None and options.bad_rows != "skip":
+            self.error("--report lists the rows that are skipped: give --bad-rows skip, too")
         return options, unknown
 
     def _more_facts(self, unknown: Sequence[str]) -> list[Any] | None:

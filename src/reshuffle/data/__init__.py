@@ -1,8 +1,8 @@
 """Benchmarks: graphs with held-out triples, your own or named ones.
 
-An *inductive* benchmark has two graphs over the same relations and different entities. A model learns on
-`train.facts`, is tuned on `train.valid`, is then given `test.facts` and ranks `test.queries`; what else is
-known to be true of the test graph is `test.valid`. A *transductive* one has a single graph.
+An *inductive* benchmark has two graphs over the same relations and different entities. A model is trained
+on `train.facts` and validated on `train.valid`. It is then given `test.facts` and ranks `test.queries`; `test.valid`
+holds further true triples of the test graph. A *transductive* benchmark has a single graph.
 
 Named benchmarks have data cards (`cards.json`): where they come from, their counts, and a checksum for each
 file. Their files are found in `$RESHUFFLE_DATA`, in `../shared/datasets`, or in the cache into which they are

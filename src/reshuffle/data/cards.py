@@ -1,4 +1,4 @@
-"""Data cards: what a named benchmark is, where it comes from, and how many of what it must hold."""
+"""Data cards: title, origin, licence and expected counts of a named benchmark."""
 
 from __future__ import annotations
 

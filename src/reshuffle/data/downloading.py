@@ -1,4 +1,4 @@
-"""Fetching files from their public origin: resumed where they broke off, checked before they count."""
+"""Download files from their public origin: interrupted downloads resume, and checksums are verified."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from urllib.parse import quote
 from reshuffle.data.finding import file_path
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import GZIP_ERRORS
+from reshuffle.locks import is_own, no_link, refuse_link
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def download_file(url: str, file: FileCard, target: Path, *, advance: Callable[[
     """
     part = target.with_name(target.name + ".part")
     part.parent.mkdir(parents=True, exist_ok=True)
+    _refuse_what_others_prepared(part)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             _continue(url, part, advance)
@@ -62,6 +64,16 @@ def download_file(url: str, file: FileCard, target: Path, *, advance: Callable[[
     part.replace(target)
 
 
+def _refuse_what_others_prepared(part: Path) -> None:
+    refuse_link(part)
+    if part.exists() and not is_own(part):  # who could change it once it was checked
+        raise InputError(
+            "found a file of another user, expected one of yours or nothing",
+            place=Place(str(part)),
+            hint="remove it, or keep the data in another directory",
+        )
+
+
 def _continue(url: str, part: Path, advance: Callable[[int], None]) -> None:
     """Download the rest of a file, or all of it where the server does not know about ranges."""
     have = part.stat().st_size if part.is_file() else 0
@@ -75,7 +87,8 @@ def _continue(url: str, part: Path, advance: Callable[[int], None]) -> None:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
             return  # nothing is missing; the checksum has the last word
         raise
-    with response, part.open("ab" if response.status == http.client.PARTIAL_CONTENT else "wb") as out:
+    mode = "ab" if response.status == http.client.PARTIAL_CONTENT else "wb"
+    with response, open(part, mode, opener=no_link) as out:
         expected = response.headers.get("Content-Length")
         received = 0
         while block := response.read(_BLOCK):
@@ -100,9 +113,9 @@ def check_content(path: Path, file: FileCard, *, source: str) -> None:
     found = content_checksum(path)
     if found != file.sha256:
         raise InputError(
-            f"not the published file: its SHA-256 should be {file.sha256}, found {found}",
+            f"not the published file: expected SHA-256 {file.sha256}, found {found}",
             place=Place(source),
-            hint="fetch it again; line ends and gzip do not matter, anything else does",
+            hint="download it again; only line ends and gzip may differ",
         )
 
 
@@ -113,6 +126,6 @@ def content_checksum(path: Path) -> str:
         content = gzip.decompress(content) if path.suffix == ".gz" else content
     except GZIP_ERRORS as error:
         raise InputError(
-            "damaged or cut short: it cannot be unpacked", place=Place(str(path)), hint="fetch it again"
+            "damaged or incomplete: it cannot be unpacked", place=Place(str(path)), hint="fetch it again"
         ) from error
     return hashlib.sha256(b"\n".join(content.splitlines())).hexdigest()

@@ -3,10 +3,10 @@
 A triple (Ada, father, Otto) says that Ada's father is Otto. Parents, children, marriages, brothers, sisters and
 shared birthdays are given; everything else follows by `RULES`, so it is known which rules a learner should find.
 
-The populations are like life, and not more regular than that: parents may be unmarried, some people marry twice, and
-brothers and sisters may share one parent only. Each person has a page of records, and each record is missing with
-some chance, so that a marriage or a birth may be known from one side only. What follows is drawn from the records
-that are there: the rules are true without exception, and most roundabout rules (`husband^-1 -> wife`) are not.
+The populations are irregular: parents may be unmarried, some people marry twice, and brothers and sisters may share
+only one parent. Each person has a page of records, and each record is missing with some probability, so a marriage or a
+birth may be known from one side only. Derived triples follow from the records that exist. So `RULES` have no
+exceptions, but most indirect rules (`husband^-1 -> wife`) do.
 
 Our rules have no "different from": `parent^-1;parent -> sibling` would make everyone their own sibling. So `brother`
 and `sister` are given, between different persons, and nobody has children with a relative.
@@ -132,7 +132,7 @@ def families(seed: int = 0, *, size: int = 180) -> Families:
     if not _SMALLEST <= size <= _LARGEST:
         raise InputError(
             f"size={size}: a population has {_SMALLEST} to {_LARGEST:,} persons",
-            hint="there are not more names than that; for more data generate several with other seeds",
+            hint="for more data, generate several populations with different seeds",
         )
     rng = random.Random(seed)
     surnames = rng.sample(_SURNAMES, len(_SURNAMES))

@@ -1,4 +1,4 @@
-"""Loading a benchmark by name: from its files, with counts and checksums checked, or `families`, which rules make."""
+"""Load a benchmark by name: from its files, with counts and checksums verified, or generate `families`."""
 
 from __future__ import annotations
 

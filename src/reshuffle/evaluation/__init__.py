@@ -2,13 +2,13 @@
 
 A triple (e, r, f) asks two questions, (e, r, ?) and (?, r, f). A *scorer* gives each candidate a number, and the
 rank of the true answer is one more than the number of wrong candidates above it, with ties read in three ways
-(`ranks`). Hits@k is the share of ranks up to k, MRR the mean of 1 / rank (`metrics`). What is a wrong candidate
-is the protocol's business (`protocols`): known true triples are filtered, and of the rest all are taken, or a
-sample that is a function of the seed (`negatives`).
+(`ranks`). Hits@k is the share of ranks up to k, MRR the mean of 1 / rank (`metrics`). The protocol defines
+the wrong candidates (`protocols`): known true triples are filtered, and all others are used, or a sample that
+depends on the seed (`negatives`).
 
 One path (`ranking`) serves models, reasoners and baselines, so that a difference between two rows of a table is
 a difference between two scorers. Every report has the share of ties and the type baseline: on most of these
-benchmarks, the type of an entity alone answers most questions against random candidates.
+benchmarks, entity types alone answer most questions against random candidates.
 """
 
 from reshuffle.evaluation.baselines import RuleBaseline, RuleScorer, TieBroken, TypeBaseline, TypeScorer

@@ -1,4 +1,4 @@
-"""From ranks to the numbers in a table."""
+"""Compute metrics from ranks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Metrics:
 
 
 def per_query(ranks: Ranks, ties: TiePolicy, *, draws: int | None = None) -> dict[str, NDArray[np.float64]]:
-    """The value of each metric for each query. `draws`: also Hits@10 estimated for so many wrong candidates."""
+    """The value of each metric for each query. `draws`: also Hits@10 estimated for that number of wrong candidates."""
     chosen = ranks.by(ties)
     values = {f"hits@{k}": (chosen <= k).astype(np.float64) for k in HITS_AT}
     if draws is not None:

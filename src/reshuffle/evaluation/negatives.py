@@ -1,8 +1,8 @@
-"""Wrong candidates: drawn by seed, saved, and read again.
+"""Wrong candidates (negatives): drawn by seed, saved, and loaded.
 
 Candidates are drawn from the entities that are not a known answer. They are numbered without being listed: if
-x_0 < x_1 < ... are the excluded ids, the j-th entity left is j plus the number of i with x_i - i <= j. A query
-so costs as much as it draws, however many entities there are.
+x_0 < x_1 < ... are the excluded ids, the j-th entity left is j plus the number of i with x_i - i <= j. So a
+query costs as much as it draws, independent of the number of entities.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Negatives:
     def read(cls, path: str | os.PathLike[str], graph: KnowledgeGraph) -> Negatives:
         """Read a saved file, in the ids of `graph`."""
         try:
-            table = pq.read_table(path)
+            table = pq.read_table(path, partitioning=None)  # no columns out of the path
             rows, origin = table.to_pylist(), _origin_of(table.schema.metadata or {})
             parts = {side: [row for row in rows if row["side"] == side] for side in SIDES}
             triples = [[(row["head"], row["relation"], row["tail"]) for row in parts[side]] for side in SIDES]
@@ -134,7 +134,7 @@ class Negatives:
         if None in order:
             raise InputError(
                 f"the negatives hold no candidates for {order.count(None):,} of {len(order):,} queries",
-                hint="draw them for these queries, or evaluate the queries that they were drawn for",
+                hint="draw negatives for these queries, or evaluate the queries of these negatives",
             )
         chosen = np.array(order, dtype=np.int64)
         candidates = {side: self.candidates[side][chosen] for side in SIDES}

@@ -1,7 +1,7 @@
 """Ranking protocols by name.
 
-"Hits@10 against 50 negatives" is four different numbers in the literature. Each protocol here says how wrong
-candidates are chosen, which true triples are kept from being candidates, and how a tie is read.
+"Hits@10 against 50 negatives" is four different numbers in the literature. Each protocol here defines how wrong
+candidates are chosen, which true triples are filtered, and how ties count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RankingProtocol:
 
     `sampling` None: all entities are candidates. `filters`: the parts of a split that count as true.
 
-    `draws`: also estimate, from the full ranking, Hits@10 against so many candidates.
+    `draws`: also estimate, from the full ranking, Hits@10 against that number of candidates.
     """
 
     name: str

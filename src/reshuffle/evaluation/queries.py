@@ -1,8 +1,7 @@
 """Queries and known triples in the ids of a scorer's graph, and queries that a scorer cannot answer.
 
-A relation that was never seen has no score at all, and an entity without facts is no candidate. Queries about them are
-refused, skipped and counted, or made answerable. Skipping them silently would flatter the scorer, so the report says
-what was skipped.
+An unseen relation has no score, and an entity without facts is not a candidate. Such queries are refused, skipped and
+counted, or made answerable. Skipping them silently would raise the metrics, so the report counts what was skipped.
 """
 
 from __future__ import annotations
@@ -192,7 +191,7 @@ def answerable(scorer: Scorer, queries: KnowledgeGraph, policy: UnknownPolicy) -
 def unseen_facts(scorer: Scorer) -> str | None:
     """A sentence on the facts of the scorer's graph that it passes over; None where there are none.
 
-    Queries of such relations are refused; facts are passed over, and whoever shows results should say so.
+    Queries of such relations are refused; facts are skipped, and whoever shows results should say so.
     """
     graph = scorer.graph
     everything = np.arange(len(graph.relations), dtype=np.int32)
@@ -207,7 +206,7 @@ def passed_over(graph: KnowledgeGraph, learned: Container[str]) -> str | None:
     if not counts:
         return None
     count = counts.total()
-    told = f"{_part(count, len(graph), 'fact')} {'is' if count == 1 else 'are'} passed over"
+    told = f"{_part(count, len(graph), 'fact')} {'is' if count == 1 else 'are'} skipped"
     return f"{told}, of relations never seen in training: {_listed(counts)}"
 
 
@@ -234,7 +233,7 @@ def _with_entities(scorer: Scorer, queries: KnowledgeGraph) -> Scorer:
         return scorer
     if not isinstance(scorer, Movable):
         raise InputError(
-            f"{type(scorer).__name__} cannot be moved to a graph with more entities",
+            f"{type(scorer).__name__} cannot be used on a graph with more entities",
             hint="build it on a graph that has them (reshuffle.evaluation.with_isolated), or skip such queries",
         )
     return scorer.on(with_isolated(scorer.graph, used))
@@ -243,7 +242,7 @@ def _with_entities(scorer: Scorer, queries: KnowledgeGraph) -> Scorer:
 def _unseen_relations(queries: KnowledgeGraph, strange: NDArray[np.bool_]) -> InputError:
     counts = Counter(queries.relations[queries.relation_ids[strange]])
     return InputError(
-        f"{_queries(int(strange.sum()), len(queries), 'use')} a relation that the scorer never saw: {_listed(counts)}",
+        f"{_queries(int(strange.sum()), len(queries), 'use')} an unknown relation: {_listed(counts)}",
         hint='unknown="skip" (--unknown skip) leaves them out and counts them',
     )
 

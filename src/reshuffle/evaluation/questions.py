@@ -1,9 +1,9 @@
-"""Questions about a graph, by name and by id: who is asked about, over which relation, and for which end."""
+"""Questions about a graph, by name and by id: the given entity, the relation, and the end that is asked for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ Known = Literal["exclude", "mark"]
 
 @dataclass(frozen=True)
 class Question:
-    """Who is asked about, by id; `side` is the end that is asked for."""
+    """The given entity, by id; `side` is the end that is asked for."""
 
     anchor: int
     relation: int
@@ -89,10 +89,67 @@ def question_about(
     graph: KnowledgeGraph, relations: Sequence[str], triple: Triple, side: Side
 ) -> tuple[Question, int]:
     """The question that a triple answers, and the answer."""
+    check_side(side)
     head, relation, tail = triple
     if side == "tail":
         return question_of(graph, relations, relation, head=head), graph.entities.id(tail)
     return question_of(graph, relations, relation, tail=tail), graph.entities.id(head)
+
+
+def asked_about(triple: tuple[str, str, str], side: Side) -> str:
+    """The question that a triple answers, as it is written.
+
+    >>> asked_about(("ada", "speaks", "english"), "head")
+    '(?, speaks, english)'
+    """
+    head, relation, tail = triple
+    return f"({head}, {relation}, ?)" if side == "tail" else f"(?, {relation}, {tail})"
+
+
+def other_side(side: Side) -> Side:
+    """The end that is given where this one is asked for."""
+    return "head" if side == "tail" else "tail"
+
+
+def told_scores(triple: tuple[str, str, str], side: Side, scores: dict[Side, float]) -> str:
+    """The score of a triple with the question that it answers, and that for the other question where it differs.
+
+    >>> told_scores(("ada", "speaks", "english"), "tail", {"tail": 5.93, "head": 5.837})
+    'score 5.930 as an answer to (ada, speaks, ?), 5.837 to (?, speaks, english)'
+    """
+    printed = {end: f"{score:.3f}" for end, score in scores.items()}
+    if len(set(printed.values())) == 1:
+        return f"score {printed[side]}"
+    other = other_side(side)
+    answers = f"score {printed[side]} as an answer to {asked_about(triple, side)}"
+    return f"{answers}, {printed[other]} to {asked_about(triple, other)}"
+
+
+class _Ranked(Protocol):
+    """An answer with the end that was asked for."""
+
+    @property
+    def triple(self) -> Triple: ...
+
+    @property
+    def side(self) -> Side: ...
+
+
+def told_question(ranked: Sequence[_Ranked], *, several: bool) -> list[str]:
+    """A line that says which question the scores of answers are about; none where there are no answers."""
+    asked = dict.fromkeys(
+        asked_about(("head", "relation", "tail") if several else row.triple, row.side) for row in ranked
+    )
+    return [f"scores as answers to {' and '.join(asked)}"] if asked else []
+
+
+def check_side(side: str) -> None:
+    """Refuse what is no end of a triple."""
+    if side not in ("head", "tail"):
+        raise InputError(
+            f"side = {side!r}",
+            hint="'tail' asks for the tails of (head, relation, ?), 'head' for the heads of (?, relation, tail)",
+        )
 
 
 def learned_relation(graph: KnowledgeGraph, relations: Sequence[str], relation: str) -> int:
@@ -102,8 +159,8 @@ def learned_relation(graph: KnowledgeGraph, relations: Sequence[str], relation: 
     if relation not in graph.relations:
         raise UnknownNameError("relation", relation, relations)
     raise InputError(
-        f"the model has not learned the relation '{relation}'{did_you_mean(relation, relations)}",
-        hint="ask for a relation of the training facts, or train again with facts of this one",
+        f"the model does not know the relation '{relation}'{did_you_mean(relation, relations)}",
+        hint="use a relation of the training facts, or train again with facts of this one",
     )
 
 
@@ -113,7 +170,7 @@ def check_about_one(*, head: str | None, tail: str | None, known: str) -> None:
         raise InputError("found no end of the question", hint="give head=... or tail=..., or ask missing()")
     if known != "exclude":
         raise InputError(
-            "facts of all relations cannot be marked", hint="give a relation, or leave out known"
+            "known facts can be marked for one relation only", hint="give a relation, or leave out known"
         )
 
 

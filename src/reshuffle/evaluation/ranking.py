@@ -1,4 +1,4 @@
-"""`evaluate`: from a scorer and queries to a report. Models, reasoners and baselines all take this one path."""
+"""`evaluate`: rank queries with a scorer and make a report. Models, reasoners and baselines all use this."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _check_scorer(scorer: object) -> None:
     """Refuse what has no scores: a model or rules without a graph, or answers that are yes or no."""
     if not hasattr(scorer, "scores"):
         raise InputError(
-            f"{type(scorer).__name__} has no scores to rank by",
+            f"{type(scorer).__name__} has no scores for ranking",
             hint="put a model on a graph first, model.on(facts); rules rank by their confidences as "
             "reshuffle.evaluation.RuleBaseline(rules).on(facts)",
         )
@@ -152,7 +152,7 @@ def _candidates(
         raise _other_protocol(given.origin.protocol, protocol.name)
     if not same_ids(given.graph, scorer.graph, relations=np.unique(given.queries.relations)):
         raise InputError(
-            "the negatives were drawn on a graph with other entities or relations than the scorer's",
+            "the negatives were drawn on a graph with other entities or relations than the graph of the scorer",
             hint="read them with Negatives.read(path, scorer.graph)",
         )
     return given.of(queries)
@@ -161,7 +161,7 @@ def _candidates(
 def _other_protocol(drawn_for: str, wanted: str) -> InputError:
     return InputError(
         f"the negatives were drawn for the protocol '{drawn_for}', and the one to evaluate by is '{wanted}'",
-        hint=f'protocol="{drawn_for}" (--protocol {drawn_for}) ranks against them; leave them out to draw others',
+        hint=f'protocol="{drawn_for}" (--protocol {drawn_for}) ranks against them; leave them out to draw new ones',
     )
 
 

@@ -1,12 +1,11 @@
-"""Ranks that carry all three readings of a tie.
+"""Ranks with three ways to count ties.
 
 With g candidates that score above the true answer and t that score the same,
 
     optimistic = 1 + g        pessimistic = 1 + g + t        realistic = (optimistic + pessimistic) / 2
 
-The realistic rank is the mean over the orders in which tied candidates could be listed. A scorer that ties
-often looks perfect by the optimistic rank and hopeless by the pessimistic one, so none is kept without the
-others.
+The realistic rank is the mean over the orders in which tied candidates could be listed. A scorer with
+many ties has a very good optimistic rank and a very bad pessimistic one, so all three are kept.
 """
 
 from __future__ import annotations
@@ -91,6 +90,6 @@ def refuse_nan(*scores: NDArray[np.floating]) -> None:
 def found_nan() -> InputError:
     """The error for a score that is no number."""
     return InputError(
-        "the scorer gave NaN for a candidate, expected numbers that can be compared",
-        hint="a model whose training diverged does this; go back to an earlier checkpoint",
+        "the scorer returned NaN for a candidate, expected a number",
+        hint="the training may have diverged; use an earlier checkpoint",
     )

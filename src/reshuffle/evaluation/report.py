@@ -1,4 +1,4 @@
-"""The result of an evaluation: ranks, metrics, and baselines beside them."""
+"""The result of an evaluation: ranks and metrics of a scorer and of baselines."""
 
 from __future__ import annotations
 

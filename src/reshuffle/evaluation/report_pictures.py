@@ -1,4 +1,4 @@
-"""Plots and tables of an evaluation: metrics beside those of the baselines, by direction, by relation, by rank."""
+"""Plots and tables of an evaluation: metrics of scorer and baselines, by direction, relation and rank."""
 
 from __future__ import annotations
 

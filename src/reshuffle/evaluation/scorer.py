@@ -1,4 +1,4 @@
-"""What can be ranked: anything that scores the candidates of a query."""
+"""The interface of scorers: whatever gives scores to the candidates of a query can be ranked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody changes while exploring, one step at a time, and what all the steps come to."""
+"""The user's changes to facts and rules, step by step, and their combined effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reshuffle.kg import Triple
 from reshuffle.rules.parsing import parse_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Iterator
 
     from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.rules import Rule
@@ -48,6 +48,29 @@ class Change:
             hint=f"give one of {', '.join((*FACT_KINDS, *RULE_KINDS))}",
         )
 
+    def facts(self) -> Iterator[tuple[Triple, bool]]:
+        """The fact that it is about, and whether that is there afterwards."""
+        if self.triple is not None:
+            yield self.triple, self.kind == "add-fact"
+
+    def rules(self) -> Iterator[tuple[Rule, bool]]:
+        """The rules that it is about, and whether each is there afterwards."""
+        if self.rule is not None:
+            yield self.rule, self.kind not in ("reject-rule", "edit-rule")
+        if self.to is not None:
+            yield self.to, True
+
+    @property
+    def accepted(self) -> set[Rule]:
+        """The rule that it finds right."""
+        return {self.rule} if self.rule is not None and self.kind == "accept-rule" else set()
+
+    @property
+    def written(self) -> set[Rule]:
+        """The rule that somebody wrote."""
+        new = self.rule if self.kind == "add-rule" else self.to
+        return set() if new is None else {new}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `of` takes it."""
         data: dict[str, Any] = {"kind": self.kind}
@@ -72,79 +95,85 @@ def _rule(given: Any, prefixes: Prefixes | None) -> Rule:
         raise InputError("found no rule", hint="write it as  r(X, Y) & s(Y, Z) -> t(X, Z)")
     rules = parse_rules(given, prefixes=prefixes).rules
     if len(rules) != 1:
-        raise InputError(f"found {len(rules)} rules that say something, expected one", hint="write one rule")
+        raise InputError(
+            f"found {len(rules)} rules that are not tautologies, expected one", hint="write one rule"
+        )
     return rules[0]
 
 
 @dataclass(frozen=True)
 class Edits:
-    """What some changes come to. Equal edits of the same subject give equal answers."""
+    """What some changes come to: of each fact and rule that they name, whether it is there after the last of them.
+
+    They say so without a look at the subject: a fact that is added and then taken back is not there, whether it was
+    there before or not. A rule that comes back is the one that the subject has, with its weight.
+    """
 
     added: tuple[Triple, ...] = ()
     removed: tuple[Triple, ...] = ()
     rejected: tuple[Rule, ...] = ()
-    written: tuple[Rule, ...] = ()
-    """Rules that were not there before."""
+    kept: tuple[Rule, ...] = ()
+    """Rules that are there; the subject may have had them before."""
     accepted: frozenset[Rule] = field(default=frozenset(), compare=False)
     """Read and found right; says nothing about answers."""
+    own: frozenset[Rule] = field(default=frozenset(), compare=False)
+    """Rules that somebody wrote, whatever became of them."""
+
+    @property
+    def written(self) -> tuple[Rule, ...]:
+        """The rules that somebody wrote and that are there."""
+        return tuple(rule for rule in self.kept if rule in self.own)
 
     @property
     def change_nothing(self) -> bool:
-        """Are the answers those of the subject?"""
+        """Are the answers those of the subject, whatever it has?"""
         return self == Edits()
 
     def after(self, change: Change) -> Edits:
         """The edits with one more change."""
-        if change.triple is not None:
-            return self._with_fact(change.kind, change.triple)
-        assert change.rule is not None
-        if change.kind == "edit-rule":
-            assert change.to is not None
-            return self._without_rule(change.rule)._with_rule(change.to)
-        return {
-            "accept-rule": self._accepting,
-            "reject-rule": self._without_rule,
-            "restore-rule": self._with_rule,
-            "add-rule": self._with_rule,
-        }[change.kind](change.rule)
+        return edits_of([change], self)
 
-    def _with_fact(self, kind: str, triple: Triple) -> Edits:
-        if triple in (self.removed if kind == "add-fact" else self.added):
-            return replace(self, added=_without(self.added, triple), removed=_without(self.removed, triple))
-        if kind == "add-fact":
-            return replace(self, added=(*_without(self.added, triple), triple))
-        return replace(self, removed=(*_without(self.removed, triple), triple))
-
-    def _accepting(self, rule: Rule) -> Edits:
-        back = self._with_rule(rule) if rule in self.rejected else self
-        return replace(back, accepted=self.accepted | {rule})
-
-    def _without_rule(self, rule: Rule) -> Edits:
-        accepted = self.accepted - {rule}
-        if rule in self.written:
-            return replace(self, written=tuple(one for one in self.written if one != rule), accepted=accepted)
-        if rule in self.rejected:
-            return self
-        return replace(self, rejected=(*self.rejected, rule), accepted=accepted)
-
-    def _with_rule(self, rule: Rule) -> Edits:
-        if rule in self.rejected:
-            return replace(self, rejected=tuple(one for one in self.rejected if one != rule))
-        return self if rule in self.written else replace(self, written=(*self.written, rule))
+    def on(self, facts: Container[Triple], rules: Container[Rule]) -> Edits:
+        """Those that change a subject of these facts and rules; equal ones give equal answers."""
+        return replace(
+            self,
+            added=tuple(sorted(triple for triple in self.added if triple not in facts)),
+            removed=tuple(sorted(triple for triple in self.removed if triple in facts)),
+            rejected=tuple(rule for rule in self.rejected if rule in rules),
+            kept=tuple(rule for rule in self.kept if rule not in rules),
+        )
 
 
-def _without(triples: tuple[Triple, ...], triple: Triple) -> tuple[Triple, ...]:
-    return tuple(one for one in triples if one != triple)
-
-
-def edits_of(changes: Iterable[Change]) -> Edits:
-    """What changes come to, in their order.
+def edits_of(changes: Iterable[Change], before: Edits | None = None) -> Edits:
+    """What changes come to, in their order, behind those `before`: the last one that names a fact or a rule decides.
 
     >>> one = Triple("ada", "bornIn", "london")
-    >>> edits_of([Change("add-fact", one), Change("remove-fact", one)]).change_nothing
+    >>> edits_of([Change("add-fact", one), Change("remove-fact", one)]).removed == (one,)
     True
     """
-    edits = Edits()
+    before = before or Edits()
+    facts = dict.fromkeys(before.added, True) | dict.fromkeys(before.removed, False)
+    rules = dict.fromkeys(before.kept, True) | dict.fromkeys(before.rejected, False)
+    accepted, own = set(before.accepted), set(before.own)
     for change in changes:
-        edits = edits.after(change)
-    return edits
+        for fact, there in change.facts():
+            facts.pop(fact, None)
+            facts[fact] = there
+        for rule, there in change.rules():
+            rules.pop(rule, None)
+            rules[rule] = there
+            accepted -= set() if there else {rule}
+        accepted |= change.accepted
+        own |= change.written
+    return Edits(
+        _those(facts, there=True),
+        _those(facts, there=False),
+        rejected=_those(rules, there=False),
+        kept=_those(rules, there=True),
+        accepted=frozenset(accepted),
+        own=frozenset(own),
+    )
+
+
+def _those(decided: dict[Any, bool], *, there: bool) -> tuple[Any, ...]:
+    return tuple(one for one, is_there in decided.items() if is_there == there)

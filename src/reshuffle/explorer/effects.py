@@ -1,4 +1,4 @@
-"""What a change does: which answers appear, which vanish, and how held-out facts fare."""
+"""The effect of a change: new answers, lost answers, and ranks of held-out facts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 from reshuffle.errors import UnknownNameError
 from reshuffle.evaluation import evaluate
 from reshuffle.explorer.rule_bases import RuleBaseWorld
+from reshuffle.explorer.rule_lists import RuleListWorld
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, in_one_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from reshuffle.explorer.changes import Change
-    from reshuffle.explorer.rule_lists import RuleListWorld
     from reshuffle.explorer.soft_models import SoftModelWorld
     from reshuffle.explorer.subject import World
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Progress, Report
+    from reshuffle.rules import Rule
 
 SHOWN = 200
 """Triples that a list of what appears or vanishes names; the rest is counted."""
@@ -32,6 +33,7 @@ _RANKED = 100  # held-out facts that a model ranks
 _LITTLE = 1e-6  # of a score
 _TOP = 20  # predictions about an entity that are compared
 _TOP_OF_RELATION = 50
+_MOST_QUESTIONS = 1_000  # that a rule moves answers of: those that it leads to most
 
 
 @dataclass(frozen=True)
@@ -40,19 +42,22 @@ class Touched:
 
     entities: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
     @classmethod
     def by(cls, changes: Iterable[Change]) -> Touched:
         """The ends of the facts and the heads of the rules."""
         entities: dict[str, None] = {}
         relations: dict[str, None] = {}
+        rules: dict[Rule, None] = {}
         for change in changes:
             if change.triple is not None:
                 entities |= {change.triple.head: None, change.triple.tail: None}
             for rule in (change.rule, change.to):
                 if rule is not None:
                     relations[base_relation(rule.head)] = None
-        return cls(tuple(entities), tuple(relations))
+                    rules[rule] = None
+        return cls(tuple(entities), tuple(relations), tuple(rules))
 
 
 @dataclass
@@ -77,8 +82,8 @@ def effect(
 ) -> dict[str, Any]:
     """What appears and what vanishes between two worlds; `complete` where every answer was compared."""
     if isinstance(before, RuleBaseWorld) and isinstance(after, RuleBaseWorld):
-        found = _of_rules(before, after, touched)
-        found["held_out"] = _found_held_out(before, after, held_out)
+        found = _of_rules(before, after, touched, progress)
+        found["held_out"] = _found_held_out(before, after, held_out, progress)
         return found
     found = _of_rankings(before, after, touched, progress)  # type: ignore[arg-type]
     found["held_out"] = _ranked_held_out(before, after, touched, held_out, progress)  # type: ignore[arg-type]
@@ -88,11 +93,18 @@ def effect(
 # --- rules: what follows ----------------------------------------------------------------------------------------------
 
 
-def _of_rules(before: RuleBaseWorld, after: RuleBaseWorld, touched: Touched) -> dict[str, Any]:
-    counts = before.answers.counts(), after.answers.counts()
+def _of_rules(
+    before: RuleBaseWorld, after: RuleBaseWorld, touched: Touched, progress: Progress
+) -> dict[str, Any]:
+    with progress("counting what follows", total=2, unit="worlds") as report:
+        counts = []
+        for world in (before, after):
+            report(0)
+            counts.append(world.answers.counts())
+            report(1)
     totals = [sum(count.derived for count in each.values()) for each in counts]
     complete = max(totals) <= _MOST_COMPARED
-    looked = _compared(before, after) if complete else _looked_at(before, after, touched)
+    looked = (_compared if complete else _looked_at)(before, after, touched, progress)
     relations = {
         name: [
             counts[0][name].derived if name in counts[0] else 0,
@@ -109,9 +121,13 @@ def _of_rules(before: RuleBaseWorld, after: RuleBaseWorld, touched: Touched) -> 
     }
 
 
-def _compared(before: RuleBaseWorld, after: RuleBaseWorld) -> tuple[_Difference, _Difference]:
-    new = after.derived - (before.derived | before.facts)
-    gone = before.derived - (after.derived | after.facts)
+def _compared(
+    before: RuleBaseWorld, after: RuleBaseWorld, touched: Touched, progress: Progress
+) -> tuple[_Difference, _Difference]:
+    del touched
+    with in_one_step(progress, "comparing what follows"):
+        new = after.derived - (before.derived | before.facts)
+        gone = before.derived - (after.derived | after.facts)
     return _named(new), _named(gone)
 
 
@@ -120,17 +136,18 @@ def _named(triples: KnowledgeGraph) -> _Difference:
 
 
 def _looked_at(
-    before: RuleBaseWorld, after: RuleBaseWorld, touched: Touched
+    before: RuleBaseWorld, after: RuleBaseWorld, touched: Touched, progress: Progress
 ) -> tuple[_Difference, _Difference]:
     """About the entities that are touched, and for a while among all triples."""
-    return _only_in(after, before, touched), _only_in(before, after, touched)
+    with progress("comparing what follows", unit="triples") as report:
+        return _only_in(after, before, touched, report), _only_in(before, after, touched, report)
 
 
-def _only_in(one: RuleBaseWorld, other: RuleBaseWorld, touched: Touched) -> _Difference:
+def _only_in(one: RuleBaseWorld, other: RuleBaseWorld, touched: Touched, report: Report) -> _Difference:
     found = _Difference()
     ends_at = time.monotonic() + _SECONDS
     for triple in _near_first(one, touched):
-        if triple not in one.facts and not _holds(other, triple):
+        if triple not in one.facts and not _holds(other, triple, report):
             found.triples[triple] = None
         if len(found.triples) >= SHOWN or time.monotonic() > ends_at:
             break
@@ -148,7 +165,8 @@ def _near_first(world: RuleBaseWorld, touched: Touched) -> Iterator[Triple]:
         yield from (triple for triple in answers.triples() if triple.relation in touched.relations)
 
 
-def _holds(world: RuleBaseWorld, triple: Iterable[str]) -> bool:
+def _holds(world: RuleBaseWorld, triple: Iterable[str], report: Report) -> bool:
+    report(1)
     try:
         return world.answers.holds(*triple)
     except UnknownNameError:
@@ -156,12 +174,13 @@ def _holds(world: RuleBaseWorld, triple: Iterable[str]) -> bool:
 
 
 def _found_held_out(
-    before: RuleBaseWorld, after: RuleBaseWorld, held_out: KnowledgeGraph
+    before: RuleBaseWorld, after: RuleBaseWorld, held_out: KnowledgeGraph, progress: Progress
 ) -> dict[str, Any] | None:
     if not len(held_out):
         return None
     asked = list(islice(held_out, _TRIED))
-    held = [[_holds(world, triple) for triple in asked] for world in (before, after)]
+    with progress("asking about held-out facts", total=2 * len(asked), unit="facts") as report:
+        held = [[_holds(world, triple, report) for triple in asked] for world in (before, after)]
     pairs = list(zip(asked, *held, strict=True))
     return {
         "measure": "found",
@@ -182,7 +201,8 @@ def _of_rankings(
     touched: Touched,
     progress: Progress,
 ) -> dict[str, Any]:
-    first, second = (_best(world, touched, progress) for world in (before, after))
+    about, found = _asked_about((before, after), touched)
+    first, second = (_best(world, touched, about, progress) for world in (before, after))
     appeared = _Difference({triple: None for triple in second if triple not in first})
     vanished = _Difference({triple: None for triple in first if triple not in second})
     differences = {triple: score - first[triple] for triple, score in second.items() if triple in first}
@@ -198,19 +218,41 @@ def _of_rankings(
             for triple in moved[:SHOWN]
         ],
         "complete": False,
+        **({} if about is None else {"questions": found, "asked": len(about)}),
     }
 
 
-def _best(world: RuleListWorld | SoftModelWorld, touched: Touched, progress: Progress) -> dict[Triple, float]:
+def _asked_about(
+    worlds: Iterable[RuleListWorld | SoftModelWorld], touched: Touched
+) -> tuple[list[str] | None, int]:
+    """The heads whose answers the rules of a list that are touched may move, as many as there is time for; and how many
+    there are. None for soft models, whose rules say nothing on their own.
+    """
+    lists = [world for world in worlds if isinstance(world, RuleListWorld)]
+    if not lists or not touched.rules:
+        return None, 0
+    led = [one.led_from(touched.rules, most=_MOST_QUESTIONS) for one in lists]
+    heads = dict.fromkeys(
+        name for names, _ in led for name in names
+    )  # a new rule may speak of a new relation
+    return list(heads), max(found for _, found in led)
+
+
+def _best(
+    world: RuleListWorld | SoftModelWorld, touched: Touched, about: list[str] | None, progress: Progress
+) -> dict[Triple, float]:
     """The best new links about the entities and of the relations that are touched, with their scores."""
     best: dict[Triple, float] = {}
     for entity in touched.entities:
         if entity in world.facts.entities:
             for end in ("head", "tail"):
-                best |= {row.triple: row.score for row in world.predictions(**{end: entity}, top=_TOP)}
+                with in_one_step(progress, f"asking about {entity}"):
+                    found = world.predictions(**{end: entity}, top=_TOP, progress=progress)
+                best |= {row.triple: row.score for row in found}
     for relation in touched.relations:
         if relation in world.asked_relations:
-            found = world.missing(relation, top=_TOP_OF_RELATION, progress=progress)
+            asked = {} if about is None else {"heads": about}
+            found = world.missing(relation, top=_TOP_OF_RELATION, progress=progress, **asked)
             best |= {row.triple: row.score for row in found}
     return best
 
@@ -223,8 +265,10 @@ def _ranked_held_out(
     progress: Progress,
 ) -> dict[str, Any] | None:
     """MRR and Hits@10 of held-out facts, those of touched relations where there are some."""
-    about = [triple for triple in held_out if triple.relation in touched.relations]
-    asked = KnowledgeGraph(islice(about or held_out, _RANKED))
+    known = before.facts.entities
+    answerable = [triple for triple in held_out if triple.head in known and triple.tail in known]
+    about = [triple for triple in answerable if triple.relation in touched.relations]
+    asked = KnowledgeGraph((about or answerable)[:_RANKED])
     if not len(asked):
         return None
     ranked = [_ranked(world, asked, held_out, progress) for world in (before, after)]

@@ -1,4 +1,4 @@
-"""What a server holds: subjects that are loaded when first asked for, and the worlds that people look at."""
+"""The contents of a server: subjects, loaded on first use, and the worlds in use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from reshuffle.explorer.name_search import NameSearch
+from reshuffle.explorer.shared_work import held
 from reshuffle.kg.io.prefixes import COMMON
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, in_one_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,7 +55,7 @@ class Exhibit:
 
     def subject(self, progress: Progress = SILENT) -> Subject:
         """What is explored."""
-        with self._loading:
+        with held(self._loading, progress):
             if self._subject is None:
                 loaded = self.load(progress)
                 loaded.prepare(progress)
@@ -65,30 +66,37 @@ class Exhibit:
     def world(self, edits: Edits, progress: Progress = SILENT) -> World:
         """The subject after some edits."""
         subject = self.subject(progress)
+        edits = subject.changed_by(edits)
         if edits.change_nothing:
             return subject.as_given
         with self._listing:
             making = self._making.setdefault(edits, Lock())
-        with making:
+        try:
+            with held(making, progress):
+                with self._listing:
+                    found = self._worlds.get(edits)
+                if found is None:
+                    found = subject.world(edits, progress)
+                with self._listing:
+                    self._worlds[edits] = found
+                    self._worlds.move_to_end(edits)
+                    while len(self._worlds) > _WORLDS:
+                        self._worlds.popitem(last=False)
+        finally:  # edits that are refused leave nothing
             with self._listing:
-                found = self._worlds.get(edits)
-            if found is None:
-                found = subject.world(edits, progress)
-            with self._listing:
-                self._worlds[edits] = found
-                self._worlds.move_to_end(edits)
-                while len(self._worlds) > _WORLDS:
-                    self._worlds.popitem(last=False)
                 self._making.pop(edits, None)
         return found
 
-    def find(self, typed: str, edits: Edits, *, most: int = 20) -> list[str]:
+    def find(self, typed: str, edits: Edits, *, most: int = 20, progress: Progress = SILENT) -> list[str]:
         """Entities by a part of their name, short or in full, or label; those that edits brought are looked through."""
-        self.subject()
+        self.subject(progress)
         assert self._search is not None
         new = dict.fromkeys(name for triple in edits.added for name in (triple.head, triple.tail))
         wanted = typed.strip().lower()
         fresh = [name for name in new if wanted in name.lower()]
         full = self.prefixes.expanded(typed.strip())
-        by_prefix = [] if full is None else self._search.find(full, most=most)
-        return list(dict.fromkeys([*fresh, *by_prefix, *self._search.find(typed, most=most)]))[:most]
+        found = dict.fromkeys(fresh)
+        for written in (typed,) if full is None else (full, typed):
+            with in_one_step(progress, "looking through names"):
+                found |= dict.fromkeys(self._search.find(written, most=most))
+        return list(found)[:most]

@@ -1,7 +1,7 @@
-"""From what somebody names on the command line to what is shown: rules, models, benchmarks, facts and labels.
+"""Open the rules, model or benchmark, the facts and the labels that `reshuffle serve` names.
 
-Files are read at once, so that what is wrong with them is told before anything is served. What takes long (a model's
-first load, mining) is left to the server, which shows how far it is.
+Files are read before the server starts, so errors in them are reported at once. Slow work (loading a model, mining)
+runs in the server, with progress.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.constraints import OPENING, OrderingConstraints
 from reshuffle.data.families import NAME as FAMILIES
 from reshuffle.data.families import families
 from reshuffle.data.finding import demo_directory
@@ -28,17 +27,17 @@ from reshuffle.kg.io.prefixes import prefixes_among
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
-from reshuffle.rules import read_rules
+from reshuffle.rules.class_axioms import domains_of
 from reshuffle.rules.mining import mine
 from reshuffle.rules.parsing import may_hold_facts
+from reshuffle.theories.kinds import kind_at, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from reshuffle.explorer.subject import Subject
     from reshuffle.kg.splits import GraphSplit
     from reshuffle.progress import Notes, Progress
-    from reshuffle.rules import RuleBase
 
 _LEAST_SUPPORT = 3  # of mined rules
 _LEAST_CONFIDENCE = 0.1
@@ -65,6 +64,9 @@ class Wanted:
     format: str | None = None
     files: tuple[str, ...] = ()
     """The files of facts that folders and patterns stand for."""
+    bad_rows: str = "refuse"
+    report: str | None = None
+    """Where skipped rows of the facts are listed."""
 
 
 def opened(wanted: Wanted) -> list[Exhibit]:
@@ -85,10 +87,8 @@ def _exhibits(wanted: Wanted) -> Iterator[Exhibit]:
     path = Path(wanted.name)
     if wanted.name in benchmark_names() and wanted.facts is None:
         yield from _of_benchmark(wanted)
-    elif path.is_dir() or is_rule_model(path):
-        yield _of_directory(path, _source(wanted, path), key="model")
     elif path.exists():
-        yield _of_rule_file(path, wanted)
+        yield _OF_KIND[kind_at(path)](path, wanted)
     else:
         raise InputError(
             "there is no model directory, no rule file and no benchmark of that name",
@@ -100,8 +100,9 @@ def _exhibits(wanted: Wanted) -> Iterator[Exhibit]:
 # --- facts ------------------------------------------------------------------------------------------------------------
 
 
-def _source(wanted: Wanted, path: Path) -> Source:
-    directory = path if path.is_dir() else path.parent if is_rule_model(path) else None
+def _source(
+    wanted: Wanted, path: Path, *, directory: Path | None = None, literals_suffice: bool = False
+) -> Source:
     source = Source(path.name, directory=directory)
     if wanted.facts is not None and wanted.facts in benchmark_names() and not wanted.more_facts:
         split = _tested(wanted.facts, wanted.progress)
@@ -112,6 +113,9 @@ def _source(wanted: Wanted, path: Path) -> Source:
             *wanted.more_facts,
             columns=wanted.columns,
             format=wanted.format,
+            literals_suffice=literals_suffice,
+            bad_rows=wanted.bad_rows,
+            report=wanted.report,
             progress=wanted.progress,
             notes=wanted.notes,
         )
@@ -138,13 +142,11 @@ def _of_benchmark(wanted: Wanted) -> Iterator[Exhibit]:
         source = Source(FAMILIES, split.facts, split.queries)
         subject = RuleBaseSubject(demo.rules, source, engine=wanted.engine, bound=wanted.bound)
         yield Exhibit("rules", f"{FAMILIES}: rules", subject.kind, lambda _: subject)
-        for key in ("model", "rules"):
-            directory = demo_directory() / key
-            if is_rule_model(directory) or (directory / SETTINGS).is_file():
-                of_model = Source(FAMILIES, split.facts, split.queries, directory)
-                yield _of_directory(
-                    directory, of_model, key="list" if key == "rules" else "model", title=FAMILIES
-                )
+        made = demo_directory()
+        if (made / "model" / SETTINGS).is_file():
+            yield _network(made / "model", replace(source, directory=made / "model"))
+        if is_rule_model(made / "rules"):
+            yield _list(made / "rules", replace(source, directory=made / "rules"), key="list")
         return
     bench = load_benchmark(wanted.name, progress=wanted.progress)
     learned = bench.train if isinstance(bench, InductiveBenchmark) else bench.graph
@@ -163,14 +165,22 @@ def _of_benchmark(wanted: Wanted) -> Iterator[Exhibit]:
     yield Exhibit("mined", f"{wanted.name}: mined rules", RuleListSubject.kind, mined)
 
 
-def _of_directory(path: Path, source: Source, *, key: str, title: str | None = None) -> Exhibit:
-    name = title or source.name
-    if is_rule_model(path):
-        model = load_rule_model(path)
-        listed = RuleListSubject(model, source)
-        return Exhibit(
-            key, f"{name}: rule model", listed.kind, lambda _: listed, source.directory, inputs=(path,)
-        )
+def _of_list(path: Path, wanted: Wanted) -> Exhibit:
+    return _list(path, _source(wanted, path, directory=path if path.is_dir() else path.parent), key="model")
+
+
+def _list(path: Path, source: Source, *, key: str) -> Exhibit:
+    listed = RuleListSubject(load_rule_model(path), source)
+    title = f"{source.name}: rule model"
+    return Exhibit(key, title, listed.kind, lambda _: listed, source.directory, inputs=(path,))
+
+
+def _of_network(path: Path, wanted: Wanted) -> Exhibit:
+    return _network(path, _source(wanted, path, directory=path))
+
+
+def _network(path: Path, source: Source) -> Exhibit:
+    """A network, or a training that has not ended yet."""
     if not any((path / file).is_file() for file in (SETTINGS, LOG)):
         raise InputError(
             "found neither a model nor a training in this directory",
@@ -184,20 +194,22 @@ def _of_directory(path: Path, source: Source, *, key: str, title: str | None = N
         with progress("loading the model", total=None):
             if not (path / SETTINGS).is_file():
                 raise InputError(
-                    "there is no model yet: the training has not ended",
+                    "there is no model yet: the training is still running",
                     place=Place(path.name),
-                    hint="the page Training shows how far it is",
+                    hint="the page Training shows the progress",
                 )
             return SoftModelSubject(Reshuffle.load(path, device="cpu"), source)
 
-    return Exhibit(key, f"{name}: soft model", SoftModelSubject.kind, trained, path, inputs=(path,))
+    title = f"{source.name}: soft model"
+    return Exhibit("model", title, SoftModelSubject.kind, trained, path, inputs=(path,))
 
 
 def _of_rule_file(path: Path, wanted: Wanted) -> Exhibit:
-    rules = _rules_in(path, wanted)
+    rules = load(path, skip_unsupported=True, notes=wanted.notes).written_rules()
     if wanted.facts is None and not rules.facts and may_hold_facts(path):
         wanted = replace(wanted, facts=str(path))  # which may hold both
-    source = _source(wanted, path)
+    has_domains = any(True for _ in domains_of(rules))
+    source = _source(wanted, path, literals_suffice=has_domains)
     if rules.facts:  # as in a Datalog program
         source = replace(source, facts=source.facts | KnowledgeGraph(rules.facts))
     subject: Subject
@@ -208,14 +220,10 @@ def _of_rule_file(path: Path, wanted: Wanted) -> Exhibit:
     return Exhibit("rules", path.name, subject.kind, lambda _: subject, inputs=(path,))
 
 
-def _rules_in(path: Path, wanted: Wanted) -> RuleBase:
-    with path.open("rb") as file:
-        compiled = file.read(len(OPENING)) == OPENING
-    if not compiled:
-        return read_rules(path, skip_unsupported=True, notes=wanted.notes)
-    rules = OrderingConstraints.load(path).rules
-    if rules is None:
-        raise InputError(
-            "these constraints come from no rules", place=Place(str(path)), hint="give the model"
-        )
-    return rules
+_OF_KIND: dict[str, Callable[[Path, Wanted], Exhibit]] = {
+    "weighted_rules": _of_list,
+    "networks": _of_network,
+    "constraint_files": _of_rule_file,
+    "rule_files": _of_rule_file,
+}
+"""What is shown of each kind of theory; models are loaded when they are first looked at."""

@@ -1,4 +1,4 @@
-"""Rules as they were written: everything that follows, by geometry where that is exact, else by the chase."""
+"""Subjects that are rule bases: derived triples, by geometry if it is exact, else by the chase."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import NotExpressibleError
+from reshuffle.explorer.shared_work import asked_by, held, whoever_asks
 from reshuffle.explorer.subject import Subject, World
 from reshuffle.extraction.measure import measured
 from reshuffle.extraction.result import ExtractedRule
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, in_one_step
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.proofs import spelled
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.scorer import Side
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Source
     from reshuffle.kg import Triple
     from reshuffle.progress import Progress
     from reshuffle.reasoning.answers import Answers
-    from reshuffle.rules import RuleBase
+    from reshuffle.rules import Rule, RuleBase
 
 _NEAREST = 5  # partial derivations of what does not follow
 
@@ -39,25 +40,27 @@ class RuleBaseSubject(Subject):
     ) -> None:
         self.rules, self.source, self._engine, self._bound = rules, source, engine, bound
 
+    @property
+    def given_rules(self) -> frozenset[Rule]:
+        """Those that were read."""
+        return frozenset(self.rules.given)
+
     def world(self, edits: Edits, progress: Progress = SILENT) -> RuleBaseWorld:
         """Everything anew: the facts are few enough to read again, and nobody else's answers change."""
         rules = rules_after(self.rules, edits)
         facts = self.source.facts_after(edits)
-        return RuleBaseWorld(rules, facts, self._reasoner(rules).on(facts, progress=progress))
+        with asked_by(progress):
+            return RuleBaseWorld(rules, facts, self._reasoner(rules).on(facts, progress=whoever_asks))
 
     def _reasoner(self, rules: RuleBase) -> Reasoner:
-        try:
-            return Reasoner(rules, engine=self._engine, bound=self._bound)
-        except NotExpressibleError:
-            if self._engine != "auto":
-                raise
-            return Reasoner(rules, engine="chase")  # as exact, and an explorer should answer
+        return Reasoner(rules, engine=self._engine, bound=self._bound)
 
 
 def rules_after(rules: RuleBase, edits: Edits) -> RuleBase:
     """The rules without those struck out and with those written."""
-    struck = frozenset(edits.rejected)
-    return replace(rules, given=(*(rule for rule in rules.given if rule not in struck), *edits.written))
+    struck, there = frozenset(edits.rejected), frozenset(rules.given)
+    left = (rule for rule in rules.given if rule not in struck)
+    return replace(rules, given=(*left, *(rule for rule in edits.kept if rule not in there)))
 
 
 class RuleBaseWorld(World):
@@ -75,33 +78,36 @@ class RuleBaseWorld(World):
 
     @cached_property
     def asked_relations(self) -> tuple[str, ...]:
-        """Those that rules conclude, without the helpers of class axioms."""
-        hidden = frozenset[str]() if self.rules.classes is None else self.rules.classes.relations
-        heads = dict.fromkeys(map(base_relation, self.rules.head_relations))
-        return tuple(name for name in heads if name not in hidden)
+        """Those that rules conclude."""
+        return tuple(dict.fromkeys(map(base_relation, self.rules.head_relations)))
 
     @cached_property
     def derived(self) -> KnowledgeGraph:
         """All that follows and is no fact; to be asked for only where `answers.count()` is small."""
         return KnowledgeGraph.from_arrow(self.answers.to_arrow())
 
-    def why(self, triple: Triple, *, most: int) -> tuple[dict[str, Any], str]:
-        """Proofs, or the nearest partial derivations."""
-        proofs = self.answers.proofs(*triple, most=most)
+    def why(
+        self, triple: Triple, *, most: int, side: Side = "tail", progress: Progress = SILENT
+    ) -> tuple[dict[str, Any], str]:
+        """Proofs, or the nearest partial derivations; what follows does so whichever end is asked for."""
+        del side
+        with in_one_step(progress, "looking for proofs"):
+            proofs = self.answers.proofs(*triple, most=most)
+        claim = self.answers.claim.about(triple.relation)
         data: dict[str, Any] = {
             "follows": bool(proofs),
-            "exactness": self.exactness,
+            **claim.to_dict(),
             "proofs": [proof.to_dict() for proof in proofs],
         }
         if proofs:
             return data, "\n\n".join(map(str, proofs))
-        nearest = self.answers.why_not(*triple, most=_NEAREST)
+        nearest = self.answers.why_not(*triple, most=_NEAREST, progress=progress)
         data["nearest"] = [partial.to_dict() for partial in nearest]
-        lines = [f"{spelled(triple)} does not follow ({self.exactness})", *map(str, nearest)]
+        lines = [f"{spelled(triple)} {claim.does_not_follow}", *map(str, nearest)]
         return data, "\n".join(lines)
 
     def warm_up(self) -> None:
-        """Who is reached from one entity, and a proof of it."""
+        """The entities reached from one entity, with proofs."""
         entity = self.facts.entities[int(self.facts.heads[0])]
         for relation in self.asked_relations[:3]:
             for tail in islice(self.answers.tails(entity, relation), 1):
@@ -111,7 +117,7 @@ class RuleBaseWorld(World):
 
     def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:
         """The rules measured on the facts; where a file brings measures, with these."""
-        with self._measuring:
+        with held(self._measuring, progress):
             if self._rows is None:
                 listed = self.listed_rules
                 counts = measured(listed, self.facts, progress=progress) if len(self.facts) else {}

@@ -1,4 +1,4 @@
-"""Rule models: weighted rules whose sums rank what is not known."""
+"""Subjects that are rule models: weighted rules whose sums rank unknown triples."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.explorer.subject import RankedWorld, Subject
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, in_one_step
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reshuffle.evaluation.scorer import Side
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Source
     from reshuffle.kg import KnowledgeGraph, Triple
@@ -32,6 +35,11 @@ class RuleListSubject(Subject):
     def __init__(self, model: RuleModel, source: Source) -> None:
         self.model, self.source = model, source
 
+    @property
+    def given_rules(self) -> frozenset[Rule]:
+        """Those of the list."""
+        return frozenset(one.rule for one in self.model.rules)
+
     def world(self, edits: Edits, progress: Progress = SILENT) -> RuleListWorld:
         """The model with the rules that are left, on the facts as they would be."""
         del progress
@@ -42,8 +50,10 @@ def model_after(model: RuleModel, edits: Edits) -> RuleModel:
     """The model without the rules struck out and with those written, weighted by their confidences."""
     struck = set(edits.rejected)
     kept = tuple(one for one in model.rules if one.rule not in struck)
+    there = {one.rule for one in model.rules}
+    new = tuple(rule for rule in edits.kept if rule not in there)
     left = replace(model, rules=kept)
-    return left.with_rules(RuleBase(edits.written)) if edits.written else left
+    return left.with_rules(RuleBase(new)) if new else left
 
 
 class RuleListWorld(RankedWorld):
@@ -53,26 +63,36 @@ class RuleListWorld(RankedWorld):
 
     def __init__(self, model: RuleModel, facts: KnowledgeGraph) -> None:
         self.model, self.facts = model, facts
-        self.scorer = model.on(facts)
+        self._answers = model.on(facts)
+        self.scorer = self._answers
+
+    def led_from(self, rules: Sequence[Rule], *, most: int) -> tuple[list[str], int]:
+        """The entities that rules lead from, up to `most`, and how many there are."""
+        return self._answers.led_from(RuleBase(tuple(rules)), most=most)
 
     @cached_property
     def rules(self) -> RuleBase:  # type: ignore[override]
         """Those of the list."""
         return self.model.rule_base()
 
-    def why(self, triple: Triple, *, most: int) -> tuple[dict[str, Any], str]:
+    def why(
+        self, triple: Triple, *, most: int, side: Side = "tail", progress: Progress = SILENT
+    ) -> tuple[dict[str, Any], str]:
         """The sum behind a score; where no rule leads to it, the rules that come nearest."""
-        found = self.scorer.explain(*triple, most=most)
+        with in_one_step(progress, "adding up rules"):
+            found = self.scorer.explain(*triple, most=most, side=side)
         data = found.to_dict()
         if not found:
-            data["nearest"] = [partial.to_dict() for partial in self._nearest(triple)]
+            data["nearest"] = [partial.to_dict() for partial in self._nearest(triple, progress)]
         return data, str(found)
 
-    def _nearest(self, triple: Triple) -> list[Any]:
+    def _nearest(self, triple: Triple, progress: Progress) -> list[Any]:
         concluding = (one for one in self.model.rules if one.rule.head == triple.relation)
         heaviest = sorted(concluding, key=lambda one: -one.weight)[:_TRIED]
         rules: tuple[Rule, ...] = tuple(one.rule for one in heaviest)
-        return why_not(self._bare_facts, RuleBase(rules), *triple, most=_NEAREST) if rules else []
+        if not rules:
+            return []
+        return why_not(self._bare_facts, RuleBase(rules), *triple, most=_NEAREST, progress=progress)
 
     @cached_property
     def _bare_facts(self) -> Any:

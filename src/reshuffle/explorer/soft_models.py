@@ -1,4 +1,4 @@
-"""Trained models: ranked links with confidences, reasons, and the rules that can be read from the weights."""
+"""Subjects that are trained models: ranked links with confidences, reasons, and extracted rules."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.explorer.rule_bases import rules_after
+from reshuffle.explorer.shared_work import held
 from reshuffle.explorer.subject import RankedWorld, Subject
 from reshuffle.extraction import extract_rules
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, in_one_step
 from reshuffle.rules import RuleBase
 
 if TYPE_CHECKING:
+    from reshuffle.evaluation.scorer import Side
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Source
     from reshuffle.extraction import ExtractedRules
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.progress import Progress
+    from reshuffle.rules import Rule
 
 _LONGEST = 2  # atoms of the bodies that are read: a longer search takes minutes
 
@@ -34,6 +38,12 @@ class SoftModelSubject(Subject):
         self._extracted: ExtractedRules | None = None
         self._extracting = Lock()
 
+    @property
+    def given_rules(self) -> frozenset[Rule]:
+        """Those read from the weights; none before somebody has looked at them."""
+        found = self._extracted
+        return frozenset() if found is None else frozenset(found.to_rule_base().given)
+
     def world(self, edits: Edits, progress: Progress = SILENT) -> SoftModelWorld:
         """The same model on the facts as they would be."""
         del progress
@@ -41,7 +51,7 @@ class SoftModelSubject(Subject):
 
     def extracted(self, progress: Progress = SILENT) -> ExtractedRules:
         """The rules of the weights, measured on the facts where there are some; found once."""
-        with self._extracting:
+        with held(self._extracting, progress):
             if self._extracted is None:
                 on = self.source.facts if len(self.source.facts) else None
                 self._extracted = extract_rules(self.model, on=on, max_length=_LONGEST, progress=progress)
@@ -65,13 +75,14 @@ class SoftModelWorld(RankedWorld):
     def rules(self) -> RuleBase:  # type: ignore[override]
         """Those read from the weights, but for what was struck out; none before somebody has looked at them."""
         found = self._subject._extracted
-        given = () if found is None else found.to_rule_base().given
-        struck = set(self._edits.rejected)
-        return RuleBase((*(rule for rule in given if rule not in struck), *self._edits.written))
+        return rules_after(RuleBase(()) if found is None else found.to_rule_base(), self._edits)
 
-    def why(self, triple: Triple, *, most: int) -> tuple[dict[str, Any], str]:
+    def why(
+        self, triple: Triple, *, most: int, side: Side = "tail", progress: Progress = SILENT
+    ) -> tuple[dict[str, Any], str]:
         """What the score is made of, and the reasons."""
-        found = self.scorer.explain(*triple, most=most)
+        with in_one_step(progress, "looking for reasons"):
+            found = self.scorer.explain(*triple, most=most, side=side)
         return found.to_dict(), str(found)
 
     def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""What is served, and what it answers after some edits: the interfaces that pages know.
+"""The interfaces that pages use: a subject, and its answers after some edits.
 
-The kinds of subjects stand beside: `rule_bases`, `rule_lists` and `soft_models`.
+The kinds of subjects are in `rule_bases`, `rule_lists` and `soft_models`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from reshuffle.progress import SILENT
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import Triple
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.answers.predictions import Predictions
@@ -64,9 +65,8 @@ class World(ABC):
 
     @property
     def listed_rules(self) -> tuple[Rule, ...]:
-        """The rules that people read: without those that stand for class axioms."""
-        own = frozenset(self.rules.own_rules)
-        return tuple(rule for rule in self.rules.rules if rule in own)
+        """The rules that people read."""
+        return self.rules.rules
 
     @property
     @abstractmethod
@@ -74,8 +74,10 @@ class World(ABC):
         """The relations about which something may follow or be predicted."""
 
     @abstractmethod
-    def why(self, triple: Triple, *, most: int) -> tuple[dict[str, Any], str]:
-        """An explanation as `explain --json` has it, and as text."""
+    def why(
+        self, triple: Triple, *, most: int, side: Side = "tail", progress: Progress = SILENT
+    ) -> tuple[dict[str, Any], str]:
+        """An explanation as `explain --json` has it, and as text; `side` says which end a score is asked for."""
 
     @abstractmethod
     def warm_up(self) -> None:
@@ -101,10 +103,10 @@ class RankedWorld(World):
         return self.scorer.predict(**question)
 
     def missing(
-        self, relation: str, *, top: int, progress: Progress = SILENT
+        self, relation: str, *, top: int, progress: Progress = SILENT, **about: Any
     ) -> Predictions | RulePredictions:
-        """The best new links of a relation."""
-        return self.scorer.missing(relation=relation, top=top, progress=progress)
+        """The best new links of a relation; about `heads` alone, where they are given for a rule list."""
+        return self.scorer.missing(relation=relation, top=top, progress=progress, **about)
 
     def warm_up(self) -> None:
         """The best links from one entity, and what speaks for a fact."""
@@ -122,6 +124,15 @@ class Subject(ABC):
     source: Source
     edits_rules: ClassVar[bool] = True
     """Do answers go by the rules, so that striking one out changes them?"""
+
+    @property
+    @abstractmethod
+    def given_rules(self) -> frozenset[Rule]:
+        """The rules without edits, as far as they are known."""
+
+    def changed_by(self, edits: Edits) -> Edits:
+        """Those of the edits that change something here."""
+        return edits.on(self.source.facts, self.given_rules)
 
     @abstractmethod
     def world(self, edits: Edits, progress: Progress = SILENT) -> World:
@@ -144,6 +155,6 @@ class Subject(ABC):
         """Refuse questions about facts where there are none."""
         if not len(self.source.facts):
             raise InputError(
-                "there are no facts to look at",
-                hint="name them behind the model: reshuffle serve MODEL FACTS",
+                "there are no facts to show",
+                hint="give them after the model: reshuffle serve MODEL FACTS",
             )

@@ -8,8 +8,8 @@ with round trips where inverses are known.
     soft matrices   a rule is captured to a degree                                                     `soft`
     starts, weights one path with the rule's body gives the head some evidence                         `soft`
 
-Whatever a model captures may or may not be true: with a graph, `extract_rules` measures each rule on it, and orders by
-confidence. Nothing here needs torch; a learned model gives its matrices by `soft_matrices()`.
+A captured rule may be true or false. With a graph, `extract_rules` measures each rule on it and sorts by confidence.
+Nothing here needs torch; a trained model provides its matrices by `soft_matrices()`.
 """
 
 from reshuffle.extraction.extract import extract_rules

@@ -1,4 +1,4 @@
-"""`extract_rules`: from a model to the rules it has captured."""
+"""`extract_rules`: find the rules that a model captures."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def extract_rules(  # noqa: PLR0913 - each has a default, and all are keywords
 
 def _check(min_confidence: float, min_support: int, graph: KnowledgeGraph | None, *, types: bool) -> None:
     if not 0 <= min_confidence <= 1:
-        raise InputError(f"a least confidence of {min_confidence}", hint="give a number from 0 to 1")
+        raise InputError(f"minimum confidence {min_confidence}", hint="give a number from 0 to 1")
     if min_support < 0:
-        raise InputError(f"a least support of {min_support}", hint="give 0 or more")
+        raise InputError(f"minimum support {min_support}", hint="give 0 or more")
     if graph is None and (min_confidence > 0 or min_support > 0 or types):
         raise InputError(
-            "confidences, supports and type rules are counted on a graph, and none was given",
+            "confidences, supports and type rules need a graph, but none was given",
             hint="pass on=graph, or --on FACTS",
         )
 

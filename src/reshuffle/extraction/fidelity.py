@@ -1,4 +1,4 @@
-"""How faithful one form of a model is to another: soft, hardened, and as a list of rules.
+"""Compare the rankings of several forms of a model: soft, hardened, and rule list.
 
 Each scorer is ranked by one protocol on the same candidates, and each pair is compared by its answers. A query's
 answers are all entities but those known to be true otherwise. The k highest are a scorer's top k; where several tie

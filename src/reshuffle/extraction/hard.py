@@ -1,4 +1,4 @@
-"""Which rules hard constraints capture: all of them up to a length, without trying all bodies.
+"""Find all rules up to a length that hard constraints capture, without trying all bodies.
 
 **How values flow along a body.** Freeze a body r1;...;rn into entities 0, 1, ..., n. A value moves from entity k-1 to
 entity k by sigma_rk, inside an entity by identities, and back from k to k-1 where the inverse of rk is known, since

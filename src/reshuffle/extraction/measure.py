@@ -1,9 +1,8 @@
-"""Rules on a graph: support, confidence, PCA confidence and head coverage, as mining counts them, with one difference.
+"""Measure rules on a graph: support, confidence, PCA confidence and head coverage, as in mining, with one difference.
 
-A body that mentions its own head may find a pair through the very fact that it is said to predict: whoever goes from a
-person to a spouse and on to that one's spouse is back, so `ancestor ; spouse ; spouse -> ancestor` would be right
-nearly always, and tell nothing. A pair that the body joins only by means of the pair's own fact counts neither as a
-prediction nor as support.
+If a body contains its own head, it may find a pair through the very fact that it predicts. The spouse of a person's
+spouse is that person, so `ancestor ; spouse ; spouse -> ancestor` would nearly always be correct and still be useless.
+So a pair does not count, as prediction or support, if the body joins it only through the pair's own fact.
 """
 
 from __future__ import annotations
@@ -78,6 +77,7 @@ class FoundFacts:
         """For each fact of the head whether the body finds it without it; for rules that have support."""
         if isinstance(rule, IntersectionRule):
             return np.isin(_keys(rule.head, self._graph), _meeting(rule, self._graph))
+        assert isinstance(rule, PathRule)  # rules with constants are not measured
         found: NDArray[np.bool_] = found_by_others(*self._coded(rule), self._edges)
         return found
 

@@ -1,4 +1,4 @@
-"""In which order a person should read rules: first those that explain most, none for what others have explained.
+"""A reading order for rules: first those that explain the most facts not yet explained by earlier rules.
 
 Many rules with the same head hold nearly always and say nearly the same. So the rules of a head are taken one by one,
 each time the one with the largest *gain*:
@@ -11,15 +11,15 @@ share of the facts of its head, so that small relations are not read last; five 
 as confidences add five predictions, so that one lucky fact of a tiny relation is not read first. Gains of a head never
 rise, so the rules of each head stay in the order they were taken in. A fact never explains itself, as in `measure`.
 
-Where all rules that the facts show are listed, and not only those that a model has captured, two things more are in the
-way, and `weeded` clears them away:
+A list of all rules mined from facts, instead of those that a model captures, has two further problems; `weeded` solves
+them:
 
 - What is taken first may turn out not to be needed. `ancestor & child^-1 -> parent` finds more parents than
   `father -> parent` or `mother -> parent`, and none that these two do not find. Rules that explain nothing beside the
   others taken are given up, the least simple first, and the gains of the rest are counted again.
-- Who has read that `son ; wife -> daughter-in-law` holds always learns little from `daughter-in-law ; wife^-1 -> son`,
-  which finds sons by facts that are there because of them. A rule that goes round the same cycle of relations as a
-  surer one (`cycle`) is read behind all that do not.
+- After `son ; wife -> daughter-in-law`, which always holds, `daughter-in-law ; wife^-1 -> son` adds little: it finds
+  sons by facts that follow from them. A rule over the same cycle of relations as a rule with higher confidence
+  (`cycle`) comes after all other rules.
 """
 
 from __future__ import annotations

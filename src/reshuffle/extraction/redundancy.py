@@ -1,4 +1,4 @@
-"""Which rules of a list say nothing that others of the list do not say.
+"""Find the rules of a list that follow from others of the list.
 
 A rule follows from others iff its head holds on its frozen body: entities 0, ..., n, one fact per atom, and the
 consequences of the others. Bodies have few entities, so the consequences of even thousands of rules are few.

@@ -1,4 +1,4 @@
-"""What extraction gives back: rules with all that is known of each, as a list, a table, a rule base and a scorer."""
+"""The result of extraction: rules with their measures, as a list, a table, a rule base and a scorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rules soft matrices capture best: by degree, or by evidence where a model has starts and weights.
+"""Find the rules that soft matrices capture best: by degree, or by evidence if the model has starts and weights.
 
 **Degree.** Freeze the body r1;...;rn into entities 0, ..., n and let each slot of entity 0 hold a value 1 in a channel
 of its own. A_k[i, s] is what surely arrives of slot s in slot i of entity k:
@@ -305,8 +305,8 @@ class _Paths:
     def __init__(self, matrices: SoftMatrices) -> None:
         if matrices.starts is None or matrices.weights is None:
             raise InputError(
-                "these matrices have no starts and weights, so a path gives no evidence",
-                hint="grade the rules by degree",
+                "these matrices have no starts and weights, so there is no evidence",
+                hint="sort the rules by degree",
             )
         self.matrices, self._starts, self.weights = matrices, matrices.starts, matrices.weights
         self.places = {letter: place for place, letter in enumerate(matrices.letters.tolist())}

@@ -1,4 +1,4 @@
-"""Soft matrices: what a learned model is to extraction, without torch."""
+"""Soft matrices: the view of a trained model that extraction uses, without torch."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _checked(values: NDArray[np.floating], num_relations: int) -> NDArray[np.flo
     if not np.isfinite(array).all() or (array < 0).any() or (sums > 1 + _ROUNDING).any():
         raise InputError(
             "found a matrix with negative entries or rows that sum to more than 1",
-            hint="rows are shares; the squared variant has none: train with row_function = 'softmax'",
+            hint="the squared variant is not supported; train with row_function = 'softmax'",
         )
     scaled: NDArray[np.float64] = array / np.maximum(sums, 1.0)[:, :, None]
     return scaled
@@ -138,10 +138,8 @@ def _checked_vectors(
     if array.shape != values.shape[:2]:
         raise InputError(
             f"found {name} of shape {array.shape}, expected {values.shape[:2]}",
-            hint="one number per relation and slot",
+            hint="give one number per relation and slot",
         )
     if not np.isfinite(array).all() or (array < 0).any():
-        raise InputError(
-            f"found negative or unbounded {name}", hint="evidence adds up; it never counts against"
-        )
+        raise InputError(f"found negative or unbounded {name}", hint="evidence is never negative")
     return array

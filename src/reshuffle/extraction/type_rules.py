@@ -1,4 +1,4 @@
-"""Rules about one entity: who has one role has another.
+"""Rules about one entity: an entity with one role has another.
 
 A role is a relation with one of its sides, as in the type baseline: "is a head of bornIn". Type rules are not closed
 paths and predict no single triple, so they are a kind of their own and never part of a rule base.
@@ -37,7 +37,7 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True)
 class TypeRule:
-    """Who has role `body` has role `head`: `predictions` entities have the body, `support` of them the head too."""
+    """Entities with role `body` have role `head`: `predictions` have the body, `support` of them also the head."""
 
     body: Role
     head: Role

@@ -9,6 +9,7 @@ from reshuffle.errors import InputError
 from reshuffle.kg.graph import KnowledgeGraph
 from reshuffle.kg.io.tables import is_table
 from reshuffle.kg.records import refuse_others, triples_of
+from reshuffle.kg.rows import name_of
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.kg.vocabulary import check_names
 
@@ -37,7 +38,7 @@ def as_triples(given: Triples) -> list[tuple[str, str, str]]:
     [('ada', 'bornIn', 'london')]
     """
     _refuse_others(given, _TO_ANSWER_ON)
-    triples = [(head, relation, tail) for head, relation, tail in triples_of(graph_of_others(given))]
+    triples = [(name_of(h), name_of(r), name_of(t)) for h, r, t in triples_of(graph_of_others(given))]
     check_names([name for head, _, tail in triples for name in (head, tail)], kind="entity")
     check_names([relation for _, relation, _ in triples], kind="relation")
     return triples

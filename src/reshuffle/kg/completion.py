@@ -1,4 +1,4 @@
-"""A graph with its inverse triples and identity self-loops, as the paper assumes them, without copying a name.
+"""A graph with its inverse triples and identity self-loops, as in the paper, without copying names.
 
 Both are arithmetic on relation ids, see `inverses` (several identities: see docs/paper_map.md).
 """

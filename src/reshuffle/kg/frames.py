@@ -1,4 +1,4 @@
-"""Results that are tables go out to data frame libraries through Arrow, all in the same way."""
+"""Convert tables to data frame libraries through Arrow."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from reshuffle.errors import InputError
 from reshuffle.kg.frames import ArrowFrames
+from reshuffle.kg.guards.bad_rows import REFUSE, treated
 from reshuffle.kg.io import tables
 from reshuffle.kg.io.files import format_named
 from reshuffle.kg.io.reading import read_all
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.kg.guards.bad_rows import BadRows
     from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.progress import Notes, Progress
 
@@ -234,10 +236,14 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
         *paths: str | PathLike[str],
         columns: Sequence[str] | None = None,
         format: str | None = None,
+        bad_rows: str = REFUSE,
+        report: str | PathLike[str] | None = None,
         notes: Notes = UNHEARD,
     ) -> KnowledgeGraph:
         """The graph in one file or several, as `read_graph` reads them."""
-        return read_graph(*paths, columns=columns, format=format, notes=notes)
+        return read_graph(
+            *paths, columns=columns, format=format, bad_rows=bad_rows, report=report, notes=notes
+        )
 
     def write(self, path: str | PathLike[str], *, prefixes: Prefixes | None = None) -> None:
         """Write the triples to a file, in the format its ending names; Turtle with the prefixes that it uses."""
@@ -245,24 +251,33 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
 
     @classmethod
     def from_table(
-        cls, table: Any, *, columns: Sequence[str] | None = None, notes: Notes = UNHEARD
+        cls,
+        table: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        bad_rows: str = REFUSE,
+        report: str | PathLike[str] | None = None,
+        notes: Notes = UNHEARD,
     ) -> KnowledgeGraph:
         """The graph of a table: a pandas, polars or DuckDB frame, also a lazy one, an Arrow table, reader or data set,
         anything with Arrow's stream interface, or a dictionary of columns.
 
         `columns` are the names of its head, relation and tail column. Without them common names are recognised, in any
-        order: head, relation, tail; subject, predicate, object; source, type, target; s, p, o. `notes` hears of columns
-        that are passed over.
+        order: head, relation, tail; subject, predicate, object; source, type, target; s, p, o. With `bad_rows="skip"`,
+        rows without a name in each column are skipped; `report` is a CSV file that lists them. `notes` hears of
+        columns and rows that are skipped.
 
         >>> sorted(KnowledgeGraph.from_table({"o": ["london"], "p": ["bornIn"], "s": ["ada"]}))
         [Triple(head='ada', relation='bornIn', tail='london')]
         """
-        return cls.from_columns(tables.from_table(table, columns=columns, notes=notes).distinct())
+        with treated(bad_rows, report, notes) as bad:
+            triples = tables.from_table(table, columns=columns, bad=bad, notes=notes)
+        return cls.from_columns(triples.distinct())
 
     @classmethod
-    def from_arrow(cls, table: Any, *, columns: Sequence[str] | None = None) -> KnowledgeGraph:
+    def from_arrow(cls, table: Any, **options: Any) -> KnowledgeGraph:
         """The graph of an Arrow table; takes all that `from_table` takes."""
-        return cls.from_table(table, columns=columns)
+        return cls.from_table(table, **options)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The named triples for whatever reads Arrow streams, such as polars and DuckDB, block by block."""
@@ -273,14 +288,14 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
         return tables.to_arrow(self)
 
     @classmethod
-    def from_pandas(cls, frame: Any, *, columns: Sequence[str] | None = None) -> KnowledgeGraph:
+    def from_pandas(cls, frame: Any, **options: Any) -> KnowledgeGraph:
         """The graph of a pandas data frame; takes all that `from_table` takes."""
-        return cls.from_table(frame, columns=columns)
+        return cls.from_table(frame, **options)
 
     @classmethod
-    def from_polars(cls, frame: Any, *, columns: Sequence[str] | None = None) -> KnowledgeGraph:
+    def from_polars(cls, frame: Any, **options: Any) -> KnowledgeGraph:
         """The graph of a polars data frame; takes all that `from_table` takes."""
-        return cls.from_table(frame, columns=columns)
+        return cls.from_table(frame, **options)
 
     # --- ids, for the kernels -----------------------------------------------------------------------
 
@@ -312,12 +327,14 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
         return Adjacency.grouped(self.tails, self.relation_ids, self.heads, num_rows=self.num_entities)
 
 
-def read_graph(
+def read_graph(  # noqa: PLR0913 - all are options by name
     *paths: str | PathLike[str],
     columns: Sequence[str] | None = None,
     format: str | None = None,
     may_be_empty: bool = False,
     literals_suffice: bool = False,
+    bad_rows: str | BadRows = REFUSE,
+    report: str | PathLike[str] | None = None,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
 ) -> KnowledgeGraph:
@@ -327,6 +344,10 @@ def read_graph(
     "jsonld", "jsonl" or "parquet"); where one of several files is `-`, it is the format of that one. `columns` are the
     names of the head, relation and tail column; without them CSV, JSON lines and Parquet have theirs by common names,
     in any order. With `columns` TSV has a header, too.
+
+    With `bad_rows="skip"`, rows that hold no triple are skipped and counted: an empty or missing name, another
+    number of columns, text that is not UTF-8, a line of N-Triples with an error. `report` is a CSV file that lists
+    them: file, line, reason, content. The other formats of RDF have no rows; an error in them stays one.
 
     `notes` hears what was left out although nothing was wrong: duplicates, RDF literals; and of a first line that
     looks like a header, which TSV does not have. Whatever is wrong raises one `InputError` with the file, the line,
@@ -342,15 +363,17 @@ def read_graph(
                 hint="read_graph(*paths) takes several, one after the other",
             )
     form = None if format is None else format_named(format)
-    triples = read_all(
-        paths,
-        columns=columns,
-        form=form,
-        may_be_empty=may_be_empty,
-        literals_suffice=literals_suffice,
-        progress=progress,
-        notes=notes,
-    )
+    with treated(bad_rows, report, notes) as bad:
+        triples = read_all(
+            paths,
+            columns=columns,
+            form=form,
+            may_be_empty=may_be_empty,
+            literals_suffice=literals_suffice,
+            bad=bad,
+            progress=progress,
+            notes=notes,
+        )
     return KnowledgeGraph.from_columns(triples)
 
 

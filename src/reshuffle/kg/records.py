@@ -1,7 +1,7 @@
-"""What callers hand over as triples: tuples and lists, dictionaries, tables, and graphs of other libraries.
+"""Read triples from tuples and lists, dictionaries, tables, and graphs of other libraries.
 
-Whatever would be misread is refused: sets have no order, and a graph of networkx, or its edges, does not say where the
-relation is (`reshuffle.neighbours` reads it).
+Ambiguous input is refused: sets have no order, and a networkx graph, or its edges, does not say where the relation is
+(`reshuffle.neighbours` reads it).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def triples_of(given: Iterable[Any], *, columns: Sequence[str] | None = None) ->
 def _in_order(triple: Any) -> Sequence[str]:
     if isinstance(triple, Set):
         raise InputError(
-            f"found the set {triple!r}, which has no order; expected a triple of names: (head, relation, tail)",
+            f"found the set {triple!r}, which is unordered; expected a triple of names: (head, relation, tail)",
             hint="give tuples or lists",
         )
     return checked_triple(triple.tolist() if isinstance(triple, np.ndarray) else triple)

@@ -1,4 +1,4 @@
-"""Triples by name, as sorted columns of ids, and in compressed rows: the order that every kernel relies on."""
+"""Triples by name, as sorted columns of ids, and in compressed rows; kernels rely on this order."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TripleColumns:
     entities: Vocabulary
     relations: Vocabulary
     literals: TripleColumns | None = None
-    """Facts whose tail is a literal, which are no triples of a graph: who has which property; see `LITERAL`."""
+    """Facts whose tail is a literal, which are no triples of a graph: the subject and the property; see `LITERAL`."""
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -100,13 +100,34 @@ def numbered(triples: Iterable[Sequence[str]]) -> TripleColumns:
         flat = np.fromiter(numbers, dtype=np.int32)
     except TypeError as error:  # such as a list in place of a name
         raise InputError(f"found a name that is no text: {error}", hint="give names as str") from error
+    entity_names, entity_ids = _as_texts(entities)
+    relation_names, relation_ids = _as_texts(relations)
     return TripleColumns(
-        flat[0::3],
-        flat[1::3],
-        flat[2::3],
-        Vocabulary(entities, kind="entity"),
-        Vocabulary(relations, kind="relation"),
+        entity_ids[flat[0::3]],
+        relation_ids[flat[1::3]],
+        entity_ids[flat[2::3]],
+        Vocabulary(entity_names, kind="entity"),
+        Vocabulary(relation_names, kind="relation"),
     )
+
+
+def name_of(given: Any) -> Any:
+    """A name; whole numbers stand for their decimal text, as in columns of tables. What else is no text stays as it is.
+
+    >>> name_of(7), name_of("7"), name_of(7.0), name_of(True)
+    ('7', '7', 7.0, True)
+    """
+    is_number = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    return str(given) if is_number else given
+
+
+def _as_texts(numbers: dict[Any, int]) -> tuple[dict[Any, int], NDArray[np.int32]]:
+    """The names with whole numbers as text, and what takes old ids to those of the names; 7 and "7" are one name."""
+    if all(type(name) is str for name in numbers):
+        return numbers, np.arange(len(numbers), dtype=np.int32)
+    names: dict[Any, int] = {}
+    ids = [names.setdefault(name_of(name), len(names)) for name in numbers]
+    return names, np.array(ids, dtype=np.int32)
 
 
 def sorted_distinct(heads: Column, relations: Column, tails: Column) -> tuple[Column, Column, Column]:

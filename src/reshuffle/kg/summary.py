@@ -1,4 +1,4 @@
-"""Sizes of relations, degrees of entities and odd names: what to know of a graph before one trusts it."""
+"""Summaries of a graph: sizes of relations, degrees of entities, and suspicious names."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Relations that are mostly symmetric, and a graph that has their facts in both directions.
+"""Find mostly symmetric relations, and add their facts in both directions to a graph.
 
-Who writes facts down often writes one direction alone of what holds in both. On such a graph a rule misses half of its
-walks, so a model may name relations that it reads in both directions. Facts stay what they are: nothing is known, or
-left out of answers, for a reverse alone.
+Data often store one direction of a symmetric relation. On such a graph a rule misses half of its walks, so a model may
+list relations to read in both directions. This does not change the facts: a reversed triple does not count as known,
+and it is not left out of answers.
 """
 
 from __future__ import annotations

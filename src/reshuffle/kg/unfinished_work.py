@@ -1,15 +1,20 @@
-"""The folder in which an engine works: what a run that was cut off leaves there, the same command takes up.
+"""The work folder of an engine: the same command continues the interrupted run that is stored there.
 
-Of the output `out.parquet` it is `.out.parquet.unfinished`, beside it. It counts from the moment when the engine says
-that it holds something worth keeping: then it also holds a digest of what the run is about, such as rules and facts,
-and a failure, an interrupt or a kill leaves it there. The next run about the same goes on from it, one about something
-else clears it. At the end it is removed.
+For the output `out.parquet` the folder is `.out.parquet.unfinished`, beside it. As soon as the engine has a result
+worth keeping, the folder also gets a digest of the inputs, such as rules and facts, and then it stays after a failure,
+an interrupt or a kill. The next run with the same digest continues from it; a run with another digest clears it. A
+complete run removes it.
+
+Another user may have made something with that name. So the folder is used only if this run makes it, or if a run of the
+same user made it: not a link, owned by the user, not writable for others, and either empty or with the lock of a run
+and no links. Anything else is refused and stays unchanged.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +25,7 @@ import pyarrow as pa
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import written_whole
-from reshuffle.locks import locked, released
+from reshuffle.locks import is_own, locked, released
 
 if TYPE_CHECKING:
     import hashlib
@@ -55,7 +60,7 @@ class WorkFolder:
     def clear(self) -> None:
         """Remove what is in it."""
         for entry in self.path.iterdir():
-            if entry.is_dir():
+            if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             elif entry.name != _LOCK:
                 entry.unlink()
@@ -66,13 +71,13 @@ def folder_beside(output: str | os.PathLike[str], inputs: str, *, notes: Notes) 
     """The folder beside an output, with what a run over the same inputs left in it; one run at a time has it."""
     target = Path(os.path.realpath(output))
     path = target.with_name(f".{target.name}.unfinished")
-    path.mkdir(exist_ok=True)
+    _make_or_trust(path)
     lock = locked(path / _LOCK)
     if lock is None:
         raise InputError(
-            "another run is writing this output",
+            "another run writes to this output",
             place=Place(os.fspath(output)),
-            hint="wait until it has ended, or name another output",
+            hint="wait until it ends, or name another output",
         )
     with released(lock):
         work = WorkFolder(path, inputs)
@@ -81,13 +86,46 @@ def folder_beside(output: str | os.PathLike[str], inputs: str, *, notes: Notes) 
             yield work
         except BaseException:
             if work.is_kept:
-                notes(
-                    f"the same command goes on from here: what is done lies beside the output, in {path.name}"
-                )
+                notes(f"the same command continues from here; finished work is stored in {path.name}")
             else:
                 shutil.rmtree(path, ignore_errors=True)
             raise
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _make_or_trust(path: Path) -> None:
+    """Make the folder, or refuse what is there and was not made by a run of the same user."""
+    try:
+        path.mkdir(mode=0o755)
+    except FileExistsError:
+        if (found := _distrusted(path)) is not None:
+            raise InputError(
+                f"found {found}, expected a work folder of an unfinished run, or nothing",
+                place=Place(str(path)),
+                hint="remove it if you do not need it, or name another output",
+            ) from None
+
+
+def _distrusted(path: Path) -> str | None:
+    """What makes a folder one that no run of this user has made; None where nothing does."""
+    there = path.lstat()
+    if stat.S_ISLNK(there.st_mode):
+        return "a link"
+    if not stat.S_ISDIR(there.st_mode):
+        return "a file"
+    if not is_own(path):
+        return "a folder of another user"
+    if there.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "a folder that others may write to"
+    return _strange_content(path)
+
+
+def _strange_content(path: Path) -> str | None:
+    """What makes the content of a folder one that no run has written."""
+    if any(entry.is_symlink() for entry in path.rglob("*")):  # a run makes none
+        return "a folder with links in it"
+    marked = any((path / name).is_file() for name in (_LOCK, _INPUTS))
+    return "a folder with other things in it" if any(path.iterdir()) and not marked else None
 
 
 def _take_up(work: WorkFolder, notes: Notes) -> None:
@@ -96,7 +134,7 @@ def _take_up(work: WorkFolder, notes: Notes) -> None:
     if kept == work.inputs:
         return
     if kept is not None:
-        notes(f"starting anew: {work.path.name} is the work of a run over other rules, facts or options")
+        notes(f"starting anew: {work.path.name} belongs to a run with other rules, facts or options")
     work.clear()
 
 

@@ -1,4 +1,4 @@
-"""Names to ids and back, and how inverse relations and identities are named and numbered.
+"""Map names to ids and back; name and number inverse relations and identities.
 
 For every triple (e, r, f) the paper adds (f, r^-1, e), and for every entity e the triple (e, eq, e). Neither is stored:
 names and numbers are made from those of the relation.

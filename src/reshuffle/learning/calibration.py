@@ -1,4 +1,4 @@
-"""Confidences: how likely a candidate is true, fitted on validation triples."""
+"""Calibrated confidences: the probability that a candidate is true, fitted on validation triples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reshuffle.evaluation.logistic import logistic
 from reshuffle.model.scoring import Calibration, log_odds
 from reshuffle.progress import SILENT
 from reshuffle.work_shares import WHOLE
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     Labels = NDArray[np.bool_]
 
 _MOST_SCORES = 4_000_000  # of all questions together
-_PULL = 1.0  # towards the shares themselves, as strong as a few examples: little data should not bend much
-_STEPS = 50
 
 
 def fit_calibration(
@@ -52,7 +51,7 @@ def fit_calibration(
             _examples(model, facts, valid, valid[chosen], side, report, shares) for side in ("tail", "head")
         ]
         features, labels = (np.concatenate(column) for column in zip(*examples, strict=True))
-        return logistic(features, labels)
+        return logistic_of(features, labels)
 
 
 def _examples(
@@ -86,18 +85,8 @@ def _examples(
     return log_odds(scores, known)[~known], true[~known]
 
 
-def logistic(features: Features, labels: Labels) -> Calibration:
-    """Slope and intercept of greatest likelihood, by Newton's method, pulled a little towards 1 and 0."""
+def logistic_of(features: Features, labels: Labels) -> Calibration:
+    """Slope and intercept of greatest likelihood, pulled a little towards 1 and 0."""
     columns = np.stack([features, np.ones_like(features)], axis=1)
-    found = start = np.array([1.0, 0.0])
-    for _ in range(_STEPS):
-        chances = 1 / (1 + np.exp(-np.clip(columns @ found, -60, 60)))
-        gradient = columns.T @ (labels - chances) - _PULL * (found - start)
-        curvature = (columns * (chances * (1 - chances))[:, None]).T @ columns + _PULL * np.eye(2)
-        step = np.linalg.solve(curvature, gradient)
-        found = found + step / max(
-            1.0, float(np.abs(step).max())
-        )  # far from the top Newton's steps are too long
-        if np.abs(step).max() < 1e-9:
-            break
-    return Calibration(float(found[0]), float(found[1]))
+    (slope, intercept), _ = logistic(columns, labels, np.array([1.0, 0.0]))
+    return Calibration(float(slope), float(intercept))

@@ -1,4 +1,4 @@
-"""Checkpoints: everything that the next step of a training depends on, in one file, written whole.
+"""Checkpoints: the complete state of a training in one file, written completely or not at all.
 
 Tensors and plain data only (safetensors with a JSON header), so that nothing is ever unpickled.
 """
@@ -118,19 +118,19 @@ def _check_same(trainer: Trainer, notes: dict[str, str], place: Place) -> None:
         raise InputError(
             f"this checkpoint was made with other settings: {', '.join(other)}",
             place=place,
-            hint="use the settings it was started with, or start anew in another directory",
+            hint="use the original settings, or start again in another directory",
         )
     if notes.get("injected", "") != _injected(trainer):
         raise InputError(
             "this checkpoint was made with other injected rules, or with none",
             place=place,
-            hint="give the rules it was started with (--inject), or start anew in another directory",
+            hint="give the original rules (--inject), or start again in another directory",
         )
     if notes.get("data", fingerprint(trainer.data)) != fingerprint(trainer.data):
         raise InputError(
             "this checkpoint was made with other triples",
             place=place,
-            hint="give the facts it was started with, or start anew in another directory",
+            hint="give the original facts, or start again in another directory",
         )
 
 
@@ -146,7 +146,7 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             f"a checkpoint of version {notes.get('version', 'unknown')}; "
             f"this reshuffle reads versions {', '.join(VERSIONS)}",
             place=Place(str(path)),
-            hint="remove it to start anew",
+            hint="remove it to start again",
         )
     told = {name: note for name, note in notes.items() if name != "digest"}
     # Those of an older reshuffle have none.
@@ -157,7 +157,9 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def _damaged(path: str | Path) -> InputError:
     return InputError(
-        "not a checkpoint, cut short, or damaged", place=Place(str(path)), hint="remove it to start anew"
+        "not a checkpoint, or an incomplete or damaged one",
+        place=Place(str(path)),
+        hint="remove it to start again",
     )
 
 

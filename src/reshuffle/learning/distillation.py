@@ -1,8 +1,8 @@
-"""From a soft model to a rule model: its rules are extracted, and fitted to the facts and to the soft model's ranking.
+"""Distil a soft model into a rule model: extract its rules, and fit them to the facts and to its ranking.
 
-A rule model is fitted to training questions, each with its own fact hidden. The soft model is asked the same questions
-on the same facts, and the rule model is fitted to the mean of two targets: the answer, and the soft model's shares of
-all candidates.
+A rule model is fitted to training questions; each question hides its own fact. The soft model answers the same
+questions on the same facts. The rule model is fitted to the mean of two targets: the true answer, and the soft model's
+distribution over all candidates.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ class Reshuffle:
     ) -> ModelAnswers:
         """The model's answers about a graph, of the same relations and any entities.
 
-        `notes` hears of facts that are passed over, since training never saw their relations.
+        `notes` hears of facts that are skipped, since training never saw their relations.
 
         `initial`: another kind of initial states than in training; "private" answers without chance. Other kinds have
         other scores, for which there are no calibrated confidences.
@@ -348,12 +348,12 @@ def _check_keeps_constraints(settings: Settings, strength: float) -> None:
         raise ReshuffleError(f"strength is {strength!r}; it must be more than 0")
     if settings.architecture.symmetric:
         raise ReshuffleError(
-            "constraints say themselves which relations are symmetric, and the setting 'symmetric' would change them",
+            "the constraints define which relations are symmetric; the setting 'symmetric' would change them",
             hint="leave it out",
         )
     if settings.architecture.row_function != "softmax":
         raise ReshuffleError(
-            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot",
+            "the squared variant cannot be hardened: its rows are not distributions over slots",
             hint="leave out row_function, or give 'softmax'",
         )
 
@@ -378,7 +378,7 @@ def chosen_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ReshuffleError(
-            f"device '{name}' was asked for, and torch sees no GPU",
+            f"device '{name}' was requested, but torch finds no GPU",
             hint="leave --device out, or install a build of torch with CUDA",
         )
     try:

@@ -1,8 +1,9 @@
-"""Injection: which rules of a rule base a model can take, and how they enter it.
+"""Injection: choose rules of a rule base that a model can represent, and add them to the model.
 
-A rule base has exact geometry only as a whole, so mined rules cannot all be taken. They are tried by falling
-confidence (those without one come first: somebody wrote them), and each stays out that would leave the rules before it
-without exact geometry, or that would need more slots than there are. What stays out is named, with the reason.
+Exact geometry depends on the whole rule base, so not all mined rules can be added together. Rules are tried by
+decreasing confidence; rules without a confidence come first, as they were written by hand. A rule is left out if with
+it the rules before it would have no exact geometry, or if there are too few slots. The report names the rules that were
+left out, with reasons.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def choose_rules(rules: RuleBase, *, slots: int = DEFAULT_SLOTS) -> ChosenRules:
       a(X, Y) & c(Y, Z) & b(Z, Z1) -> c(X, Z1): no exact geometry: `c` calls itself between other atoms: rule 2: ...
     """
     if slots < 1:
-        raise ReshuffleError(f"{slots} slots to inject into; there must be at least 1")
+        raise ReshuffleError(f"{slots} slots for injected rules; there must be at least 1")
     ordered = sorted(rules.rules, key=_confidence, reverse=True)
     taken, left_out = _greedy(ordered, _Room(slots))
     base = RuleBase(tuple(taken))
@@ -156,6 +157,8 @@ class _Room:
         if self._in_vain >= _MOST_IN_VAIN:
             return f"not tried: the {self._slots} slots were nearly full"
         base = RuleBase(tuple(rules))
+        if base.constant_rules:
+            return "a model learns relations, and this rule has constants"
         reason = classify(base).reason
         if reason is not None:
             return f"no exact geometry: {reason}"
@@ -224,7 +227,9 @@ def injection_of(
         return None, settings
     rules = as_rules(rules)
     if not len(rules):
-        raise ReshuffleError("there are no rules to inject", hint="give at least one, or do without")
+        raise ReshuffleError(
+            "there are no rules to inject", hint="give at least one rule, or leave out inject"
+        )
     _check(mode, settings.architecture, slots)
     room = DEFAULT_SLOTS if mode == "frozen" else settings.architecture.num_slots
     injection = Injection(choose_rules(rules, slots=room if slots is None else slots), mode)
@@ -241,7 +246,7 @@ def _check_nothing_is_asked(mode: str, slots: int | None) -> None:
     """Refuse options of injection where no rules are given: they may have been forgotten."""
     if mode != "frozen" or slots is not None:
         raise ReshuffleError(
-            "inject_mode and inject_slots say how rules are injected, and there are none",
+            "inject_mode and inject_slots need rules to inject, but there are none",
             hint="give inject=rules",
         )
 
@@ -270,9 +275,7 @@ def _check(mode: str, architecture: Architecture, slots: int | None) -> None:
             )
         return
     if architecture.row_function != "softmax":
-        raise ReshuffleError(
-            "rules are refined in rows that choose a slot", hint="train with row_function = 'softmax'"
-        )
+        raise ReshuffleError("refining rules needs softmax rows", hint="train with row_function = 'softmax'")
     if slots is not None and slots > architecture.num_slots:
         raise ReshuffleError(
             f"{slots} slots to refine, and the model has {architecture.num_slots}",

@@ -1,7 +1,7 @@
-"""The rule list that counts beside a soft model, where the setting `rules_weight` asks for one.
+"""The rule list whose score is added to that of a soft model (setting `rules_weight`).
 
-It is mined and fitted on its own, to the same facts. Trained together, the model leans on weights that were fitted to
-the very facts it is trained on, and is less accurate on other graphs (docs/explanation/accuracy.md).
+It is mined and fitted separately, on the same facts. If both are trained together, the model relies on rule weights
+that were fitted to its own training facts, and is less accurate on other graphs (docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.rulelist.fit_checkpoints import FILE
+from reshuffle.rulelist.files.fit_checkpoints import remove_checkpoint
 from reshuffle.rulelist.learner import RuleSettings, learn_rules
 
 if TYPE_CHECKING:
@@ -45,6 +45,6 @@ def rule_list_of(
         notes=notes,
     )
     if folder is not None:
-        (folder / FILE).unlink(missing_ok=True)
+        remove_checkpoint(folder)
         folder.rmdir()
     return listed

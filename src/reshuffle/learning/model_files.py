@@ -3,10 +3,10 @@
 Where rules were injected, `injected.json` holds their constraints and `injected.rules` the rules as a text. Where a
 rule list counts beside the model, `list.rules` holds it, in the text of rule models.
 
-All files change at one moment. The settings name the digests of the arrays and of the injected rules. New ones are
-written beside the old ones, with their digest in the name; then the settings are replaced, which makes the new files
-the model; then they take the plain names of the old ones. Who reads, or is left after a kill, finds each file by
-its plain name or by its digest. Nothing is ever unpickled.
+All files change at one moment. The settings name the digests of the arrays and of the injected rules. New files are
+first written beside the old ones, with their digest in the name. Then the settings are replaced, and from then on the
+new files are the model. At last they get the plain names of the old ones. A reader finds each file by its plain name or
+by its digest, even after a kill. Nothing is ever unpickled.
 
 | version | what is new |
 | --- | --- |
@@ -34,8 +34,9 @@ from reshuffle.errors import InputError, Place, ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.kg import Vocabulary
 from reshuffle.kg.io.files import flush_to_disk, made_directory, written_whole
+from reshuffle.kg.io.toml import read_toml
 from reshuffle.learning.injection import MODES, ChosenRules, Injection
-from reshuffle.learning.settings import Settings, read_toml
+from reshuffle.learning.settings import Settings
 from reshuffle.locks import alone_in
 from reshuffle.model.reshuffle import ReshuffleModel, numbers_of
 from reshuffle.model.scoring import Calibration
@@ -249,9 +250,9 @@ def _restored(
         model.load_state_dict(arrays)
     except RuntimeError as error:
         raise InputError(
-            "the arrays do not have the shapes that the settings ask for",
+            "the shapes of the arrays do not match the settings",
             place=place,
-            hint="the settings were changed after they were written; train the model again",
+            hint="the settings were edited; train the model again",
         ) from error
     return model
 
@@ -269,9 +270,9 @@ def _load_injection(notes: dict[str, Any], folder: Path) -> Injection:
     constraints = OrderingConstraints.load(path)
     if _digest(path.read_bytes()) != notes.get("constraints") or notes.get("mode") not in MODES:
         raise InputError(
-            f"these injected rules do not belong to the {SETTINGS} beside them",
+            f"these injected rules do not match the {SETTINGS} in the same directory",
             place=Place(str(path)),
-            hint="one of the two was replaced, or writing them was interrupted; train the model again",
+            hint="one of the files was replaced, or writing was interrupted; train the model again",
         )
     return Injection(ChosenRules(constraints.rules or RuleBase(()), constraints), notes["mode"])
 
@@ -286,9 +287,9 @@ def _load_listed(notes: dict[str, Any], folder: Path) -> RuleModel:
         ) from error
     if _digest(content) != notes.get("rules"):
         raise InputError(
-            f"this rule list does not belong to the {SETTINGS} beside it",
+            f"this rule list does not match the {SETTINGS} in the same directory",
             place=Place(str(path)),
-            hint="it was replaced or edited, or writing it was interrupted. To edit rules, make a rule model of them: "
+            hint="it was replaced or edited, or writing was interrupted. To edit rules, make a rule model: "
             "`reshuffle train FACTS -o DIR --recipe rules`, or `reshuffle distil`",
         )
     return parse_rule_model(content.decode(), file=str(path))
@@ -308,9 +309,9 @@ def _read_arrays(path: Path, digest: str) -> dict[str, Tensor]:
         ) from error
     if _digest(content) != digest:
         raise InputError(
-            f"these arrays do not belong to the {SETTINGS} beside them",
+            f"these arrays do not match the {SETTINGS} in the same directory",
             place=Place(str(path)),
-            hint="one of the two was replaced, or writing them was interrupted; train the model again",
+            hint="one of the files was replaced, or writing was interrupted; train the model again",
         )
     return arrays
 
@@ -332,7 +333,7 @@ def _check_arrays(arrays: dict[str, Tensor], num_slots: int, num_relations: int,
         )
         if tuple(array.shape) != tuple(shape):
             raise InputError(
-                "the arrays do not have the shapes that the settings ask for: "
+                "the shapes of the arrays do not match the settings: "
                 f"{name} has {tuple(array.shape)}, expected {tuple(shape)}",
                 place=place,
                 hint=CUT_OR_EDITED,
@@ -393,7 +394,7 @@ def _settings(values: dict[str, Any], place: Place) -> Settings:
 def _check_version(values: dict[str, Any], place: Place) -> None:
     if values.get("format") != FORMAT:
         raise InputError(
-            "not the settings of a model, or cut short",
+            "not the settings of a model, or incomplete",
             place=place,
             hint="`reshuffle train FACTS -o DIR` writes a model",
         )
@@ -402,7 +403,7 @@ def _check_version(values: dict[str, Any], place: Place) -> None:
         raise InputError(
             f"a model of version {version}; this reshuffle reads versions {', '.join(map(str, VERSIONS))}",
             place=place,
-            hint="train it again, or use the reshuffle that wrote it",
+            hint="train it again, or use the version of reshuffle that wrote it",
         )
 
 
@@ -418,7 +419,7 @@ def _check_kinds(values: dict[str, Any], place: Place) -> None:
         if type(value) is not kind or not all(isinstance(one, str) for one in names):
             raise InputError(f"{name} is {value!r}; it must be {wanted}", place=place, hint=CUT_OR_EDITED)
         if len(set(names)) < len(names) or "" in names:
-            raise InputError(f"{name} has a name twice, or an empty one", place=place, hint=CUT_OR_EDITED)
+            raise InputError(f"{name} has a duplicate or empty name", place=place, hint=CUT_OR_EDITED)
 
 
 def to_toml(top: dict[str, Any], tables: dict[str, dict[str, Any]] | None = None) -> str:

@@ -1,8 +1,8 @@
 """Recipes: settings that belong together, by name.
 
-`paper` is what the paper prints, unchanged; `best` is what was found on top of it (docs/explanation/accuracy.md says
-what each ingredient brings). A recipe with a version is frozen: `best-0.1` is what `best` was in release 0.1, so that
-its results can be had again.
+`paper` has the settings of the paper, unchanged; `best` has the most accurate ones known
+(docs/explanation/accuracy.md). A recipe with a version is frozen: `best-0.1` is `best` of release 0.1, so its results
+can be reproduced.
 """
 
 from __future__ import annotations
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Recipe = Literal["best", "best-0.1", "paper"]
+
+SEARCHED: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {
+        "num_layers": (3, 4, 5),
+        "num_slots": (20, 25, 30),
+        "num_channels": (40, 60, 80),
+        "margin": (0.5, 1.0, 2.0),
+        "learning_rate": (0.005, 0.01),
+    }
+)
+"""The ranges of the paper's hyperparameter search (its appendix); docs/how-to/train.md searches them."""
 
 # One setting for all data sets, chosen on training graphs (docs/explanation/accuracy.md). The last epoch is kept:
 # validation triples are about entities of the training graph, and would choose one too early.

@@ -8,23 +8,18 @@ can be changed on it.
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from reshuffle.errors import InputError, Place, ReshuffleError, did_you_mean
+from reshuffle.kg.io.toml import read_toml
 from reshuffle.learning.recipes import RECIPES
 from reshuffle.model.architecture import Architecture, Condition, about, random_channels
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from reshuffle.model.architecture import SettingInfo
 
@@ -38,7 +33,7 @@ INJECTED = "injected"
 """No setting, but `evidence_decay` also holds for the weights of injected rules."""
 
 _RESULTS = ("paper", "validation")
-"""Tables that may stand below settings: what the paper reports for them, and what a search measured."""
+"""Tables allowed below settings: the results in the paper, and the results of a search."""
 
 _LOOKS_AGAIN = Condition(
     ("look_every", "max_epochs"),
@@ -68,7 +63,7 @@ class TrainingSettings:
     num_negatives: int = field(
         default=100,
         metadata=about(
-            "negatives per positive triple; with a channel per query all entities are used instead",
+            "negatives per positive triple; with a channel per query all entities are negatives",
             least=1,
             when=random_channels("every other entity is a negative there"),
         ),
@@ -109,8 +104,8 @@ class TrainingSettings:
     lone_facts: bool = field(
         default=True,
         metadata=about(
-            "train on facts that are the only one of one of their ends, too; hidden, they leave an entity "
-            "without any fact, and whoever is asked about later has some"
+            "also train on facts whose head or tail has no other fact; with such a fact hidden, the entity "
+            "has no facts, unlike the entities of later questions"
         ),
     )
     drop_facts: float = field(
@@ -362,33 +357,8 @@ def _settings_in(path: str | Path) -> dict[str, Any]:
     for table in tables:
         if table not in _RESULTS:
             raise InputError(
-                f"settings stand at the top of the file, not under [{table}]",
+                f"settings must be at the top of the file, not under [{table}]",
                 place=Place(str(path)),
                 hint="move the lines of settings up, before the first table",
             )
     return {name: value for name, value in values.items() if name not in tables}
-
-
-def setting_from_text(text: str) -> tuple[str, Any]:
-    """`key=value` as typed on a command line; what is not a TOML value is taken as a word.
-
-    >>> setting_from_text("margin=0.5"), setting_from_text("initial=official")
-    (('margin', 0.5), ('initial', 'official'))
-    """
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ReshuffleError(f"'{text}' is not a setting", hint="write key=value, such as num_slots=30")
-    try:
-        return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return name.strip(), value.strip()
-
-
-def read_toml(path: str | Path, *, hint: str = "one `name = value` per line") -> dict[str, Any]:
-    """The values of a TOML file, or one clear error; `hint` says what to do about a file that is none."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", place=Place(str(path))) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"not TOML: {error}", place=Place(str(path)), hint=hint) from error

@@ -1,7 +1,7 @@
 """Several processes that train or answer together, as torchrun starts them: gloo on CPUs, NCCL on GPUs.
 
-Every process holds the whole model and the whole graph, and does the same work up to its share of the queries. What
-they exchange are sums, so that all of them go on with the same numbers. The first one writes and prints.
+Every process has the whole model and the whole graph, and computes its share of the queries. The processes exchange
+sums, so all continue with the same numbers. The first process writes and prints.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def hardened(model: ReshuffleModel, *, paths: bool = False) -> ReshuffleModel:
 def _check_hardenable(model: ReshuffleModel) -> None:
     if model.architecture.row_function != "softmax":
         raise ReshuffleError(
-            "the squared variant has no hard form: its rows are any non-negative numbers, not choices of one slot",
+            "the squared variant cannot be hardened: its rows are not distributions over slots",
             hint="train with row_function = 'softmax'",
         )
     if model.bias is not None and bool((model.bias != 0).any()):

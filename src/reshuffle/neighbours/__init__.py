@@ -1,7 +1,7 @@
-"""Graphs and models of other libraries, in and out; one module each, which loads its library when it is first used.
+"""Import and export for other libraries; one module each, which loads its library on first use.
 
     networkx    directed graphs, whose edges have their relation as key or attribute
-    rdflib      RDF graphs; literals are passed over
+    rdflib      RDF graphs; literals are skipped
     pyg         PyTorch Geometric's `Data` with `edge_index` and `edge_type`
     pykeen      triples factories, inductive data sets, and our scorers as models for its evaluators
 

@@ -1,4 +1,4 @@
-"""Libraries that are loaded when they are first used."""
+"""Load libraries on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs of rdflib: names are IRIs, and literals are passed over, as in files."""
+"""Graphs of rdflib: names are IRIs, and literals are skipped, as in files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def from_rdflib(graph: Any, *, notes: Notes = UNHEARD) -> KnowledgeGraph:
-    """The triples between IRIs and blank nodes; `notes` hears how many literals were passed over."""
+    """The triples between IRIs and blank nodes; `notes` hears how many literals were skipped."""
     literal = library("rdflib").Literal
     skipped = sum(isinstance(quad[0], literal) or isinstance(quad[2], literal) for quad in graph)
     if skipped:

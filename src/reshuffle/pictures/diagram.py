@@ -1,4 +1,4 @@
-"""Graphs as data: nodes, each with the nodes that it rests on. Written as DOT and Mermaid; layouts draw them."""
+"""Graphs as data: nodes, each with its premises. Written as DOT and Mermaid; layouts draw them."""
 
 from __future__ import annotations
 

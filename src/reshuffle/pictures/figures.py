@@ -1,4 +1,4 @@
-"""The same plots by matplotlib, for those who go on with them."""
+"""The same plots as matplotlib figures, for further editing."""
 
 from __future__ import annotations
 

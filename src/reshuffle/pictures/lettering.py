@@ -1,4 +1,4 @@
-"""How wide a text is, and how it breaks into lines. Fonts differ, so widths are those of a wide one (DejaVu Sans)."""
+"""The width of a text, and its line breaks. Fonts differ, so widths are those of a wide one (DejaVu Sans)."""
 
 from __future__ import annotations
 

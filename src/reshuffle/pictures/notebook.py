@@ -1,4 +1,4 @@
-"""What notebooks show of results: `_repr_html_` of the classes that hold them, all in one style."""
+"""HTML for notebooks: `_repr_html_` of result classes, in one style."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn, as data: boxes with lines of text, curves and labels at their places, in pixels from the top left."""
+"""Drawings as data: boxes with lines of text, curves and labels, with positions in pixels from the top left."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def text_box(
     most: int = 4,
     centred: bool = False,
 ) -> Box:
-    """A box just large enough for a text and, below it, a smaller note; each has at most so many lines."""
+    """A box just large enough for a text and, below it, a smaller note; each with a maximum number of lines."""
     lines = [Line(line) for line in lines_of(text, size=LARGE, width=width, most=most)]
     if note:
         lines += [Line(line, SMALL, True) for line in lines_of(note, size=SMALL, width=width, most=most)]

@@ -1,4 +1,4 @@
-"""Scenes as SVG, for a light and a dark ground, with the full text of whatever was shortened."""
+"""Scenes as SVG, for light and dark backgrounds; shortened texts have their full text as tooltip."""
 
 from __future__ import annotations
 

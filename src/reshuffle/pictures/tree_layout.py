@@ -1,7 +1,7 @@
-"""Trees from left to right: what holds on the left, what it rests on to the right of it, each in the middle of its own.
+"""Tree layout from left to right: a conclusion on the left, its premises to the right, centred.
 
-A part that several nodes rest on is drawn once, and named again elsewhere. A tree that is too large for a picture is
-drawn as far as the nodes nearest to its root go; a box says how much is left out.
+A premise of several nodes is drawn once, and only named elsewhere. If a tree is too large for a picture, the nodes
+nearest to the root are drawn; a box counts the nodes that are left out.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Inference: rules, or any ordering constraints, meet a graph and answer.
+"""Inference: answer questions about a graph with rules or ordering constraints.
 
     reference     the GNN equation on Python sets: what everything here is tested against
     reasoner      `Reasoner(rules).on(graph)`, the way in
-    answers       what every engine answers: holds, tails, heads, triples, counts, add, remove, proofs
+    answers       the interface of all engines: holds, tails, heads, triples, counts, add, remove, proofs
     geometry      exact answers from constraints: searches in the product of the graph and small automata
-    sketch        k random channels for all entities at once; never misses an answer, says yes too often
+    sketch        k random channels for all entities at once; finds every answer, and some wrong ones
     chase         the exact fixpoint of every rule base that can be read, without geometry
     proofs        derivations as data; `why_not` and `violations` work on the answers of any engine
     sharing       what threads and searches share: answers, memory, cores
     keysets       sets of 64-bit keys, in which both exact engines keep triples
 
 Exact and sketched inference run one equation, Z_f <- max(Z_f, max over (e, r, f) of B_r Z_e), from different
-initial states: a private column per (entity, start slot) makes captured equal entailed; random columns make a
-sketch that never misses and says yes too often with a probability that more channels lower.
+initial states: with a private column per (entity, start slot), captured means entailed. Random columns make a sketch:
+it finds every answer, and some wrong ones; more channels make wrong answers less likely.
 """
 
 from reshuffle.reasoning.answers import Answers, Count

@@ -1,4 +1,4 @@
-"""What every engine answers, whatever it computes with."""
+"""The interface that all engines implement."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from reshuffle.pictures.notebook import shown_triples
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.scaling.engine_interface import Options, write_blocks
 from reshuffle.reasoning.scaling.engines import check_output, opened
+from reshuffle.reasoning.sharing import Copied
 from reshuffle.reasoning.violations import warning_lines
 from reshuffle.reasoning.why_not import NoProof
+from reshuffle.rules.exactness import Exactness
 from reshuffle.spark.spark_session import IN_MEMORY
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.sharing import Shared
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
+    from reshuffle.rules import RuleBase
+    from reshuffle.rules.exactness import Way
+    from reshuffle.rules.rule import Unread
 
 _MOST_TOLD = 3  # violations that a note tells
 
@@ -50,8 +55,10 @@ class Count:
     total: int
 
 
-class DerivedTriples(Collection[Triple], ArrowFrames):
+class DerivedTriples(Copied, Collection[Triple], ArrowFrames):
     """A collection of the derived triples that are not facts: `in`, iteration, and `len`, which stores none of them.
+
+    `copy.copy`, `copy.deepcopy` and `pickle` give answers of their own: what is added to one is not added to the other.
 
     `list(answers)` counts the triples first, as it does with all collections; `list(answers.triples())` does not.
     """
@@ -171,10 +178,30 @@ class Answers(DerivedTriples):
     shared: Shared
     """What threads that share the answers hold while they read or change them; each engine makes its own."""
 
+    unread_facts: tuple[Unread, ...] = ()
+    """Axioms among the facts, from which nothing follows."""
+
     @property
     @abstractmethod
+    def way(self) -> Way:
+        """How the engine answers."""
+
+    @property
+    @abstractmethod
+    def read_rules(self) -> RuleBase | None:
+        """The rules that were read; constraints that were learned have none."""
+
+    @property
+    def claim(self) -> Exactness:
+        """Whether the answers are exact; false where something was not read."""
+        return Exactness.of(self.way, self.read_rules, self.unread_facts)
+
+    @property
     def exactness(self) -> str:
-        """What the answers are: exact, exact within m steps, an exact fixpoint without geometry, a sketch."""
+        """What the answers are: exact, exact within m steps, an exact fixpoint without geometry, a sketch; and how
+        much was not read.
+        """
+        return str(self.claim)
 
     @abstractmethod
     def tails(self, head: str, relation: str) -> Iterator[str]:
@@ -296,10 +323,12 @@ class Answers(DerivedTriples):
             for proof in self.proofs(head, relation, tail):
                 return proof
             nearest = tuple(self.why_not(head, relation, tail))
-            return NoProof(Triple(head, relation, tail), self.exactness, nearest)
+            return NoProof(Triple(head, relation, tail), self.claim.about(relation), nearest)
 
     @abstractmethod
-    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+    def why_not(
+        self, head: str, relation: str, tail: str, *, most: int = 5, progress: Progress = SILENT
+    ) -> list[PartialDerivation]:
         """The rules that come nearest to a triple that does not follow, each with the atoms that hold and those that
         are missing; fewest missing atoms first. Empty where the triple follows, or no rule concludes its relation.
         """

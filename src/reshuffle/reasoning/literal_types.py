@@ -1,8 +1,9 @@
 """The classes that domains give to entities by their literals: `x p "..."` and `p rdfs:domain c` say that x is a c.
 
-A literal is no entity, so no path of the graph leads to it. What follows for its subject x is found here instead: by p,
-and by the properties that p implies through rules with one atom in the body. Each gives its domains, and behind an
-inverse its ranges. The engine gets a helper fact `~literal(x, c)` for each such class, and goes on from there by rules.
+A literal is not an entity, so no path of the graph leads to it. This module finds the types of its subject x instead:
+from p, and from the properties that p implies by rules with one body atom. Each property gives its domains, and an
+inverse property its ranges. The engine gets a helper fact `~literal(x, c)` for each such class, and goes on from there
+by rules.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ import numpy as np
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary, inverse_name
 from reshuffle.kg.rows import LITERAL
 from reshuffle.reasoning.proofs import Proof, atom_triple
-from reshuffle.rules.class_axioms import BY_LITERAL, TYPE, Domain
-from reshuffle.rules.rule import PathRule
+from reshuffle.rules.class_axioms import BY_LITERAL, TYPE, domains_of
+from reshuffle.rules.rule import ConstantRule, PathRule
 
 if TYPE_CHECKING:
     from reshuffle.rules import RuleBase
 
-_Derivation: TypeAlias = tuple[tuple[tuple[PathRule, str], ...], Domain]
-"""Rules, each with the property that it concludes, and then an axiom about the last one."""
+_Derivation: TypeAlias = tuple[tuple[tuple[PathRule, str], ...], ConstantRule]
+"""Rules, each with the property that it concludes, and then a domain of the last one."""
 
 
 class LiteralTypes:
@@ -40,7 +41,7 @@ class LiteralTypes:
     def helpers(self) -> KnowledgeGraph:
         """A helper fact for each entity and class."""
         literals = self.literals
-        if literals is None or BY_LITERAL not in self._rules.rules:  # compiled before there was such a rule
+        if literals is None:
             return KnowledgeGraph()
         classes = Vocabulary(
             dict.fromkeys(cls for p in literals.relations for cls in self._of(p)), kind="entity"
@@ -73,7 +74,7 @@ class LiteralTypes:
         proof = Proof(Triple(entity, name, LITERAL))
         for rule, relation in steps:
             proof = Proof(atom_triple(relation, entity, LITERAL), rule, (proof,))
-        return Proof(Triple(entity, TYPE, cls), domain.shown, (proof,))
+        return Proof(Triple(entity, TYPE, cls), domain, (proof,))
 
     def _of(self, name: str) -> dict[str, _Derivation]:
         """The classes of whatever has a property, each by the fewest rules."""
@@ -85,21 +86,20 @@ class LiteralTypes:
         reached: dict[str, tuple[tuple[PathRule, str], ...]] = {name: ()}
         found: dict[str, _Derivation] = {}
         for relation, steps in (waiting := list(reached.items())):
-            for axiom in self._domains.get(relation, ()):
-                found.setdefault(axiom.cls, (steps, axiom))
-            for rule, implied in self._implied.get(relation, ()):
+            for cls, rule in self._domains.get(relation, ()):
+                found.setdefault(cls, (steps, rule))
+            for path, implied in self._implied.get(relation, ()):
                 if implied not in reached:
-                    reached[implied] = (*steps, (rule, implied))
+                    reached[implied] = (*steps, (path, implied))
                     waiting.append((implied, reached[implied]))
         return found
 
     @cached_property
-    def _domains(self) -> dict[str, list[Domain]]:
-        """The domains of each property; a range is the domain of the inverse."""
-        domains: dict[str, list[Domain]] = {}
-        for axiom in () if self._rules.classes is None else self._rules.classes.axioms:
-            if isinstance(axiom, Domain):
-                domains.setdefault(axiom.relation, []).append(axiom)
+    def _domains(self) -> dict[str, list[tuple[str, ConstantRule]]]:
+        """The domains of each property, each with its rule; a range is the domain of the inverse."""
+        domains: dict[str, list[tuple[str, ConstantRule]]] = {}
+        for relation, cls, rule in domains_of(self._rules):
+            domains.setdefault(relation, []).append((cls, rule))
         return domains
 
     @cached_property

@@ -1,7 +1,7 @@
 """Derivations as data: a tree of triples, each a fact or concluded by one rule of the user's own.
 
-Everything here walks with an explicit stack and visits a shared sub-proof once, so a proof that is ten
-thousand steps deep prints, checks and exports as easily as one of three.
+All functions use an explicit stack and visit a shared sub-proof once, so proofs with ten thousand steps can be printed,
+checked and exported.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.pictures.diagram import Diagram, Node
 from reshuffle.pictures.notebook import drawn_tree
-from reshuffle.rules.class_axioms import ClassRule
-from reshuffle.rules.rule import IntersectionRule, quoted
+from reshuffle.rules.rule import ConstantRule, IntersectionRule, quoted
 from reshuffle.text import counted, visible
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.rules import Rule, RuleBase
+    from reshuffle.rules.exactness import Exactness
 
 _DEEPEST_INDENT = 24  # deeper sub-proofs are printed below, by number: indentation would grow quadratically
 
@@ -51,7 +51,7 @@ class Proof:
     """
 
     triple: Triple
-    rule: Rule | ClassRule | None = None
+    rule: Rule | None = None
     premises: tuple[Proof, ...] = ()
     size: int = field(init=False)
     """How many rule applications the tree holds; a shared sub-proof counts as often as it is used."""
@@ -147,7 +147,7 @@ class Proofs:
     """Proofs of one triple, as they are told together; `NoProof` is what is told where there is none."""
 
     each: tuple[Proof, ...]
-    exactness: str
+    exactness: Exactness
     opening: str = ""
     """What is said before them."""
 
@@ -158,7 +158,7 @@ class Proofs:
         """For JSON."""
         return {
             "follows": True,
-            "exactness": self.exactness,
+            **self.exactness.to_dict(),
             "proofs": [proof.to_dict() for proof in self.each],
         }
 
@@ -286,7 +286,7 @@ def check_proof(proof: Proof, rules: RuleBase, facts: Container[Triple]) -> None
       ...
     reshuffle.reasoning.proofs.WrongStepError: r(a, b) is no fact of the graph
     """
-    base = frozenset[object](rules.rules) | (frozenset() if rules.classes is None else rules.classes.shown)
+    base = frozenset(rules.rules)
     for step in proof.steps():
         if step.rule is None:
             _check_leaf(step, facts)
@@ -303,10 +303,10 @@ def _check_leaf(leaf: Proof, facts: Container[Triple]) -> None:
         raise WrongStepError(f"{spelled(leaf.triple)} is no fact of the graph")
 
 
-def _check_step(step: Proof, rule: Rule | ClassRule) -> None:
-    if isinstance(rule, ClassRule):
+def _check_step(step: Proof, rule: Rule) -> None:
+    if isinstance(rule, ConstantRule):
         if not rule.fits([premise.triple for premise in step.premises], step.triple):
-            raise WrongStepError(f"{spelled(step.triple)} is no instance of the axiom {rule}")
+            raise WrongStepError(f"{spelled(step.triple)} is no instance of the rule {rule}")
         return
     expected = tuple(base_relation(relation) for relation in (rule.head, *rule.body))
     found = (step.triple.relation, *(premise.triple.relation for premise in step.premises))
@@ -346,4 +346,4 @@ def no_facts_note(triples: KnowledgeGraph, facts: KnowledgeGraph) -> str | None:
     shown = [spelled(triple) for triple in islice(others, _NAMED)]
     more = [f"{len(others) - _NAMED} more"] if len(others) > _NAMED else []
     told = "is no fact" if len(others) == 1 else "are no facts"
-    return f"{len(others):,} of {counted(len(triples), 'triple')} {told}, and passed over: {', '.join([*shown, *more])}"
+    return f"{len(others):,} of {counted(len(triples), 'triple')} {told}, and skipped: {', '.join([*shown, *more])}"

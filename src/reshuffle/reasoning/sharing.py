@@ -1,9 +1,11 @@
-"""What threads and searches share: answers, of which any number of threads read or one changes the facts; the memory
-that a user allows; the cores that there are; the numbers that tell searches apart.
+"""Resources shared by threads and searches.
+
+Answers: many threads may read, or one may change the facts. Also the memory limit, the cores, and search numbers.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import re
@@ -12,14 +14,17 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from reshuffle.errors import BudgetError, InputError
+from reshuffle.progress import SILENT, UNHEARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+
+    from typing_extensions import Self
 
     Lock = threading.RLock
     Unchanged = Callable[[], AbstractContextManager[None]]
@@ -49,6 +54,55 @@ else:
                 return super().__get__(instance, owner)
 
 
+class Turns:
+    """A lock that one thread holds at a time, again where it holds it already; a copy is held by nobody."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[Turns], tuple[()]]:
+        return Turns, ()
+
+
+class Copied:
+    """Answers that can be copied, pickled and sent to processes: a copy has all of the state, and shares none of it.
+
+    Nothing changes while it is made. Who was told of progress is not told by a copy.
+    """
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = object.__new__(type(self))
+        memo[id(self)] = other
+        vars(other).update(self._state_of_copy(memo))
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return object.__new__, (type(self),), self._state_of_copy({})
+
+    def _state_of_copy(self, memo: dict[int, Any]) -> dict[str, Any]:
+        with ExitStack() as held:
+            for value in list(vars(self).values()):
+                if isinstance(value, Shared):
+                    held.enter_context(value.reading())
+                    held.enter_context(value.building)
+                elif isinstance(value, Turns):
+                    held.enter_context(value)
+            state = vars(self) | {name: unheard for name, unheard in _UNHEARD.items() if name in vars(self)}
+            return {name: copy.deepcopy(value, memo) for name, value in state.items()}
+
+
+_UNHEARD = {"_progress": SILENT, "_notes": UNHEARD}
+
+
 @dataclass(eq=False, repr=False)
 class Shared:
     """Lets readers work beside each other, and a writer alone.
@@ -59,7 +113,7 @@ class Shared:
     """
 
     building: Lock = field(default_factory=threading.RLock, init=False)
-    """Held, while reading, by whoever makes what is made once, when it is first asked for."""
+    """Held by a reading thread while it computes a value that is computed once, on first use."""
     _own: threading.local = field(default_factory=threading.local, init=False)
     _readers: WeakSet[Lock] = field(default_factory=WeakSet, init=False)  # one lock per living thread
     _writers: Lock = field(default_factory=threading.RLock, init=False)
@@ -142,7 +196,7 @@ class Budget:
 
 
 def budget(memory: int | None, *, num_entities: int, words: int, cores: int) -> Budget:
-    """Share the allowed bytes out among threads that search with so many mask words per entity.
+    """Divide the memory limit among threads whose searches need that number of mask words per entity.
 
     Raises `BudgetError` with the bytes that are needed where not even one thread fits.
     """
@@ -152,7 +206,7 @@ def budget(memory: int | None, *, num_entities: int, words: int, cores: int) -> 
     needed = per_thread + _FEWEST_PAIRS * _BYTES_PER_PAIR
     if memory < needed:
         raise BudgetError(
-            f"memory of {spelled_bytes(memory)} is too small: the searches over this graph need "
+            f"memory of {spelled_bytes(memory)} is too small: searches over this graph need "
             f"{spelled_bytes(needed)}",
             hint=f"allow at least {needed} bytes",
         )

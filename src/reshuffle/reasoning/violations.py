@@ -1,4 +1,4 @@
-"""Pairs that a disjointness constraint forbids and that hold all the same, with a proof of either side."""
+"""Violations of disjointness constraints, with a proof of each side."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.kg.vocabulary import base_relation
+from reshuffle.errors import UnknownNameError
+from reshuffle.kg import inverse_name
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
+from reshuffle.rules.rule import DisjointEnds, Disjointness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from reshuffle.kg import Triple
     from reshuffle.reasoning.answers import Answers
-    from reshuffle.rules import Disjointness
-    from reshuffle.rules.class_axioms import DisjointClasses
+    from reshuffle.rules.rule import Constraint
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A pair that is in both relations of a constraint."""
+    """A pair that is in both relations of a constraint, or an entity that leads to both of its ends."""
 
-    constraint: Disjointness | DisjointClasses
+    constraint: Constraint
     first: Proof
     second: Proof
 
     def __str__(self) -> str:
-        return f"{self.constraint}\n{self.first}\n{self.second}"
+        return "\n".join(map(str, dict.fromkeys((self.constraint, self.first, self.second))))
 
     def to_dict(self) -> dict[str, Any]:
         """The constraint and both proofs as plain data for JSON."""
@@ -38,8 +40,37 @@ class Violation:
         }
 
 
-def violations(answers: Answers, disjointness: Iterable[Disjointness]) -> Iterator[Violation]:
+def violations(answers: Answers, disjointness: Sequence[Constraint]) -> Iterator[Violation]:
     """Every violation of the constraints, in one pass over what holds; proofs are made as they are asked for."""
+    yield from _of_pairs(answers, (pair for pair in disjointness if isinstance(pair, Disjointness)))
+    yield from _of_ends(answers, (pair for pair in disjointness if isinstance(pair, DisjointEnds)))
+
+
+def _of_ends(answers: Answers, disjointness: Iterable[DisjointEnds]) -> Iterator[Violation]:
+    """The entities that lead to both ends of a constraint."""
+    unchanged = answers.shared.unchanged()
+    members: dict[tuple[str, str], set[str]] = {}
+    for pair in disjointness:
+        with unchanged():
+            members |= {side: leading_to(answers, *side) for side in pair.sides if side not in members}
+        first, second = pair.sides
+        for entity in sorted(members[first] & members[second]):
+            with unchanged():
+                proofs = [_proof(answers, atom_triple(relation, entity, end)) for relation, end in pair.sides]
+            yield Violation(pair, *proofs)
+
+
+def leading_to(answers: Answers, relation: str, end: str) -> set[str]:
+    """The entities from which a relation, or an inverse one, leads to an entity."""
+    try:
+        if is_inverse(relation):
+            return set(answers.tails(end, inverse_name(relation)))
+        return set(answers.heads(relation, end))
+    except UnknownNameError:  # neither a fact nor a rule names it
+        return set()
+
+
+def _of_pairs(answers: Answers, disjointness: Iterable[Disjointness]) -> Iterator[Violation]:
     by_relation: dict[str, list[Disjointness]] = {}
     for constraint in disjointness:
         by_relation.setdefault(base_relation(constraint.first), []).append(constraint)

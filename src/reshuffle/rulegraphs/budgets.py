@@ -1,9 +1,9 @@
-"""How large a geometry may become before it is given up: counts, never seconds, so that no machine decides.
+"""Size limits of a geometry: counts, not seconds, so that results do not depend on the machine.
 
-The chase answers every rule base exactly without a geometry, so a geometry is worth building only while that stays a
-matter of seconds. All limits follow from one, the number of nodes that a draft of the rule graph may have: whoever
-allows more nodes (`node_budget=`, `--node-budget`) allows more of everything. At the default they keep building,
-placing and checking below some five seconds and half a gigabyte.
+The chase answers every rule base exactly without a geometry, so building a geometry pays only if it takes seconds. All
+limits follow from one number, the nodes that a draft of the rule graph may have: a larger node budget (`node_budget=`,
+`--node-budget`) raises all limits. With the default, building, placing and checking take at most about five seconds and
+half a gigabyte.
 
 | what is counted | per node | why it can be larger than the rules |
 | --- | --- | --- |
@@ -18,7 +18,12 @@ placing and checking below some five seconds and half a gigabyte.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from reshuffle.errors import BudgetError
+
+if TYPE_CHECKING:
+    from reshuffle.rules import RuleBase
 
 DEFAULT_NODE_BUDGET = 20_000
 
@@ -28,7 +33,7 @@ CHASE = "engine='chase' (--engine chase of infer and explain) answers exactly, w
 HINT = f"{CHASE}; or allow more with node_budget= (--node-budget)"
 
 
-# Each for one node. Whoever counts multiplies by the nodes that are allowed.
+# Each for one node; multiplied by the number of allowed nodes.
 EDGES = 25
 """Edges of a rule graph; about a microsecond each, several times over."""
 ENTRIES = 3_200
@@ -41,6 +46,24 @@ ARCS = 5
 """Arcs of all automata: some twenty microseconds each, from slots to arrays."""
 STEPS = 50
 """Steps of a search: some microseconds each."""
+
+
+QUICK = 25_000
+"""Atoms times relations up to which a geometry is built before anybody looks at the facts: a tenth of a second."""
+FACTS = 4
+"""Atoms times relations that take as long to build as one fact takes the chase: some five microseconds each, against
+twenty."""
+
+
+def construction(rules: RuleBase) -> int:
+    """What a geometry costs to build, told from the rules alone: each atom may become a slot, and each relation has a
+    row of all slots.
+
+    >>> from reshuffle.rules import PathRule, RuleBase
+    >>> construction(RuleBase((PathRule(("r", "r"), "r"), PathRule(("s",), "r"))))
+    10
+    """
+    return sum(len(rule.body) + 1 for rule in rules.rules) * len(rules.relations)
 
 
 def over_budget(most: int, what: str) -> BudgetError:

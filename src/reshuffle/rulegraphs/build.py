@@ -1,4 +1,4 @@
-"""From a rule base to ordering constraints: chooses the construction, or says why there is none, and compiles.
+"""Compile a rule base to ordering constraints: choose the construction, or report why there is none.
 
 A rule graph and its constraints say the same: b_ij = 1 iff there is an r-edge from n_j to n_i.
 """
@@ -15,6 +15,7 @@ from reshuffle.rulegraphs.budgets import CHASE, DEFAULT_NODE_BUDGET, ENTRIES, ov
 from reshuffle.rulegraphs.constructions import bounded_graph, intersection_graph, regular_graph
 from reshuffle.rulegraphs.graph import Edge, RuleGraph
 from reshuffle.rules.classes import classify
+from reshuffle.rules.encoding import without_constants
 
 if TYPE_CHECKING:
     from reshuffle.rules import RuleBase
@@ -40,9 +41,10 @@ def build(base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAUL
       ...
     reshuffle.errors.NotExpressibleError: no exact geometry: `r2` calls itself between other atoms: ...
     """
-    if bound is not None and base.classes is not None:
+    base = without_constants(base)
+    if bound is not None and base.source is not None:
         raise NotExpressibleError(
-            "a bound counts the steps of rules, and class axioms take helper steps of their own",
+            "a bound counts the steps of rules, and rules with constants take helper steps of their own",
             remedy="leave out the bound; engine='chase' (--engine chase) answers exactly without geometry",
         )
     if bound is not None:

@@ -1,4 +1,4 @@
-"""Pictures of rule graphs, laid out like the paper's figures: DOT and Mermaid always, SVG and PNG by Graphviz."""
+"""Pictures of rule graphs, laid out like the paper's figures: DOT and Mermaid always, SVG by Graphviz."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from reshuffle.errors import BudgetError, InputError, Place
 from reshuffle.kg.io.files import written_whole
 from reshuffle.pictures.diagram import quoted_label
-from reshuffle.pictures.png import MOST_ARROWS, by_graphviz
+from reshuffle.pictures.graphviz import MOST_ARROWS, svg_by_graphviz
+from reshuffle.rules.encoding import spoken
 from reshuffle.text import visible
 
 if TYPE_CHECKING:
     from reshuffle.rulegraphs.graph import RuleGraph
 
-ENDINGS = (".svg", ".png", ".dot", ".mmd")
+ENDINGS = (".svg", ".dot", ".mmd")
 
 
 def node_names(graph: RuleGraph) -> list[str]:
@@ -31,7 +32,8 @@ def node_names(graph: RuleGraph) -> list[str]:
         if len(clauses) == 1:
             decides.setdefault(clauses[0][1], relation)
     for node, relation in decides.items():
-        names[node] = f"n_{relation}"
+        if spoken(graph.rules, relation) == relation:
+            names[node] = f"n_{relation}"
     return names
 
 
@@ -70,11 +72,11 @@ def draw(graph: RuleGraph, path: str | Path) -> None:
         content = to_dot(graph).encode()
     elif len(_bundles(graph)) > MOST_ARROWS:
         raise BudgetError(
-            f"{path}: {len(_bundles(graph)):,} arrows are too many for Graphviz to place; at most {MOST_ARROWS:,}",
+            f"{path}: {len(_bundles(graph)):,} arrows are too many for Graphviz; at most {MOST_ARROWS:,}",
             hint="write .dot or .mmd, or draw fewer rules",
         )
     else:
-        content = by_graphviz(to_dot(graph), path.suffix[1:])
+        content = svg_by_graphviz(to_dot(graph))
     with written_whole(path) as aside:
         aside.write_bytes(content)
 
@@ -82,7 +84,9 @@ def draw(graph: RuleGraph, path: str | Path) -> None:
 def _bundles(graph: RuleGraph) -> dict[tuple[int, int, bool], list[str]]:
     bundles: dict[tuple[int, int, bool], list[str]] = {}
     for source, label, target in graph.edges:
-        bundles.setdefault((source, target, label in graph.identities), []).append(label)
+        found = bundles.setdefault((source, target, label in graph.identities), [])
+        if (told := spoken(graph.rules, label)) not in found:
+            found.append(told)
     return bundles
 
 

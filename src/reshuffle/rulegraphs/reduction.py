@@ -1,4 +1,4 @@
-"""Making rule graphs small: l decides the cost of everything downstream.
+"""Make rule graphs small: the number of slots l determines the cost of all later steps.
 
 Every step is a merging of nodes or a dropping of edges that leaves the language of each root edge as it is,
 which is what (R4) speaks of. Merging keeps (R1), and keeps (R3) because the image of a path is a path.

@@ -1,4 +1,4 @@
-"""Weighted rule lists: models that predict by what one reads (no torch).
+"""Weighted rule lists: readable models that predict links (no torch).
 
     score(h, r, t) =  sum over the rules of r:  weight + count weight * log c     where c > 0 walks lead from h to t
                     + distance_r(steps from h to t) + types_r(t)

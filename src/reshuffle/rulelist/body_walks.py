@@ -1,4 +1,4 @@
-"""The facts behind a rule: walks along its body from one entity to another, found when somebody asks."""
+"""Find walks along a rule's body from one entity to another, on request."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Features of questions: which rules lead where by how many walks, and how many steps away everyone is.
+"""Features of questions: the number of walks of each rule to each entity, and distances.
 
 Questions are arrays of ids: the anchor, the directed relation (r + R asks the inverse of r), and the answer whose fact
-is hidden, or -1. What is computed here is the same for training, for answers and for any other model: sparse rows
+is hidden, or -1. Training, answers and other models use the same features: sparse rows
 (question, entity, rule, number of walks).
 """
 
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from reshuffle.kg import CompletedGraph, inverse_name
+from reshuffle.kg.searching.steps import Edges, steps_between, steps_to_everyone
 from reshuffle.reasoning.sharing import usable_cores
-from reshuffle.rulelist.kernels.walking import steps_from, walk
+from reshuffle.rulelist.kernels.walking import only_edge_hidden, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +42,7 @@ AT_ONCE = 512
 
 
 class Questions(NamedTuple):
-    """Who is asked about, over which directed relation, and the answer to hide, or -1."""
+    """The given entity, the directed relation, and the answer to hide, or -1."""
 
     anchors: NDArray[np.int32]
     relations: NDArray[np.int32]
@@ -65,6 +66,12 @@ class WalkRows:
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
         """As kernels take them."""
         return self.starts, self.rules, self.ends, self.counts
+
+    def part(self, question: int) -> WalkRows:
+        """The rows of one question."""
+        rows = slice(self.starts[question], self.starts[question + 1])
+        starts = np.array([0, rows.stop - rows.start], dtype=np.int64)
+        return WalkRows(starts, self.rules[rows], self.ends[rows], self.counts[rows])
 
     @classmethod
     def joined(cls, parts: list[WalkRows]) -> WalkRows:
@@ -136,9 +143,30 @@ class FeatureGraph:
 
     def steps(self, questions: Questions) -> NDArray[np.uint8]:  # question entity
         """The number of steps from each anchor to each entity, `MOST_STEPS + 1` for all that are further."""
-        steps = np.empty((len(questions.anchors), self.graph.num_entities), dtype=np.uint8)
-        steps_from(self.edges, self.num_relations, questions, MOST_STEPS, steps)
-        return steps
+        return steps_to_everyone(
+            self._undirected, questions.anchors, self._blocked(questions), most=MOST_STEPS
+        )
+
+    def steps_to(
+        self, questions: Questions, bounds: NDArray[np.int64], entities: NDArray[np.int32]
+    ) -> NDArray[np.uint8]:
+        """The same for `entities[bounds[q] : bounds[q + 1]]` of each question q alone, which takes far less time."""
+        blocked = self._blocked(questions)
+        return steps_between(self._undirected, questions.anchors, blocked, bounds, entities, most=MOST_STEPS)
+
+    @property
+    def searched_at_once(self) -> int:
+        """How many questions `steps_to` looks at in one pass over the graph."""
+        return self._undirected.at_once
+
+    @property
+    def _undirected(self) -> Edges:
+        return Edges(self.adjacency.starts, self.adjacency.neighbours)
+
+    def _blocked(self, questions: Questions) -> NDArray[np.int32]:
+        """Who must not be reached by the first step: answers whose hidden fact is the only one beside their anchor."""
+        hidden: NDArray[np.int32] = only_edge_hidden(self.edges, questions)
+        return hidden
 
     def counts_in_pieces(
         self,
@@ -147,7 +175,7 @@ class FeatureGraph:
         number: int,
         counted: Callable[[slice, WalkRows], NDArray[np.int32]] = lambda _rows, walks: walks.rules,
     ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """For some questions at a time how often each of so many rules is walked, by all cores.
+        """The walk counts of rules for batches of questions, on all cores.
 
         `counted` gives of the walks of some questions the rules that count; by default all. Walks are not kept, and who
         has enough may stop.

@@ -12,12 +12,14 @@ Everything is a function of the seed: parts of a batch are summed in a fixed ord
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.sharing import usable_cores
 from reshuffle.rulelist.features import NUM_DISTANCES
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.deadlines import Deadline
     from reshuffle.progress import Progress
     from reshuffle.rulelist.training_rows import TrainingRows
     from reshuffle.rulelist.type_tables import RoleCounts
@@ -121,11 +124,16 @@ class Fit:
         self,
         state: FitState | None = None,
         *,
+        deadline: Deadline = NO_DEADLINE,
         after_step: Callable[[FitState], None] = lambda _state: None,
         progress: Progress = SILENT,
     ) -> FitState:
-        """All steps, or those that are left after `state`."""
+        """All steps, or those that are left after `state`; with a deadline, as many as fit until then.
+
+        The learning rate falls to 0 with the last of these.
+        """
         state = state or FitState.first(self.shape, self.priors)
+        started, first = time.monotonic(), state.step
         with (
             ThreadPoolExecutor(usable_cores()) as pool,
             progress("fitting", total=self.settings.steps, unit="steps") as report,
@@ -133,11 +141,21 @@ class Fit:
             report(state.step)
             for batch in self._batches(state.step):
                 loss, gradient = self._gradient(state.values, batch, pool)
-                self._move(state, gradient)
+                last = self._last_step(state.step, state.step - first, started, deadline)
+                self._move(state, gradient, last)
                 state.losses.append(loss)
                 report(1, note=f"loss {loss:.3f}")
                 after_step(state)
+                if state.step >= last:
+                    break
         return state
+
+    def _last_step(self, done: int, timed: int, started: float, deadline: Deadline) -> int:
+        """How many steps there will be in all: `done` are over, the last `timed` of them since `started`."""
+        if not deadline.is_set:
+            return self.settings.steps
+        pace = (time.monotonic() - started) / (timed + 1)  # with the one that is under way
+        return min(self.settings.steps, done + 1 + int(deadline.seconds_left / max(pace, 1e-9)))
 
     def _batches(self, done: int) -> list[NDArray[np.int64]]:
         """The questions of each step that is left: all in a random order, then all in another."""
@@ -178,9 +196,9 @@ class Fit:
         scales[:] = -np.bincount(self.groups, weights * self.priors, minlength=NUM_SCALES)
         return pull * (self.settings.prior / max(1, len(self.rows)))
 
-    def _move(self, state: FitState, gradient: Array) -> None:
-        """One step of Adam; weights that would be negative become 0."""
-        rate = self.settings.rate * (1 - state.step / self.settings.steps)
+    def _move(self, state: FitState, gradient: Array, last: int) -> None:
+        """One step of Adam, of so many in all; weights that would be negative become 0."""
+        rate = self.settings.rate * max(0.0, 1 - state.step / last)
         state.step += 1
         state.mean = _MEAN * state.mean + (1 - _MEAN) * gradient
         state.squares = _SQUARES * state.squares + (1 - _SQUARES) * gradient**2

@@ -6,13 +6,14 @@
     model = refit(model, facts)                        the same rules, their weights fitted again
     model = measured_on(model, facts)                  the same rules and weights, measured and ordered by other facts
 
-Everything is a function of facts, rules, settings and seed. With a directory, what is found and how far the fit has
-come is kept there, so that a run that was cut off goes on.
+The result depends only on facts, rules, settings and seed. With a directory, the rules found and the state of the fit
+are saved there, so an interrupted run can continue.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.deadlines import NO_DEADLINE, Deadline
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.order import reading_order
@@ -29,22 +31,25 @@ from reshuffle.kg.symmetric_relations import mostly_symmetric
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist.features import FeatureGraph
-from reshuffle.rulelist.fit_checkpoints import Checkpoint
+from reshuffle.rulelist.files.fit_checkpoints import Checkpoint, remove_checkpoint
 from reshuffle.rulelist.fitting import Fit, FitSettings
+from reshuffle.rulelist.links.likelihood_fit import fit_likelihood
 from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.rule_finding import Budget, find_rules, loops_of, measured
+from reshuffle.rulelist.rule_finding import find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
+from reshuffle.rulelist.sampling.fact_samples import Budget
 from reshuffle.rulelist.spark.finding_on_spark import walks_on_spark
 from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
 from reshuffle.rules import IntersectionRule
 from reshuffle.rules.mining import Measures
 from reshuffle.rules.parsing import as_rules
+from reshuffle.rules.rule import ConstantRule
 from reshuffle.spark.spark_session import IN_MEMORY, spark_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -59,6 +64,8 @@ if TYPE_CHECKING:
     from reshuffle.spark.spark_session import Spark
 
 _SAVED_EVERY = 50  # steps
+_FOR_FINDING, _FOR_FEATURES, _FOR_FITTING = 0.4, 0.45, 0.85
+"""Shares of the time that is left; what is left at the end is for ordering and writing."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,8 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     mine: bool = True,
     teacher: Teacher | None = None,
     settings: RuleSettings | None = None,
+    relations: Iterable[str] | None = None,
+    minutes: float | None = None,
     directory: str | Path | None = None,
     resume: bool = False,
     progress: Progress = SILENT,
@@ -122,18 +131,43 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     Mined rules whose weights are fitted to 0 are left out; given ones stay. A teacher is a model whose ranking the
     weights are fitted to as well.
 
+    `relations` names those to learn, None for all: rules are looked for and fitted for these alone, with the whole
+    budget. With `minutes` the model is there after so much time, whatever the graph; the search does as much as fits,
+    more or less than it does without, and `notes` hears what was left out. How much that is depends on the machine.
+
     `engine="spark"` looks for rules on the workers of Spark (docs/how-to/scale.md) and finds the same ones; weights are
     fitted here. A `session` that is given is used, and not stopped. `folder` is one that all workers see.
     """
     spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
     graph = facts.facts if isinstance(facts, GraphSplit) else as_graph(facts)
-    given = list(as_rules(rules).rules) if rules else []
+    given: list[Rule] = [] if not rules else list(as_rules(rules).rules)
+    given = [rule for rule in given if not isinstance(rule, ConstantRule)]
     if not len(graph):
         raise InputError("found no facts to learn from", hint="give at least one triple")
-    learning = _Learning(graph, settings or RuleSettings(), teacher, progress, notes, spark)
+    about = None if relations is None else _known(relations, graph)
+    deadline = NO_DEADLINE if minutes is None else Deadline.after(60 * _checked_minutes(minutes))
+    learning = _Learning(graph, settings or RuleSettings(), teacher, progress, notes, spark, about, deadline)
     return learning.model(
         given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
     )
+
+
+def _known(relations: Iterable[str], graph: KnowledgeGraph) -> frozenset[str]:
+    """The names, if facts have them."""
+    asked, known = tuple(relations), list(graph.relations)
+    for name in asked:
+        if name not in graph.relations:
+            hint = f"the facts have {counted(len(known), 'relation')}, such as {', '.join(known[:5])}"
+            raise InputError(f"no fact has the relation '{name}'{did_you_mean(name, known)}", hint=hint)
+    if not asked:
+        raise InputError("found no relation to learn", hint="name one, or leave `relations` out for all")
+    return frozenset(asked)
+
+
+def _checked_minutes(minutes: float) -> float:
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < math.inf:
+        raise InputError(f"found minutes = {minutes!r}, expected a number above 0", hint="10 or 0.5")
+    return float(minutes)
 
 
 def refit(
@@ -166,7 +200,7 @@ def measured_on(model: RuleModel, facts: Triples, *, progress: Progress = SILENT
 
 
 class _Learning:
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what `learn_rules` was called with
         self,
         graph: KnowledgeGraph,
         settings: RuleSettings,
@@ -174,19 +208,24 @@ class _Learning:
         progress: Progress,
         notes: Notes,
         spark: Spark | None,
+        about: frozenset[str] | None,
+        deadline: Deadline,
     ) -> None:
         self.graph, self.settings, self.teacher = graph, settings, teacher
         self.progress, self.notes, self.spark = progress, notes, spark
+        self.about, self.deadline = about, deadline
 
     def model(self, given: list[Rule], *, mine: bool, directory: Path | None, resume: bool) -> RuleModel:
         digest = self._digest(given, mine=mine)
-        checkpoint = None if directory is None else Checkpoint(directory, digest)
-        rules = checkpoint.rules() if checkpoint is not None and resume else None
+        if directory is not None and not resume:
+            remove_checkpoint(directory)
+        checkpoint = None if directory is None else Checkpoint(directory, digest, resume)
+        rules = checkpoint.rules() if checkpoint is not None else None
         if rules is None:
             rules = self._rules(given, mine=mine)
             if checkpoint is not None:
                 checkpoint.save(rules, None)
-        state = checkpoint.state() if checkpoint is not None and resume else None
+        state = checkpoint.state() if checkpoint is not None else None
         kept = len(given)
         return self._fitted(rules, kept, state, checkpoint)
 
@@ -201,14 +240,10 @@ class _Learning:
             walks_on_spark(self.graph, spark, progress=progress) if spark is not None else nullcontext()
         )
         with counting as counter:
+            options |= {"about": self.about, "deadline": self.deadline.part(_FOR_FINDING)}
             found = find_rules(self.graph, **options, progress=self.progress, counter=counter)
-        for length, share in found.shares.items():
-            if share < 1:
-                self.notes(f"bodies of {counted(length, 'atom')} were looked for at {share:.0%} of the facts")
-        if (longest := max(found.shares, default=0)) < self.settings.finding.longest:
-            self.notes(
-                f"the graph is dense: bodies of more than {counted(longest, 'atom')} were not looked for"
-            )
+        for told in found.notes:
+            self.notes(told)
         there = set(map(_claim, rules))
         return [*rules, *(rule for rule in found.rules if _claim(rule) not in there)]
 
@@ -219,8 +254,9 @@ class _Learning:
         program = Program.of(rules, list(self.graph.relations), loops=loops)
         seed, count = self.settings.seed, len(self.graph.relations)
         options: dict[str, Any] = {"room": self.settings.room, "seed": seed, "teacher": self.teacher}
+        options |= {"about": self.about, "deadline": self.deadline.part(_FOR_FEATURES), "parts": checkpoint}
         rows = training_rows(features, program, **options, progress=self.progress)
-        if len(rows) < (asked := len(questions_of(self.graph).anchors)):
+        if len(rows) < (asked := len(questions_of(self.graph, self.about).anchors)):
             self.notes(f"weights are fitted to {len(rows):,} of {counted(asked, 'question')}")
         shares: NDArray[np.float64] = (
             TypeBaseline.fit(self.graph).confidences.astype(np.float64).round(DIGITS)
@@ -239,7 +275,10 @@ class _Learning:
             if checkpoint is not None and now.step % _SAVED_EVERY == 0:
                 checkpoint.save(rules, now)
 
-        state = fit.run(state, after_step=keep, progress=self.progress)
+        time = self.deadline.part(_FOR_FITTING)
+        state = fit.run(state, deadline=time, after_step=keep, progress=self.progress)
+        if state.step < self.settings.fit.steps:
+            self.notes(f"weights had time for {state.step} of {counted(self.settings.fit.steps, 'step')}")
         scales, weights, counts, distances, types, *_ = fit.shape.views(np.round(state.values, DIGITS) + 0.0)
         tables = Tables(tuple(self.graph.relations), distances.copy(), types.copy(), shares)
         weighted = [
@@ -250,7 +289,8 @@ class _Learning:
         listed = _as_read(kept_rules, self.graph, progress=self.progress)
         both_ways = mostly_symmetric(self.graph)
         model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()), both_ways)
-        return model.knowing(
+        likelihood = fit_likelihood(model, self.graph, seed=seed, progress=self.progress)
+        return replace(model, likelihood=likelihood).knowing(
             base_relation(name) for one in weighted for name in (one.rule.head, *one.rule.body)
         )
 
@@ -258,6 +298,7 @@ class _Learning:
         """Of all that a run depends on."""
         told = [
             asdict(self.settings),
+            sorted(self.about or ()),
             mine,
             self.teacher is None,
             [(str(rule), rule.quality) for rule in given],

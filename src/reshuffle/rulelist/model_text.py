@@ -1,12 +1,13 @@
 r"""A rule model as a text file that a person can read and change.
 
-Sections begin with a name in brackets. In `[rules]` each line is a rule, with numbers before it that tabs set apart:
+Sections begin with a name in brackets. In `[rules]` each line is a rule after tab-separated numbers:
 
     weight  per log count  predictions  support  confidence  rule
 
 Of these numbers none, the first, the first two, the last three (as in any file of a miner) or all five may be there,
 and `-` stands for one that is not known. A rule without a weight gets the one that its confidence says. `#` begins a
-comment. Numbers are written so that reading gives the same numbers, to the bit.
+comment. Numbers are written so that reading gives the same numbers, to the bit. The last line of version 2 is `[end]`,
+so that a file of which a part is missing is refused; files of version 1 have none.
 """
 
 from __future__ import annotations
@@ -20,19 +21,22 @@ import numpy as np
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg import Vocabulary, inverse_name
-from reshuffle.kg.io.files import made_directory, written_whole
+from reshuffle.kg.io.files import BYTE_ORDER_MARK, Source, made_directory, written_whole
 from reshuffle.kg.vocabulary import base_relation
+from reshuffle.locks import refuse_link
 from reshuffle.rulelist.features import MOST_STEPS, NUM_DISTANCES
+from reshuffle.rulelist.files.remarks import with_remarks
 from reshuffle.rulelist.fitting import NUM_SCALES
-from reshuffle.rulelist.rule_model import MOST_CONFIDENT, UNMEASURED, RuleModel, Tables, WeightedRule
+from reshuffle.rulelist.links.likelihood import Likelihood
+from reshuffle.rulelist.rule_model import LARGEST, MOST_CONFIDENT, UNMEASURED, RuleModel, Tables, WeightedRule
 from reshuffle.rulelist.type_tables import KINDS
 from reshuffle.rules import Disjointness
 from reshuffle.rules.formats.native import read_line
 from reshuffle.rules.formats.statement import SourceLine, meaning, relation_name
-from reshuffle.rules.rule import quoted
+from reshuffle.rules.rule import ConstantRule, DisjointEnds, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Hashable, Iterator
 
     from numpy.typing import NDArray
 
@@ -40,8 +44,12 @@ if TYPE_CHECKING:
 
 FILE = "model.rules"
 """The file of a model directory."""
-VERSION = 1
-SECTIONS = ("model", "rules", "distances", "types", "roles")
+VERSION = 2
+_WITHOUT_END = 1
+"""Files of this version, such as those of earlier releases and short ones of people, may end anywhere."""
+_LARGEST = 1 << 29  # bytes
+SETTINGS = ("version", "scales", "loops", "both_ways", "relations")
+SECTIONS = ("model", "rules", "distances", "types", "roles", "likelihood", "end")
 
 _HEADER = """\
 # A rule model. The score of an answer is the sum of what rules, a distance and a type add.
@@ -83,13 +91,41 @@ _OF_ROLES = """
 # of r, the role r^-1 to be a head of r.
 # role asked for\trole\tshare
 """
+_OF_LIKELIHOOD = """
+[likelihood]
+# How likely a link is that a rule leads to: log-odds = rules * log(1 + what rules add)
+# + tables * what distance and types add + share * log of its share of the question + the constant of the relation.
+# The first line is rules, tables, share, and the constant of relations that have no line of their own.
+# relation\tconstant
+"""
+_END = """
+[end]
+"""
+_FORMER = [
+    "# scale times -log(1 - confidence), with a confidence of at most 0.999, or of 0.9 where there is none."
+]
+_GENERATED = frozenset(
+    [
+        line
+        for part in (_HEADER, _OF_MODEL, _OF_RULES, _OF_DISTANCES, _OF_TYPES, _OF_ROLES, _OF_LIKELIHOOD)
+        for line in part.split("\n")
+    ]
+    + _FORMER
+)
 
 
-def save_rule_model(model: RuleModel, directory: str | Path) -> Path:
-    """Write the model to a directory, whole or not at all; gives the file."""
+def save_rule_model(model: RuleModel, directory: str | Path, *, remarks_of: str | None = None) -> Path:
+    """Write the model to a directory, whole or not at all; gives the file.
+
+    `remarks_of` is the text of another such file, whose comments and struck lines are kept.
+    """
     path = made_directory(directory) / FILE
+    refuse_link(path)
+    text = model_text(model)
+    if remarks_of is not None:
+        text = with_remarks(text, remarks_of, generated=_GENERATED, key_of=_key_of)
     with written_whole(path) as aside:
-        aside.write_text(model_text(model), encoding="utf-8")
+        aside.write_text(text, encoding="utf-8")
     return path
 
 
@@ -100,9 +136,18 @@ def is_rule_model(path: str | Path) -> bool:
 
 def load_rule_model(path: str | Path) -> RuleModel:
     """The model of a directory, or of its file."""
-    file = Path(path) if Path(path).name == FILE else Path(path) / FILE
+    return parse_rule_model(read_model_text(path), file=str(_file_of(path)))
+
+
+def _file_of(path: str | Path) -> Path:
+    return Path(path) if Path(path).name == FILE else Path(path) / FILE
+
+
+def read_model_text(path: str | Path) -> str:
+    """What stands in the file of a directory, or in the file itself."""
+    file = _file_of(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        return Source.at(file).read_text(most=_LARGEST).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(
             f"not a rule model: there is no {FILE}",
@@ -111,7 +156,6 @@ def load_rule_model(path: str | Path) -> RuleModel:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", place=Place(str(file))) from None
-    return parse_rule_model(text, file=str(file))
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -142,6 +186,12 @@ def _lines(model: RuleModel) -> Iterator[str]:
     yield _OF_ROLES
     for asked, role in zip(*np.nonzero(model.tables.shares), strict=True):
         yield f"{quoted(names[asked])}\t{quoted(names[role])}\t{_number(model.tables.shares[asked, role])}"
+    if (likely := model.likelihood) is not None:
+        yield _OF_LIKELIHOOD
+        numbers = likely.by_rules, likely.by_tables, likely.by_share, likely.constant
+        yield "\t".join(map(_number, numbers))
+        yield from (f"{quoted(name)}\t{_number(constant)}" for name, constant in likely.constants)
+    yield _END
 
 
 def _columns(one: WeightedRule) -> str:
@@ -174,7 +224,7 @@ def _table(names: list[str], rows: NDArray[np.float64]) -> Iterator[str]:
 def parse_rule_model(text: str, *, file: str = "<text>") -> RuleModel:
     """The model of a text; what cannot be read is one error with its line."""
     sections: dict[str, list[SourceLine]] = {}
-    for number, written in enumerate(text.split("\n"), start=1):
+    for number, written in enumerate(text.removeprefix(BYTE_ORDER_MARK).split("\n"), start=1):
         line = SourceLine(file, number, written)
         if not written.strip() or written.lstrip().startswith("#"):
             continue
@@ -183,6 +233,10 @@ def parse_rule_model(text: str, *, file: str = "<text>") -> RuleModel:
         elif not sections:
             raise line.error(
                 "found a line before the first section", at=0, hint=f"begin with [{SECTIONS[0]}]"
+            )
+        elif "end" in sections:
+            raise line.error(
+                "found a line below [end]", at=0, hint="put it into the section that it belongs to"
             )
         else:
             sections[next(reversed(sections))].append(line)
@@ -202,14 +256,27 @@ def _section(line: SourceLine, before: dict[str, list[SourceLine]]) -> str:
     return name
 
 
+def _check_setting(line: SourceLine, name: str, before: Collection[str]) -> None:
+    """Refuse a line of [model] that nothing would read: a misspelt one, and a second one of its name."""
+    if name not in SETTINGS:
+        hint = f"the lines below [model] are {', '.join(SETTINGS)}, each with a tab behind its name"
+        raise line.error(f"there is no setting '{name}'{did_you_mean(name, SETTINGS)}", at=0, hint=hint)
+    if name in before:
+        raise line.error(f"a second line `{name}`", at=0, hint="delete one of the two")
+
+
 class _Reading:
     def __init__(self, file: str, sections: dict[str, list[SourceLine]]) -> None:
         self.file, self.sections = file, sections
-        self.values = {(cells := _cells(line))[0]: (line, cells[1:]) for line in sections.get("model", ())}
+        self.values: dict[str, tuple[SourceLine, list[str]]] = {}
+        for line in sections.get("model", ()):
+            name, *cells = _cells(line)
+            _check_setting(line, name, self.values)
+            self.values[name] = (line, cells)
 
     def model(self) -> RuleModel:
         self._check_version()
-        listed = [relation_name(name) for name in self._value("relations", [])]
+        listed = self._relations()
         relations = Vocabulary(dict.fromkeys(listed), kind="relation") if listed else None
         names = _directed(tuple(relations or ()))
         self.codes = {name: code for code, name in enumerate(names)}
@@ -220,19 +287,32 @@ class _Reading:
             cells = _cells(line)
             if len(cells) != 3:
                 raise line.error(
-                    f"found {len(cells)} columns", at=0, hint="a line is: role asked for, role, share"
+                    f"found {len(cells)} columns", at=0, hint="a line is: requested role, role, share"
                 )
             asked, role = (self._code(line, cell) for cell in cells[:2])
-            tables.shares[asked, role] = _read_number(line, cells[2])
-        bare = RuleModel((), tables, self._loops(), self._scales(), self._both_ways())
+            tables.shares[asked, role] = _read_number(line, cells[2], least=0.0, most=1.0)
+        bare = RuleModel((), tables, self._loops(), self._scales(), self._both_ways(), self._likelihood())
         return self._with_rules(bare)
+
+    def _relations(self) -> list[str]:
+        line, cells = self.values.get("relations", (None, []))
+        if line is not None and not all(cells):
+            hint = "write the name, or take the tab before it out"
+            raise line.error("found a relation without a name", at=len(line.text), hint=hint)
+        return [relation_name(cell) for cell in cells]
 
     def _value(self, name: str, default: list[str]) -> list[str]:
         return self.values[name][1] if name in self.values else default
 
     def _check_version(self) -> None:
         found = self._value("version", [])
-        if found != [str(VERSION)]:
+        if found == [str(VERSION)] and "end" not in self.sections:
+            raise InputError(
+                "the file ends early: its last line should be [end]",
+                place=Place(self.file),
+                hint="copy it again; if you are sure that it is whole, write [end] as its last line",
+            )
+        if found not in ([str(VERSION)], [str(_WITHOUT_END)]):
             raise InputError(
                 f"found the version {' '.join(found) or 'nowhere'} of a rule model, expected {VERSION}",
                 place=Place(self.file),
@@ -240,8 +320,10 @@ class _Reading:
             )
 
     def _loops(self) -> frozenset[str] | None:
-        names = self._value("loops", ["all"])
-        return None if names == ["all"] else frozenset(map(relation_name, names))
+        if self._value("loops", ["all"]) == ["all"]:
+            return None
+        line, cells = self.values["loops"]
+        return frozenset(list(self.codes)[self._code(line, cell)] for cell in cells if cell)
 
     def _both_ways(self) -> frozenset[str]:
         if "both_ways" not in self.values:
@@ -258,7 +340,31 @@ class _Reading:
         if len(cells) != NUM_SCALES:
             hint = "one for bodies of 1 atom, of 2, and of more"
             raise line.error(f"found {len(cells)} scales, expected {NUM_SCALES}", at=0, hint=hint)
-        return tuple(_read_number(line, cell) for cell in cells)
+        return tuple(_read_number(line, cell, least=0.0) for cell in cells)
+
+    def _likelihood(self) -> Likelihood | None:
+        lines = list(self.sections.get("likelihood", ()))
+        if not lines:
+            return None
+        by_rules, by_tables, by_share, constant = self._numbers(lines[0], 4)
+        if by_share < 0:
+            hint = "give 0 or more: a link with a larger share of its question is no less likely"
+            raise lines[0].error(f"found '{by_share:g}' for the share", at=0, hint=hint)
+        names, own = list(self.codes), dict[str, float]()
+        for line in lines[1:]:
+            name = names[self._code(line, _cells(line)[0])]
+            if name in own:
+                raise line.error(f"a second line of {name}", at=0, hint="strike one of the two out")
+            own[name] = self._numbers(line, 2)[1]
+        return Likelihood(by_rules, by_tables, by_share, constant, tuple(own.items()))
+
+    def _numbers(self, line: SourceLine, width: int) -> list[float]:
+        """The numbers of a line of the likelihood; a name in a line of two is skipped."""
+        cells = _cells(line)
+        if len(cells) != width:
+            hint = "the first line has four numbers; each other one a relation and its constant"
+            raise line.error(f"found {len(cells)} columns, expected {width}", at=0, hint=hint)
+        return [0.0 if width == 2 and not at else _read_number(line, cell) for at, cell in enumerate(cells)]
 
     def _code(self, line: SourceLine, cell: str) -> int:
         name = relation_name(cell)
@@ -285,7 +391,7 @@ class _Reading:
                 raise line.error(
                     f"the same rule stands in line {found[one.rule].number}",
                     at=0,
-                    hint="strike one of the two out",
+                    hint="delete one of the two",
                 )
             found[one.rule] = line
             rules.append(one)
@@ -306,14 +412,28 @@ def _weighted(line: SourceLine, model: RuleModel) -> WeightedRule:
     skipped = sum(len(cell) + 1 for cell in numbers[:own])
     # Blanks in place of what is read already leave the columns of an error as they are.
     read = meaning(read_line(SourceLine(line.file, line.number, " " * skipped + line.text[skipped:])))
-    if isinstance(read, Disjointness) or read.is_tautology:
-        raise line.error("this says nothing about a score", at=start, hint="a rule is written body -> head")
-    given = model.weighted(read)
+    if isinstance(read, ConstantRule):
+        raise line.error("a rule with constants has no weight yet", at=start, hint="leave it out of the list")
+    if isinstance(read, Disjointness | DisjointEnds) or read.is_tautology:
+        raise line.error("this is not a rule", at=start, hint="a rule is written body -> head")
     weight, count = (*weights, None, None)[:2]
     try:
+        given = model.weighted(read)
         return WeightedRule(given.rule, given.weight if weight is None else weight, count or 0.0)
     except InputError as error:
         raise line.error(str(error.message), at=0, hint=error.hint) from None
+
+
+def _key_of(section: str, text: str) -> Hashable:
+    """What a line is about: a rule, a setting, a relation, or two roles."""
+    line = SourceLine("<text>", 1, text)
+    if section == "[rules]":
+        return _weighted(line, _BARE).rule
+    cells = _cells(line)
+    return tuple(relation_name(cell) for cell in cells[: 2 if section == "[roles]" else 1])
+
+
+_BARE = RuleModel((), Tables.zero(()))
 
 
 def _rule_at(text: str) -> int:
@@ -326,12 +446,13 @@ def _cells(line: SourceLine) -> list[str]:
     return [cell.strip() for cell in line.text.split("\t")]
 
 
-def _read_number(line: SourceLine, cell: str) -> float:
+def _read_number(line: SourceLine, cell: str, *, least: float = -LARGEST, most: float = LARGEST) -> float:
     try:
         value = float(cell)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
+    if math.isnan(value) or not least <= value <= most:
         at = max(0, line.text.find(cell))
-        raise line.error(f"found '{cell.strip()}', expected a number", at=at, hint="such as 1.25")
+        between = "" if math.isnan(value) else f" from {least:g} to {most:g}"
+        raise line.error(f"found '{cell.strip()}', expected a number{between}", at=at, hint="such as 0.25")
     return value

@@ -1,4 +1,4 @@
-"""Rules as the walks of a graph: for each relation and each inverse the bodies to walk, as arrays of numbers.
+"""Rules as walks on a graph: the bodies of each relation and each inverse, as arrays of numbers.
 
 A question (h, r, ?) walks the bodies of the rules of r from h; a question (?, r, t) walks the same bodies backwards
 from t, as the bodies of r^-1. A rule has one number, and one weight, whichever way it is walked.
@@ -65,9 +65,12 @@ class Program:
 
     @classmethod
     def of_bodies(cls, bodies: Sequence[tuple[int, ...]], num_relations: int) -> Program:
-        """Bodies of codes, numbered in the order given, all of them to be walked by questions about relation 0."""
-        rows = [(0, False, body, number) for number, body in enumerate(bodies)]
-        return cls(_walks(sorted(rows), 1, np.zeros(1, dtype=np.bool_)), num_relations)
+        """Bodies of codes, numbered in the order given; questions about a body's first code walk it."""
+        rows = [(body[0], False, body, number) for number, body in enumerate(bodies)]
+        return cls(
+            _walks(sorted(rows), 2 * num_relations, np.zeros(2 * num_relations, dtype=np.bool_)),
+            num_relations,
+        )
 
 
 def _walks(

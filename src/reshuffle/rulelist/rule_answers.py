@@ -1,13 +1,13 @@
-"""A rule model on a graph: ranks, predicts, explains, and takes new facts.
+"""A rule model on a graph: rankings, predictions, explanations, and updates of facts.
 
-What depends on the facts lies in a `RulesOnGraph`, which never changes; `add` and `remove` put another in its place.
-So threads may ask while one of them adds: each question is answered by the facts as they were when it came.
+All data that depends on the facts is in an immutable `RulesOnGraph`; `add` and `remove` replace it. So threads may ask
+while another thread adds facts: each question uses the facts at the time it was asked.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +15,17 @@ import numpy as np
 from reshuffle.errors import InputError
 from reshuffle.evaluation.queries import passed_over
 from reshuffle.evaluation.questions import (
+    Question,
     anchor_of,
     check_about_one,
     check_known,
     check_top,
     learned_relation,
+    other_side,
     question_about,
     question_of,
 )
-from reshuffle.kg import KnowledgeGraph, Triple, refuse_inverse_names
+from reshuffle.kg import KnowledgeGraph, Triple, inverse_name, refuse_inverse_names
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.symmetric_relations import read_both_ways
 from reshuffle.pictures.notebook import shown_rows
@@ -31,34 +33,40 @@ from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
-from reshuffle.reasoning.sharing import built_once
+from reshuffle.reasoning.sharing import Turns, built_once
 from reshuffle.rulelist.body_walks import walks_of
-from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions
+from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions, pieces_of
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
+from reshuffle.rulelist.links.likelihood import log_odds, probability
+from reshuffle.rulelist.links.link_parts import LinkSearch
+from reshuffle.rulelist.links.rule_links import BLOCK, LinkQuestions, Wanted
 from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.rule_links import LinkQuestions, best_links
 from reshuffle.rulelist.rule_predictions import RulePrediction, RulePredictions
 from reshuffle.rulelist.spark.links_on_spark import links_on_spark
 from reshuffle.rulelist.sums import Part, RuleSum
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
+from reshuffle.rules.parsing import as_rules
 from reshuffle.spark.spark_session import IN_MEMORY, spark_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.baselines.types import TypeBaseline
-    from reshuffle.evaluation.questions import Known, Question
+    from reshuffle.evaluation.questions import Known
     from reshuffle.evaluation.scorer import Side
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
     from reshuffle.rulelist.features import WalkRows
+    from reshuffle.rulelist.links.rule_links import Links
     from reshuffle.rulelist.rule_model import RuleModel
+    from reshuffle.rules.parsing import Rules
 
 _SCORES_AT_ONCE = 1 << 22
+_MOST_STORED = 1 << 29  # numbers that what types add may take room for
 
 
 class RulesOnGraph:
@@ -74,6 +82,10 @@ class RulesOnGraph:
         self.numbers = np.array([places.get(name, -1) for name in self.graph.relations], dtype=np.int64)
         """For each relation of the graph its number in the model, or -1."""
         self._types: dict[int, NDArray[np.float64]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the room that kernels write on."""
+        return {name: value for name, value in vars(self).items() if name != "link_tables"}
 
     def directed(self, relations: NDArray[np.integer], side: Side) -> NDArray[np.int32]:
         """The directed relations that questions walk over."""
@@ -114,17 +126,94 @@ class RulesOnGraph:
         add_rules(walks.arrays, *self.model.arrays, scores)
         return scores, walks
 
+    def walked_from(self, program: Program) -> NDArray[np.float64]:  # entity
+        """By how many walks the rules of a program lead from each entity to others, for questions (h, r, ?)."""
+        total, (starts, codes, _) = np.zeros(self.graph.num_entities), self.features.edges
+        owners = np.repeat(np.arange(len(total), dtype=np.int32), np.diff(starts))
+        firsts = program.walks.firsts
+        for relation in np.flatnonzero(np.diff(firsts[: len(self.graph.relations) + 1])).tolist():
+            begin = np.unique(program.walks.bodies[firsts[relation] : firsts[relation + 1], 0])
+            anchors = np.unique(owners[np.isin(codes, begin)])
+            walks = self.features.walks(
+                program, self.questions(anchors, np.full(len(anchors), relation), "tail")
+            )
+            of = np.repeat(anchors, np.diff(walks.starts))
+            total += np.bincount(of, walks.counts, minlength=len(total))
+        return total
+
     def types(self, row: int) -> NDArray[np.float64]:  # entity
         """What the table of types adds for every entity, over the directed relation of a row."""
         found = self._types.get(row)
         if found is None:
-            weights = self.model.tables.types[row]
-            if weights.any():
-                found = self._roles.features(row, self._log_shares) @ weights
+            weights = self.model.tables.types
+            if weights[row].any():
+                found = self._roles.values(row, self._log_shares, weights)
             else:
                 found = np.zeros(self.graph.num_entities)
             self._types[row] = found  # two threads may both compute it, and find the same
         return found
+
+    @cached_property
+    def link_graph(self) -> tuple[Any, ...]:
+        """What `links_of_questions` walks over: the program, the edges, the facts as they stand, how many relations."""
+        facts = self.features if self.features.graph is self.graph else FeatureGraph(self.graph)
+        return self.program.walks, self.features.edges, facts.edges, self.features.num_relations
+
+    @cached_property
+    def link_tables(self) -> tuple[Any, ...]:
+        """What `links_of_questions` adds up: weights and tables, with room for what types add."""
+        tables, shape = self.model.tables, (len(self.model.tables.types), self.graph.num_entities)
+        # Zeros that nobody writes take no memory, and few entities are reached over each relation.
+        values, mass = (np.zeros(shape if shape[0] * shape[1] <= _MOST_STORED else (0, 0)) for _ in range(2))
+        return (
+            *self.model.arrays,
+            tables.distances,
+            *self.about_types,
+            values,
+            mass,
+            np.full(shape[0], np.nan),
+        )
+
+    @property
+    def about_types(self) -> tuple[Any, ...]:
+        """What kernels take for the values of types: weights, roles, shares, and which rows have weights."""
+        tables = self.model.tables
+        return tables.types, self._roles.arrays, self._log_shares, tables.types.any(axis=1)
+
+    @cached_property
+    def link_order(self) -> tuple[float, float, float, NDArray[np.float64], bool]:
+        """What links are compared by: factors for the parts of rules and of tables and for the log of the share,
+        constants, and whether the part of the rules is taken by its logarithm.
+        """
+        likely, names = self.model.likelihood, self.model.relations
+        if likely is None:
+            return 1.0, 1.0, 1.0, np.zeros(len(self.model.tables.types)), False
+        constants = likely.of_rows([*names, *map(inverse_name, names)])
+        return likely.by_rules, likely.by_tables, likely.by_share, constants, True
+
+    def probability(self, told: RuleSum, log_share: float) -> float | None:
+        """How likely the answer of a sum is true, with the share that it has of its question."""
+        if self.model.likelihood is None:
+            return None
+        by_rules, by_tables, by_share, constants, _ = self.link_order
+        shift = 0 if told.side == "tail" else len(self.model.relations)
+        row = self.model.relations.index(told.triple.relation) + shift
+        tables = sum(part.value for part in told.parts if part.rule is None)
+        rules = told.score - tables
+        return probability(
+            by_rules * float(np.log1p(rules))
+            + by_tables * tables
+            + by_share * log_share
+            + float(constants[row])
+        )
+
+    def base_values(self, asked: Questions, rows: NDArray[np.int64]) -> NDArray[np.float64]:  # question
+        """What the tables say of the hidden answer of each question."""
+        bounds = np.arange(len(rows) + 1, dtype=np.int64)
+        steps = self.features.steps_to(asked, bounds, asked.answers)
+        types = [self.types(int(row))[answer] for row, answer in zip(rows, asked.answers, strict=True)]
+        values: NDArray[np.float64] = self.model.tables.distances[rows, steps] + np.array(types)
+        return values
 
     @cached_property
     def _roles(self) -> RoleCounts:
@@ -145,21 +234,39 @@ class RulesOnGraph:
 
     def sum_of(self, question: Question, answer: int, *, most: int) -> RuleSum:
         """The score of one answer, written out, with up to `most` walks for each rule."""
-        asked = self.questions(np.array([question.anchor]), np.array([question.relation]), question.side)
-        row, (head, tail) = self.row_of(int(asked.relations[0])), question.ends(answer)
-        steps = int(self.features.steps(asked)[0, answer])
-        tables = self.model.tables
-        distance = float(tables.distances[row, steps]) if row >= 0 else 0.0
+        (told,) = self.sums_of([question], [answer])
+        return self.with_walks(told, most=most)
+
+    def sums_of(self, asked: Sequence[Question], answers: Sequence[int]) -> Iterator[RuleSum]:
+        """The scores of answers, one for each question, written out without walks."""
+        for piece in pieces_of(len(asked), BLOCK):
+            yield from self._sums_of(asked[piece], answers[piece])
+
+    def _sums_of(self, asked: Sequence[Question], answers: Sequence[int]) -> Iterator[RuleSum]:
+        nobody = np.full(len(asked), -1, dtype=np.int32)
+        anchors = np.array([question.anchor for question in asked], dtype=np.int32)
+        directed = [int(self.directed(np.array([one.relation]), one.side)[0]) for one in asked]
+        questions = Questions(anchors, np.array(directed, dtype=np.int32), nobody)
+        _, firsts, lines = np.unique(anchors, return_index=True, return_inverse=True)
+        steps = self.features.steps(questions.part(firsts))
+        walks = self.features.walks(self.program, questions)
+        for place, (question, answer) in enumerate(zip(asked, answers, strict=True)):
+            row, number = self.row_of(directed[place]), int(steps[lines[place], answer])
+            yield self._sum(question, answer, row, number, walks.part(place))
+
+    def _sum(self, question: Question, answer: int, row: int, steps: int, walks: WalkRows) -> RuleSum:
+        distance = float(self.model.tables.distances[row, steps]) if row >= 0 else 0.0
         types = float(self.types(row)[answer]) if row >= 0 else 0.0
         parts = [
             Part("distance", distance, steps=steps if steps <= MOST_STEPS else None),
             Part("types", types),
-            *self._rule_parts(asked, question, answer, most),
+            *self._rule_parts(walks, answer),
         ]
         score = distance + types
         for part in parts[2:]:
             score += part.value
         kept = [part for part in parts if part.value or part.rule is not None]
+        head, tail = question.ends(answer)
         return RuleSum(
             question.triple(self.graph, answer),
             tuple(sorted(kept, key=lambda part: -part.value)),
@@ -168,14 +275,37 @@ class RulesOnGraph:
             score,
         )
 
-    def _rule_parts(self, asked: Questions, question: Question, answer: int, most: int) -> Iterator[Part]:
+    def _rule_parts(self, walks: WalkRows, answer: int) -> Iterator[Part]:
         """In the order in which scores are added up."""
-        walks = self.features.walks(self.program, asked)
-        head, tail = question.ends(answer)
         for entry in np.flatnonzero(walks.ends == answer).tolist():
             one, count = self.model.rules[int(walks.rules[entry])], float(walks.counts[entry])
-            proofs = walks_of(self.features, one.rule, head, tail, most=most, facts=self.graph)
-            yield Part("rule", one.part(count), one, round(count), tuple(proofs))
+            yield Part("rule", one.part(count), one, round(count))
+
+    def with_walks(self, told: RuleSum, *, most: int, rules: int | None = None) -> RuleSum:
+        """A sum with up to `most` walks for each rule, or for the first rules only: finding walks is slow."""
+        head, tail = (self.graph.entities.id(name) for name in (told.triple.head, told.triple.tail))
+        left, parts = len(told.parts) if rules is None else rules, []
+        for part in told.parts:
+            if part.rule is not None and left > 0:
+                found = walks_of(self.features, part.rule.rule, head, tail, most=most, facts=self.graph)
+                parts.append(replace(part, proofs=tuple(found)))
+                left -= 1
+            else:
+                parts.append(part)
+        return replace(told, parts=tuple(parts))
+
+    def predictions(self, links: Links, side: Side) -> Iterator[RulePrediction]:
+        """Links by name, each with the sum that explains its score."""
+        asked = [
+            Question(head if side == "tail" else tail, relation, side)
+            for relation, head, tail in links.ids.tolist()
+        ]
+        answers = links.ids[:, 2 if side == "tail" else 1].tolist()
+        for told, value in zip(self.sums_of(asked, answers), links.values.tolist(), strict=True):
+            if self.model.likelihood is None:
+                yield RulePrediction(told.triple, told, False, plausibility=value, on_graph=self)
+            else:
+                yield RulePrediction(told.triple, told, False, probability=probability(value), on_graph=self)
 
 
 class RuleAnswers(DerivedByOthers):
@@ -189,7 +319,7 @@ class RuleAnswers(DerivedByOthers):
 
     def __init__(self, model: RuleModel, graph: KnowledgeGraph, *, notes: Notes = UNHEARD) -> None:
         self.model = model
-        self._lock = Lock()
+        self._lock = Turns()
         self._state = RulesOnGraph(model, graph)
         self._num_given = graph.num_entities
         self._gone: set[str] = set()
@@ -274,6 +404,7 @@ class RuleAnswers(DerivedByOthers):
         tail: str | None = None,
         top: int = 10,
         known: Known = "exclude",
+        progress: Progress = SILENT,
     ) -> RulePredictions:
         """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
 
@@ -283,11 +414,12 @@ class RuleAnswers(DerivedByOthers):
         check_known(known)
         if relation is None:
             check_about_one(head=head, tail=tail, known=known)
-            return self.missing(head=head, tail=tail, top=top)
+            return self.missing(head=head, tail=tail, top=top, progress=progress)
         check_top(top)
         state = self._state
         question = question_of(state.graph, self.relations, relation, head=head, tail=tail)
         (scores,) = state.scores(np.array([question.anchor]), np.array([question.relation]), question.side)
+        total = float(np.logaddexp.reduce(scores[0]))
         facts = question.known(state.graph)
         order = np.argsort(-scores[0], kind="stable")  # equal ones by id
         if not state.has_loops(question.relation):
@@ -295,11 +427,13 @@ class RuleAnswers(DerivedByOthers):
         best = order if known == "mark" else order[~facts[order]]
         rows = (
             RulePrediction(
-                question.triple(state.graph, place),
-                state.sum_of(question, place, most=1),
-                known=bool(facts[place]),
+                told.triple,
+                told,
+                known=told.known,
+                probability=state.probability(told, told.score - total),
+                on_graph=state,
             )
-            for place in best[:top].tolist()
+            for told in state.sums_of([question] * len(best[:top]), best[:top].tolist())
         )
         return RulePredictions(tuple(rows))
 
@@ -309,7 +443,7 @@ class RuleAnswers(DerivedByOthers):
         relation: str | None = None,
         head: str | None = None,
         tail: str | None = None,
-        top: int = 100,
+        top: int | None = 100,
         progress: Progress = SILENT,
         engine: str = IN_MEMORY,
         session: Any = None,
@@ -318,33 +452,92 @@ class RuleAnswers(DerivedByOthers):
         folder: str | PathLike[str] | None = None,
         beside: str | PathLike[str] | None = None,
         notes: Notes = UNHEARD,
+        heads: Iterable[str] | None = None,
+        per_relation: int | None = None,
+        min_probability: float | None = None,
+        reasons_only: bool = False,
+        resume: bool = False,
+        part: bool = False,
     ) -> RulePredictions:
-        """The most plausible links that are no facts and that rules lead to: of one relation or all, from a head, to a
-        tail, or anywhere. They come in the order of their `plausibility`, score + log of its share in a softmax.
+        """The most likely links that are no facts and that rules lead to: of one relation or all, from a head, to a
+        tail, or anywhere. They come in the order of their `probability`, or where the model has none, of their
+        `plausibility`, score + log of its share in a softmax.
+
+        `heads` asks about links from these alone. `per_relation` links of each relation at most are given, of at least
+        `min_probability`; `top=None` gives all of these. `reasons_only` leaves out links to which distance and types
+        add more than the rules.
+
+        What is found lies beside the output `beside` meanwhile, and the same call goes on from there; with `resume` it
+        is an error that there is nothing. With `part`, an interrupt ends the search, and what was found by then is
+        given; `notes` hears how far it came.
 
         `engine="spark"` asks on the workers of Spark (docs/how-to/scale.md), with the same result; a `session` that is
         given is used, and not stopped. `folder` is one that all workers see. `beside` is an output, also where they see
         it: links that were found lie beside it meanwhile, and the same call goes on from them after a kill; `notes`
         hears of it.
         """
-        check_top(top)
-        options = {"master": master, "partitions": partitions, "folder": folder, "beside": beside}
-        spark = spark_of(engine, session=session, **options)
+        wanted = self._wanted(top, per_relation, min_probability, reasons_only=reasons_only)
+        options = {"master": master, "partitions": partitions, "folder": folder}
+        on_spark = {} if engine == IN_MEMORY else {"beside": beside}
+        spark = spark_of(engine, session=session, **options, **on_spark)
         state = self._state
         names = self.relations if relation is None else (relation,)
         numbers = tuple(learned_relation(state.graph, self.relations, name) for name in names)
-        asked = LinkQuestions(numbers, *anchor_of(state.graph, head=head, tail=tail))
+        anchor, side = anchor_of(state.graph, head=head, tail=tail)
+        anchors: tuple[int, ...] | None = None if anchor is None else (anchor,)
+        if heads is not None and anchor is None:
+            anchors = tuple(sorted(state.graph.entities.id(name) for name in set(heads)))
+        asked = LinkQuestions(numbers, anchors, side)
+        complete = True
         if spark is None:
-            links = best_links(state, asked, top=top, progress=progress)
+            search = LinkSearch(state, asked, wanted)
+            try:
+                links = search.run(beside=beside, resume=resume, progress=progress, notes=notes)
+            except KeyboardInterrupt:
+                if not part or not search.done:
+                    raise
+                notes(f"stopped after {search.so_far()}: these are the best links of that part")
+                links, complete = search.kept, False
         else:
-            links = links_on_spark(state, asked, spark, top=top, progress=progress, notes=notes)
-        rows = (
-            RulePrediction(
-                question.triple(state.graph, answer), state.sum_of(question, answer, most=1), False, value
+            links = links_on_spark(state, asked, spark, wanted, progress=progress, notes=notes)
+        rows = tuple(state.predictions(links, asked.side))
+        return RulePredictions(rows, several=True, complete=complete)
+
+    def led_from(self, rules: Rules, *, most: int) -> tuple[list[str], int]:
+        """The entities from which rules lead to somebody, those with most walks first and up to `most`; how many there
+        are in all.
+        """
+        state = self._state
+        program = Program.of(as_rules(rules).rules, list(state.graph.relations), loops=self.model.loops)
+        walked = state.walked_from(program)
+        order = np.lexsort((np.arange(len(walked)), -walked))
+        names = state.graph.entities
+        found = int((walked > 0).sum())
+        return [names[place] for place in order[: min(most, found)].tolist()], found
+
+    def _wanted(
+        self,
+        top: int | None,
+        per_relation: int | None,
+        min_probability: float | None,
+        *,
+        reasons_only: bool,
+    ) -> Wanted:
+        for number in (top, per_relation):
+            if number is not None:
+                check_top(number)
+        if min_probability is None:
+            return Wanted(top, per_relation, reasons_only=reasons_only)
+        if not 0 <= min_probability < 1:
+            hint = "give a number from 0 to below 1"
+            raise InputError(f"found the least probability {min_probability}", hint=hint)
+        if self.model.likelihood is None:
+            raise InputError(
+                "this rule list does not say how likely its links are",
+                hint="leave the least probability out, or fit the list again: "
+                "reshuffle train FACTS -o MODEL --recipe rules --refit",
             )
-            for value, question, answer in links
-        )
-        return RulePredictions(tuple(rows), several=True)
+        return Wanted(top, per_relation, log_odds(min_probability), reasons_only)
 
     def tails(self, head: str, relation: str, *, top: int = 10) -> list[str]:
         """The best new tails."""
@@ -355,15 +548,19 @@ class RuleAnswers(DerivedByOthers):
         return [row.triple.head for row in self.predict(relation=relation, tail=tail, top=top)]
 
     def explain(self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail") -> RuleSum:
-        """The score of a triple, written out, with up to `most` walks for each rule.
+        """The score of a triple as an answer to (head, relation, ?), or with `side="head"` to (?, relation, tail).
 
-        The rules' part is the same for both sides; the tables are those of the end that is asked for.
+        It is written out, with up to `most` walks for each rule. The rules' part is the same for both questions; the
+        distance and the types are those of the end that is asked for, so that the two scores differ.
         """
         if most < 0:
             raise InputError(f"most = {most}", hint="give 0 or more")
         state = self._state
-        question, answer = question_about(state.graph, self.relations, Triple(head, relation, tail), side)
-        return state.sum_of(question, answer, most=most)
+        triple = Triple(head, relation, tail)
+        question, answer = question_about(state.graph, self.relations, triple, side)
+        other = question_about(state.graph, self.relations, triple, other_side(side))
+        found = state.sum_of(question, answer, most=most)
+        return replace(found, other_score=state.sum_of(*other, most=0).score)
 
     def judge(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> RuleSum:
         """The score of a triple and its parts, without walks."""
@@ -382,7 +579,7 @@ class RuleAnswers(DerivedByOthers):
     def remove(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
         """Take facts back, and with its last fact whoever came by `add`; given entities stay.
 
-        Triples that are no facts are passed over, and `notes` hears of them; a name that was never known is refused.
+        Triples that are no facts are skipped, and `notes` hears of them; a name that was never known is refused.
         """
         taken = as_graph(triples)
         with self._lock:

@@ -1,14 +1,15 @@
-"""Finding rules in facts: the bodies that lead from the head of a fact to its tail, without the fact itself.
+"""Mine rules from facts: the bodies that lead from the head of a fact to its tail, without the fact itself.
 
-`rules.mining` joins every body with every relation, so that its work grows with the number of words. Here the facts
-say which words are worth counting: for each fact the words of all walks between its ends are listed, which is work
-in proportion to the walks from one end. What is measured is the same,
+`rules.mining` joins every body with every relation, so its work grows with the number of words. This module counts only
+words that occur: for each fact it lists the words of all walks between its ends, and the work is proportional to the
+walks from one end. The measures are the same,
 
     support      facts of the relation that the body finds without them
     predictions  pairs that the body joins, less those that it joins by means of their own fact alone
     confidence   support / (predictions + 5)
 
-and where the walks are too many for the budget, both are counted on a sample and scaled.
+and where the walks are too many for the budget, both are counted on samples and scaled: so many facts of each
+relation, small relations whole (`fact_samples`).
 """
 
 from __future__ import annotations
@@ -16,57 +17,48 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.progress import SILENT
-from reshuffle.rulelist.features import AT_ONCE, FeatureGraph, Questions, in_order, pieces_of
-from reshuffle.rulelist.kernels.closed_paths import closing_words
+from reshuffle.reasoning.sharing import usable_cores
+from reshuffle.rulelist.features import FeatureGraph, Questions
 from reshuffle.rulelist.programs import Program
+from reshuffle.rulelist.sampling.fact_samples import Budget, Sample, drawn, starts_by_code
+from reshuffle.rulelist.sampling.walk_counting import WalksHere
 from reshuffle.rules import IntersectionRule, PathRule, Quality
 from reshuffle.rules.mining import CAUTION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from reshuffle.deadlines import Deadline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress, Report
     from reshuffle.rulelist.features import WalkRows
+    from reshuffle.rulelist.sampling.walk_counting import Codes, WalkCounter, Words
     from reshuffle.rules import Rule
 
-Codes = tuple[int, ...]
-Words: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"
-"""Bodies, each as one number, ascending; and for how many facts each."""
-
 _STARTS_AT_ONCE = 1024
-_FACTS_AT_ONCE = 256  # of one task
 _MOST_BETWEEN = 12  # codes between two entities whose pairs are looked at
 _DIGITS = 4  # of a confidence
 _SHORT = 2  # atoms of a body: longer ones come behind
+_LARGEST_WORD = 2**61  # as one number, with two bits for flags
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How much work finding may do, counted in steps of walks, and how many rules it may keep.
+class _Candidate(NamedTuple):
+    """A body for a relation, how many facts it finds without them, and how many more it finds by means of them."""
 
-    `work` is for each length of bodies, of listing and of counting. A length of which less than `least_share` of the
-    facts could be looked at is left out, and all longer ones.
-    """
-
-    work: int = 500_000_000
-    least_share: float = 0.1
-    longest: int = 3
-    rules: int = 300
-    """For each relation: bodies of up to two atoms before longer ones, then the most confident ones."""
-    listed: int = 3_000
-    """For each relation, by support, before confidences are counted."""
-    min_support: int = 2
-    min_confidence: float = 0.01
+    relation: int
+    body: Codes
+    support: float
+    alone: float
 
 
 @dataclass(frozen=True)
@@ -74,8 +66,13 @@ class Found:
     """Rules by relation, short ones first, by falling confidence, and what part of the facts was looked at."""
 
     rules: tuple[Rule, ...]
-    shares: dict[int, float]
-    """For each length of bodies the share of the facts whose walks were listed."""
+    samples: dict[int, Sample]
+    """For each length of bodies the facts whose walks were listed."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What was not looked at, in words."""
+        return [told for length, sample in self.samples.items() if (told := sample.told(length)) is not None]
 
 
 def find_rules(
@@ -85,180 +82,77 @@ def find_rules(
     seed: int = 0,
     progress: Progress = SILENT,
     counter: WalkCounter | None = None,
+    about: Collection[str] | None = None,
+    deadline: Deadline = NO_DEADLINE,
 ) -> Found:
     """The shortest and most confident path rules and intersections of two relations, within a budget.
 
-    `counter` counts walks elsewhere; what is found is the same.
+    `counter` counts walks elsewhere; what is found is the same. `about` names the relations that rules are wanted for,
+    None for all. With a deadline the budget is what can be done until then.
     """
     features = FeatureGraph(graph)
-    return _Finding(features, counter or WalksHere(features), budget or Budget(), seed, progress).found()
-
-
-class WalkCounter(Protocol):
-    """Who counts walks: all the work of finding that grows with them."""
-
-    def words(
-        self, facts: Sequence[NDArray[np.int64]], length: int, *, hide: bool, simple: bool
-    ) -> Iterator[Words]:
-        """For the facts of each relation the words of that length between their ends, without themselves if `hide`.
-
-        `simple` walks meet no entity twice.
-        """
-        ...
-
-    def pairs(
-        self, bodies: Sequence[Codes], starts: NDArray[np.int32], *, most: int, progress: Progress
-    ) -> tuple[NDArray[np.int64], int]:
-        """How many pairs each body joins from the first starts, up to `most` in all; and how many starts these are."""
-        ...
-
-
-@dataclass(frozen=True)
-class WalksHere:
-    """Counts walks in this process, by the cores that `features` may use."""
-
-    features: FeatureGraph
-
-    def words(
-        self, facts: Sequence[NDArray[np.int64]], length: int, *, hide: bool, simple: bool
-    ) -> Iterator[Words]:
-        """As `WalkCounter.words`, relation after relation."""
-        for own in facts:
-            yield self._words(own, length, hide=hide, simple=simple)
-
-    def _words(self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool) -> Words:
-        def of(piece: slice) -> Words:
-            return added(list(self._words_of(facts[piece], length, hide=hide, simple=simple)))
-
-        pieces = pieces_of(len(facts), _FACTS_AT_ONCE)
-        return added(list(in_order(of, pieces, cores=self.features.cores)))
-
-    def _words_of(
-        self, facts: NDArray[np.int64], length: int, *, hide: bool, simple: bool
-    ) -> Iterator[Words]:
-        """The same in one thread, as many facts at a time as fit."""
-        graph, room = self.features.graph, 1 << 20
-        while len(facts):
-            buffer = np.empty(room, dtype=np.int64)
-            given = (graph.heads[facts], graph.relation_ids[facts], graph.tails[facts])
-            done, bounds = closing_words(
-                self.features.edges, self.features.num_relations, given, length, buffer, hide, simple
-            )
-            if done == 0:
-                room *= 2
-                continue
-            yield np.unique(buffer[: bounds[done]], return_counts=True)
-            facts = facts[done:]
-
-    def pairs(
-        self, bodies: Sequence[Codes], starts: NDArray[np.int32], *, most: int, progress: Progress
-    ) -> tuple[NDArray[np.int64], int]:
-        """As `WalkCounter.pairs`."""
-        counts, sizes = self.pairs_in_pieces(bodies, starts, most=most, progress=progress)
-        return counts, min(len(sizes) * AT_ONCE, len(starts))
-
-    def pairs_in_pieces(
-        self,
-        bodies: Sequence[Codes],
-        starts: NDArray[np.int32],
-        *,
-        most: int | None = None,
-        progress: Progress = SILENT,
-    ) -> tuple[NDArray[np.int64], list[int]]:
-        """The counts, and how many pairs each piece of the starts has, up to the piece that reaches the limit."""
-        program = Program.of_bodies(bodies, self.features.num_relations)
-        counts, sizes = np.zeros(len(bodies), dtype=np.int64), list[int]()
-        nothing = np.zeros(len(starts), dtype=np.int32)
-        asked = Questions(starts, nothing, nothing - 1)
-        with progress("counting pairs", total=len(starts), unit="entities") as report:
-            for piece, found in self.features.counts_in_pieces(program, asked, len(bodies)):
-                counts += found
-                sizes.append(int(found.sum()))
-                report(piece.stop - piece.start)
-                if most is not None and sum(sizes) >= most:
-                    break
-        return counts, sizes
+    allowed = (budget or Budget()).within(deadline, features.cores or usable_cores())
+    finding = _Finding(features, counter or WalksHere(features), allowed, seed, progress, deadline)
+    return finding.found(about)
 
 
 class _Finding:
     def __init__(
-        self, features: FeatureGraph, counter: WalkCounter, budget: Budget, seed: int, progress: Progress
+        self,
+        features: FeatureGraph,
+        counter: WalkCounter,
+        budget: Budget,
+        seed: int,
+        progress: Progress,
+        deadline: Deadline,
     ) -> None:
+        self.deadline = deadline
         self.graph, self.budget, self.progress = features.graph, budget, progress
         self.features, self.counter = features, counter
         self.chance = np.random.default_rng(seed)
         self.names = [*self.graph.relations, *map(inverse_name, self.graph.relations)]
 
-    def found(self) -> Found:
+    def found(self, about: Collection[str] | None) -> Found:
         """List, count, choose."""
-        shares: dict[int, float] = {}
-        candidates: list[tuple[int, Codes, float, float]] = []  # relation, body, support, found by themselves
-        walks = np.ones(self.graph.num_entities)
+        asked = np.array([about is None or name in about for name in self.graph.relations], dtype=np.bool_)
+        samples: dict[int, Sample] = {}
+        candidates: list[_Candidate] = []
         for length in range(1, self.budget.longest + 1):
-            before, walks = walks, self._longer(walks)
-            share = self._affordable(before, walks)
-            if share < self.budget.least_share:
+            if (len(self.names) + 1) ** length > _LARGEST_WORD:
                 break
-            shares[length] = share
-            candidates += self._listed(length, share)
-        return Found(tuple(self._chosen(candidates)), shares)
+            sample = drawn(self.features, length, self.budget, self.chance, asked)
+            listed, samples[length] = self._listed(length, sample)
+            candidates += listed
+        return Found(tuple(self._chosen(candidates, asked)), samples)
 
-    def _longer(self, walks: NDArray[np.float64]) -> NDArray[np.float64]:  # entity
-        """The number of walks that are one step longer."""
-        ends = np.concatenate([self.graph.tails, self.graph.heads])
-        starts = np.concatenate([self.graph.heads, self.graph.tails])
-        return np.bincount(starts, weights=walks[ends], minlength=self.graph.num_entities).astype(np.float64)
+    def _listed(self, length: int, sample: Sample) -> tuple[list[_Candidate], Sample]:
+        """The bodies of a length, and the facts that were looked at until the deadline."""
+        deadline = self.deadline.part(1 / (self.budget.longest - length + 2))
+        listed: list[_Candidate] = []
+        found = self.counter.words(sample.facts, length, most=self.budget.most_of_a_fact)
+        name = f"bodies of length {length}"
+        with self.progress(name, total=sum(map(len, sample.facts)), unit="facts") as report:
+            for relation, words in enumerate(found):
+                if len(sample.facts[relation]):
+                    listed += self._listed_of(relation, words, length, sample.share(relation))
+                report(len(sample.facts[relation]))
+                if length > 1 and deadline.is_over:
+                    return listed, sample.until(relation + 1)
+        return listed, sample
 
-    def _affordable(self, before: NDArray[np.float64], walks: NDArray[np.float64]) -> float:
-        """The share of the facts whose walks the budget allows to list; the kernel's cost is bounded as it says."""
-        degrees = np.diff(self.features.edges[0])
-        heads, tails = self.graph.heads, self.graph.tails
-        turned = degrees[tails] < degrees[heads]
-        start, end = np.where(turned, tails, heads), np.where(turned, heads, tails)
-        work = np.minimum(walks[start], before[start] * degrees[end]).sum()
-        return float(min(1.0, self.budget.work / max(1.0, work)))
-
-    def _listed(self, length: int, share: float) -> Iterator[tuple[int, Codes, float, float]]:
-        graph = self.graph
-        chosen = self.chance.random(len(graph)) < share if share < 1 else np.ones(len(graph), dtype=np.bool_)
-        with self.progress(
-            f"bodies of length {length}", total=len(graph.relations), unit="relations"
-        ) as report:
-            facts = [
-                np.flatnonzero(chosen & (graph.relation_ids == relation))
-                for relation in range(len(graph.relations))
-            ]
-            for relation, found in enumerate(self._words(facts, length)):
-                yield from self._listed_of(relation, *found, share)
-                report(1)
-
-    def _words(self, facts: Sequence[NDArray[np.int64]], length: int) -> Iterator[tuple[Words, Words, Words]]:
-        """For each relation the words of simple walks, and of all walks with and without the fact itself."""
-        simple = self.counter.words(facts, length, hide=True, simple=True)
-        if length <= 2:
-            yield from ((found, found, found) for found in simple)
-            return
-        hidden, plain = (self.counter.words(facts, length, hide=hide, simple=False) for hide in (True, False))
-        yield from zip(simple, hidden, plain, strict=True)
-
-    def _listed_of(
-        self, relation: int, simple: Words, hidden: Words, plain: Words, share: float
-    ) -> Iterator[tuple[int, Codes, float, float]]:
+    def _listed_of(self, relation: int, words: Words, length: int, share: float) -> Iterator[_Candidate]:
         """The words that find enough facts of a relation by walks that meet no entity twice.
 
         Bodies of which only walks to and fro find facts say what a shorter one says already.
         """
-        words, counts = simple
-        enough = counts >= max(1.0, self.budget.min_support * share)
-        words, counts = words[enough], counts[enough]
-        words = words[np.lexsort((words, -counts))[: self.budget.listed]]
-        supports, alone = (
-            counts[np.searchsorted(found, words)].tolist() for found, counts in (hidden, plain)
-        )
-        for word, support, with_itself in zip(words.tolist(), supports, alone, strict=True):
-            body = self._codes(word)
+        simple = words.counts[:, 0]
+        enough = np.flatnonzero(simple >= max(1.0, self.budget.min_support * share))
+        order = enough[np.lexsort((words.words[enough], -simple[enough]))]
+        most = self.budget.listed if length <= _SHORT else self.budget.long_listed
+        for place in order[:most].tolist():
+            body, (_, support, alone) = self._codes(int(words.words[place])), words.counts[place].tolist()
             if body != (relation,):
-                yield relation, body, support / share, (with_itself - support) / share
+                yield _Candidate(relation, body, support / share, (alone - support) / share)
 
     def _codes(self, word: int) -> Codes:
         base, codes = len(self.names) + 1, []
@@ -267,29 +161,60 @@ class _Finding:
             codes.append(digit - 1)
         return tuple(reversed(codes))
 
-    def _chosen(self, candidates: Iterable[tuple[int, Codes, float, float]]) -> list[Rule]:
+    def _chosen(self, candidates: Iterable[_Candidate], asked: NDArray[np.bool_]) -> list[Rule]:
         listed = list(candidates)
-        predictions = self._predictions(sorted({body for _, body, _, _ in listed}))
+        predictions, reach = self._predictions(sorted({one.body for one in listed}))
         by_relation: dict[int, list[Rule]] = defaultdict(list)
         for relation, body, support, own in listed:
+            if body not in predictions:
+                continue
             joined = max(support, predictions[body] - own)
             names = tuple(self.names[code] for code in body)
             rule = PathRule(names, self.names[relation], quality_of(support, joined))
             if confidence_of(rule) >= self.budget.min_confidence:
                 by_relation[relation].append(rule)
         for relation, meeting in self._intersections(by_relation):
+            if not asked[relation]:
+                continue
             by_relation[relation].append(meeting)
         return [
             rule
             for relation in sorted(by_relation)
-            for rule in sorted(by_relation[relation], key=_short_and_sure)[: self.budget.rules]
+            for rule in self._kept(sorted(by_relation[relation], key=_short_and_sure), reach)
         ]
 
-    def _predictions(self, bodies: list[Codes]) -> dict[Codes, float]:
-        """How many pairs each body joins, counted from all entities or from as many as the budget allows."""
-        starts = self.chance.permutation(np.flatnonzero(np.diff(self.features.edges[0]))).astype(np.int32)
-        counts, done = self.counter.pairs(bodies, starts, most=self.budget.work, progress=self.progress)
-        return dict(zip(bodies, (counts * (len(starts) / max(1, done))).tolist(), strict=True))
+    def _kept(self, rules: list[Rule], reach: Mapping[tuple[str, ...], float]) -> list[Rule]:
+        """The first ones; of long ones those that do not lead to too many entities together."""
+        reached: float = 0.0
+        kept: list[Rule] = []
+        for rule in rules:
+            if isinstance(rule, PathRule) and len(rule.body) > _SHORT:
+                reached += reach[rule.body]
+                if reached > self.budget.long_reach:
+                    break
+            kept.append(rule)
+        return kept[: self.budget.rules]
+
+    def _predictions(self, bodies: list[Codes]) -> tuple[dict[Codes, float], dict[tuple[str, ...], float]]:
+        """How many pairs each body joins, and to how many entities it leads from one that has its first edge.
+
+        Both are counted from all who have one, or from as many as the budget allows; bodies that it allows from nobody
+        are left out.
+        """
+        firsts = np.array(sorted({body[0] for body in bodies}), dtype=np.int32)
+        asked = starts_by_code(self.features, firsts, self.chance)
+        counts, done = self.counter.pairs(
+            bodies, asked, most=self.budget.work, deadline=self.deadline, progress=self.progress
+        )
+        size = len(self.names)
+        there, looked = (np.bincount(asked.relations[:last], minlength=size) for last in (None, done))
+        reached = {
+            body: count / float(looked[body[0]])
+            for body, count in zip(bodies, counts.tolist(), strict=True)
+            if looked[body[0]]
+        }
+        named = {tuple(self.names[code] for code in body): count for body, count in reached.items()}
+        return {body: count * float(there[body[0]]) for body, count in reached.items()}, named
 
     def _intersections(self, paths: Mapping[int, Iterable[Rule]]) -> list[tuple[int, Rule]]:
         """Pairs of relations between the same two entities that say more together than either alone."""
@@ -306,15 +231,6 @@ class _Finding:
             ):
                 found.append((relation, rule))
         return found
-
-
-def added(parts: Sequence[Words]) -> Words:
-    """Words with their counts, of several parts: each word once, ascending, with the sum of its counts."""
-    nothing = np.zeros(0, dtype=np.int64)
-    words = np.concatenate([nothing, *(words for words, _ in parts)])
-    counts = np.concatenate([nothing, *(counts for _, counts in parts)])
-    distinct, places = np.unique(words, return_inverse=True)
-    return distinct, np.bincount(places, counts, minlength=len(distinct)).astype(np.int64)
 
 
 def _pairs_of_codes(graph: KnowledgeGraph) -> tuple[Counter[tuple[int, int]], Counter[tuple[int, int, int]]]:
@@ -436,7 +352,7 @@ def confidence_of(rule: Rule) -> float:
 
 
 def _short_and_sure(rule: Rule) -> tuple[int, float, int, bool, tuple[str, ...]]:
-    """Of long bodies there are so many that some seem sure by chance, so they come last."""
+    """There are very many long bodies, and some have high confidence by chance, so they come last."""
     length = len(rule.body)
     is_meeting = isinstance(rule, IntersectionRule)
     return max(_SHORT, length), -confidence_of(rule), length, is_meeting, rule.body

@@ -4,11 +4,11 @@
                     + distance_r(steps from h to t)
                     + types_r(t)
 
-Walks go over the facts; those of the relations in `both_ways` they may go over in both directions.
+Walks use the facts; facts of relations in `both_ways` can be used in both directions.
 
 For a question (?, r, t) the rules are the same, walked backwards, and the tables are those of r^-1. Weights and count
-weights are not negative: the rules' part of a score never falls when facts are added. The tables stand apart from
-that: a new fact may bring two entities nearer to each other, or change the roles of one, and so lower a score.
+weights are not negative: the rules' part of a score never falls when facts are added. The tables are
+different: a new fact may shorten a distance or change roles, and so lower a score.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from reshuffle.rulelist.rule_answers import RuleAnswers
 from reshuffle.rulelist.type_tables import KINDS
 from reshuffle.rules import Quality, RuleBase
 from reshuffle.rules.parsing import as_rules
+from reshuffle.rules.rule import ConstantRule
 from reshuffle.text import counted, table
 
 if TYPE_CHECKING:
@@ -43,9 +44,12 @@ if TYPE_CHECKING:
 
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes
+    from reshuffle.rulelist.links.likelihood import Likelihood
     from reshuffle.rules import Rule
     from reshuffle.rules.parsing import Rules
 
+LARGEST = 1e9
+"""No weight is larger: sums of such ones keep to what numbers can hold."""
 MOST_CONFIDENT = 0.999
 """Confidences above count as this one: -log(1 - 1) would outweigh everything."""
 UNMEASURED = 0.9
@@ -83,14 +87,14 @@ class WeightedRule:
 
     def __post_init__(self) -> None:
         for name in ("weight", "count_weight"):
-            if not 0 <= getattr(self, name) < math.inf:
+            if not 0 <= getattr(self, name) <= LARGEST:
                 raise InputError(
                     f"found the {name.replace('_', ' ')} {getattr(self, name)} of {self.rule}",
-                    hint="weights are numbers of at least 0: a rule speaks for what it finds, or says nothing",
+                    hint=f"weights are numbers from 0 to {LARGEST:g}: a rule speaks for what it finds, or says nothing",
                 )
 
     def part(self, walks: float) -> float:
-        """What it adds where so many walks lead from the one entity to the other."""
+        """The score that it adds for that number of walks between two entities."""
         return self.weight + self.count_weight * float(np.log(walks)) if walks else 0.0
 
 
@@ -140,10 +144,15 @@ class RuleModel:
     """What a rule of one, two or more atoms gets that is added without a weight, times -log(1 - confidence)."""
     both_ways: frozenset[str] = frozenset()
     """The relations whose facts are read in both directions."""
+    likelihood: Likelihood | None = None
+    """How likely answers are; None where that was not fitted."""
 
     @classmethod
     def from_rules(cls, rules: Rules) -> RuleModel:
-        """Rules as they are, weighted by their confidences, without tables and without any training."""
+        """Rules as they are, weighted by their confidences, without tables and without any training.
+
+        Rules with constants are left out: a list weighs paths and intersections.
+        """
         base = as_rules(rules)
         names = dict.fromkeys(base_relation(name) for name in base.relations)
         model = cls((), Tables.zero(tuple(names)))
@@ -179,7 +188,8 @@ class RuleModel:
     def with_rules(self, rules: Rules) -> RuleModel:
         """The model with more rules, weighted by their confidences; of a rule that it has already nothing changes."""
         there = {one.rule for one in self.rules}
-        new = [self.weighted(rule) for rule in as_rules(rules).rules if rule not in there]
+        given = (rule for rule in as_rules(rules).rules if not isinstance(rule, ConstantRule))
+        new = [self.weighted(rule) for rule in given if rule not in there]
         heads = dict.fromkeys(base_relation(name) for one in new for name in (one.rule.head, *one.rule.body))
         return replace(self, rules=(*self.rules, *new), tables=self.tables).knowing(tuple(heads))
 
@@ -230,7 +240,7 @@ class RuleModel:
         return replace(self, rules=self.rules[: max(0, number)])
 
     def on(self, graph: Triples, *, notes: Notes = UNHEARD) -> RuleAnswers:
-        """The model on a graph; `notes` hears of facts that are passed over."""
+        """The model on a graph; `notes` hears of facts that are skipped."""
         return RuleAnswers(self, as_graph(graph), notes=notes)
 
     # --- what others take --------------------------------------------------------------------------------------------

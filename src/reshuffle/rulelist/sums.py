@@ -1,4 +1,4 @@
-"""Scores written out: what each rule, the distance and the type add, with the facts that the walks go over."""
+"""Explain scores as sums: the contributions of rules, distance and types, with the facts on the walks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
+from reshuffle.evaluation.questions import other_side, told_scores
 from reshuffle.pictures.diagram import Growing
 from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.reasoning.proofs import spelled
@@ -94,6 +95,8 @@ class RuleSum:
     """Which end was asked for."""
     score: float = 0.0
     """The sum, added up in the order in which answers are scored."""
+    other_score: float | None = None
+    """As an answer to the question for the other end, whose distances and types are fitted apart; None if not asked."""
 
     def __bool__(self) -> bool:
         return any(part.rule is not None for part in self.parts)
@@ -103,11 +106,19 @@ class RuleSum:
         """What the rules add."""
         return sum(part.value for part in self.parts if part.rule is not None)
 
+    @property
+    def scores(self) -> dict[Side, float]:
+        """By the end that is asked for, as far as they are known."""
+        other = {} if self.other_score is None else {other_side(self.side): self.other_score}
+        return {self.side: self.score, **other}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
             "triple": list(self.triple),
+            "side": self.side,
             "score": self.score,
+            "scores": self.scores,
             "rule_score": self.rule_score,
             "known": self.known,
             "supported": bool(self),
@@ -127,12 +138,12 @@ class RuleSum:
         if left:
             rest = sum(float(value) for _, value in left)
             parts.append(tree.add(counted(len(left), "more rule"), f"{rest:+.{_DIGITS}f} together", "more"))
-        note = f"score {self.score:.{_DIGITS}f}" + (", a fact" if self.known else "")
+        note = told_scores(self.triple, self.side, self.scores) + (", a fact" if self.known else "")
         tree.add(spelled(self.triple), note, below=parts)
         return tree.grown(f"why {spelled(self.triple)}")
 
     def rule_rows(self, most: int | None = None) -> list[dict[str, Any]]:
-        """The rules that speak for it, up to so many, a row each."""
+        """The first rules that support it, a row each."""
         rules = [part.rule for part in self.parts if part.rule is not None][:most]
         return [{"weight": one.weight, **_measured(one.rule.quality), "rule": str(one.rule)} for one in rules]
 
@@ -142,7 +153,7 @@ class RuleSum:
     def __str__(self) -> str:
         values = printed_parts(self.score, [part.value for part in self.parts])
         known = "  (a fact)" if self.known else ""
-        lines = [f"{spelled(self.triple)}: score {self.score:.{_DIGITS}f}{known}"]
+        lines = [f"{spelled(self.triple)}: {told_scores(self.triple, self.side, self.scores)}{known}"]
         for part, value in zip(self.parts, values, strict=True):
             if not float(value):
                 continue

@@ -1,25 +1,30 @@
-"""What a fit looks at: for each training question its candidates, their distances, and the walks that lead to them.
+"""The training data of a fit: for each question its candidates, their distances, and the walks to them.
 
-All of it is fixed before the first step, since scores are linear in the weights. A question is a fact asked from one
-of its ends, with exactly that fact hidden. Its candidates are the answer, everyone whom a rule reaches, and a window
-of a random order of all entities, which stands for the others; known answers are no candidates.
+All of it is computed before the first step, since scores are linear in the weights. A question is a fact asked from one
+of its ends, with exactly that fact hidden. Its candidates are the answer, all entities that a rule reaches, and a
+window of a random order of all entities, which represents the others. Known answers are no candidates.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.kg.rows import Rows, starts_of
 from reshuffle.progress import SILENT
 from reshuffle.rulelist.features import Questions, in_order, pieces_of
 from reshuffle.rulelist.kernels.losses import choose_candidates
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from numpy.typing import NDArray
 
+    from reshuffle.deadlines import Deadline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.rulelist.features import FeatureGraph
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 64  # questions of one task: each may have a million entries, and every core has a task
 _TAUGHT_AT_ONCE = 256  # a teacher takes them one task after the other
 _TAUGHT = 0.5  # how much of what is wanted comes from a teacher
+_WORTH_KEEPING = 10.0  # seconds
 _FIRST = 1024  # questions whose rows tell how much room all would take
 
 
@@ -38,7 +44,7 @@ class Room:
     window: int = 512
     """Entities of the random order for each question."""
     most_reached: int = 3_000
-    """A body that leads from one entity to more than so many is left out for that entity, in training only."""
+    """A body that leads from one entity to more entities than this is left out for it, in training only."""
     candidates: int = 60_000_000
     entries: int = 40_000_000
     """In all; where the questions have more, some are drawn by chance."""
@@ -101,11 +107,11 @@ def _taught(scores: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[n
     return taught
 
 
-def questions_of(graph: KnowledgeGraph) -> Questions:
+def questions_of(graph: KnowledgeGraph, about: Collection[str] | None = None) -> Questions:
     """Every fact asked from its head and from its tail, but for facts that are the only one of one of their ends.
 
     Such a fact hidden, its end has none: distances and roles would learn to prefer who has no facts, and whoever is
-    asked about has some.
+    asked about has some. `about` names the relations to ask about, None for all.
     """
     inverse = graph.relation_ids + np.int32(len(graph.relations))
     both = Questions(
@@ -114,36 +120,108 @@ def questions_of(graph: KnowledgeGraph) -> Questions:
         np.concatenate([graph.tails, graph.heads]),
     )
     degrees = np.bincount(both.anchors, minlength=graph.num_entities)
-    several = np.flatnonzero((degrees[both.anchors] > 1) & (degrees[both.answers] > 1))
-    return both.part(several) if len(several) else both
+    wanted = np.array([about is None or name in about for name in graph.relations], dtype=np.bool_)
+    asked = wanted[both.relations % max(1, len(wanted))]
+    several = np.flatnonzero(asked & (degrees[both.anchors] > 1) & (degrees[both.answers] > 1))
+    return both.part(several if len(several) else np.flatnonzero(asked))
 
 
-def training_rows(
+def training_rows(  # noqa: PLR0913 - each has a default, and all but two are keywords
     features: FeatureGraph,
     program: Program,
     *,
     room: Room,
     seed: int,
     teacher: Teacher | None = None,
+    about: Collection[str] | None = None,
+    deadline: Deadline = NO_DEADLINE,
+    parts: FeatureParts | None = None,
     progress: Progress = SILENT,
 ) -> TrainingRows:
-    """The rows of all questions about a graph, or of as many as there is room for, drawn by seed.
+    """The rows of all questions about a graph, or of as many as there is room and time for, drawn by seed.
 
     With a teacher, half of what a question wants is the teacher's shares of the candidates, and half the answer.
+    `about` names the relations to ask about, None for all. `parts` keeps what is done, and has what was done before.
     """
     chance = np.random.default_rng(seed)
     rows = _Rows(features, program, room, chance, teacher)
-    questions = questions_of(features.graph)
+    questions = questions_of(features.graph, about)
     questions = questions.part(chance.permutation(len(questions.anchors)))
-    parts: list[TrainingRows] = []
-    with progress("features", total=len(questions.anchors), unit="questions") as report:
-        first = questions.part(slice(0, _FIRST))
-        parts += rows.of(first)
-        report(len(first.anchors))
-        rest = questions.part(slice(_FIRST, rows.affordable(parts)))
-        parts += rows.of(rest)
-        report(len(rest.anchors))
-    return TrainingRows.joined(parts)
+    begins = chance.integers(0, len(rows.order), len(questions.anchors))
+    gathering = _Gathering(rows, questions, begins, parts, deadline, progress)
+    gathering.up_to(_FIRST)
+    gathering.up_to(min(rows.affordable(gathering.first), gathering.in_time))
+    return TrainingRows.joined(gathering.found)
+
+
+class FeatureParts(Protocol):
+    """Keeps the rows of some questions at a time, so that a run that was cut off goes on behind them."""
+
+    def found(self) -> list[TrainingRows]:
+        """What is kept, in order."""
+        ...
+
+    def keep(self, rows: TrainingRows) -> None:
+        """Keep the rows of the next questions."""
+        ...
+
+
+class _Gathering:
+    """The rows that are done, of the first questions."""
+
+    def __init__(
+        self,
+        rows: _Rows,
+        questions: Questions,
+        begins: NDArray[np.int64],
+        parts: FeatureParts | None,
+        deadline: Deadline,
+        progress: Progress,
+    ) -> None:
+        self.rows, self.questions, self.begins = rows, questions, begins
+        self.parts, self.deadline, self.progress = parts, deadline, progress
+        self.found = [] if parts is None else parts.found()
+        self._kept = len(self.found)
+        self._seconds, self._timed = 0.0, 0
+
+    def up_to(self, last: int) -> None:
+        """Go on until so many questions are done, all of them, or the deadline is over; one piece is always done."""
+        done, last = sum(map(len, self.found)), min(last, len(self.questions.anchors))
+        if done >= last or (self.found and self.deadline.is_over):
+            return
+        started, piece = time.monotonic(), slice(done, last)
+        with self.progress("features", total=last, unit="questions") as report:
+            report(done)
+            for rows in self.rows.of(self.questions.part(piece), self.begins[piece]):
+                self.found.append(rows)
+                report(len(rows))
+                self._keep(self._seconds + time.monotonic() - started)
+                if self.deadline.is_over:
+                    break
+        self._seconds += time.monotonic() - started
+        self._timed += sum(map(len, self.found)) - done
+
+    def _keep(self, seconds: float) -> None:
+        """Keep what would take long to compute again."""
+        if self.parts is None or seconds < _WORTH_KEEPING:
+            return
+        for rows in self.found[self._kept :]:
+            self.parts.keep(rows)
+        self._kept = len(self.found)
+
+    @property
+    def first(self) -> list[TrainingRows]:
+        """The rows of the questions that tell how much room all would take."""
+        before = np.cumsum([0, *map(len, self.found)])
+        return [rows for rows, place in zip(self.found, before, strict=False) if place < _FIRST]
+
+    @property
+    def in_time(self) -> int:
+        """How many questions can be done until the deadline, by the pace so far."""
+        if not self.deadline.is_set or not self._seconds:
+            return len(self.questions.anchors)
+        done = sum(map(len, self.found))
+        return done + int(self.deadline.seconds_left * self._timed / self._seconds)
 
 
 class _Rows:
@@ -158,7 +236,6 @@ class _Rows:
         self.features, self.program, self.room, self.teacher = features, program, room, teacher
         self.order = chance.permutation(features.graph.num_entities).astype(np.int32)
         self.window = min(room.window, len(self.order))
-        self.chance = chance
 
     def affordable(self, parts: list[TrainingRows]) -> int:
         """How many questions there is room for, by those that are done."""
@@ -167,48 +244,60 @@ class _Rows:
         entries = max(1, sum(len(part.rules) for part in parts))
         return int(done * min(self.room.candidates / candidates, self.room.entries / entries))
 
-    def of(self, questions: Questions) -> list[TrainingRows]:
+    def of(self, questions: Questions, begins: NDArray[np.int64]) -> Iterator[TrainingRows]:
         """The rows of some questions, in pieces, by all cores."""
-        begins = self.chance.integers(0, len(self.order), len(questions.anchors))
-        pieces = pieces_of(len(begins), _AT_ONCE if self.teacher is None else _TAUGHT_AT_ONCE)
-        return list(in_order(lambda piece: self._piece(questions.part(piece), begins[piece]), pieces))
+        at_once = self.features.searched_at_once if self.teacher is None else _TAUGHT_AT_ONCE
+        pieces = pieces_of(len(begins), at_once)
+        yield from in_order(lambda piece: self._piece(questions.part(piece), begins[piece]), pieces)
 
     def _piece(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:
+        """The candidates of some questions after the other, and the distances of all of them together."""
+        rows = TrainingRows.joined(
+            [
+                self._candidates(questions.part(piece), begins[piece])
+                for piece in pieces_of(len(begins), _AT_ONCE)
+            ]
+        )
+        rows = replace(rows, distances=self.features.steps_to(questions, rows.starts, rows.entities))
+        return rows if self.teacher is None else replace(rows, targets=self._targets(questions, rows))
+
+    def _candidates(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:
+        """Rows without distances and targets."""
         walks = self.features.walks(self.program, questions, most_reached=self.room.most_reached)
         known = self._known(questions)
         count, entries = len(questions.anchors), len(walks.rules)
-        room = entries + count * (1 + self.window)
         starts, entry_starts = np.zeros(count + 1, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
         reached = np.zeros(count, dtype=np.int32)
-        entities, distances = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.uint8)
+        entities = np.empty(entries + count * (1 + self.window), dtype=np.int32)
         places, rules = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32)
         logs = np.empty(entries, dtype=np.float32)
-        out = (starts, reached, entities, distances, entry_starts, places, rules, logs)
-        steps, windows = self.features.steps(questions), (begins, self.window)
+        out = (starts, reached, entities, entry_starts, places, rules, logs)
+        windows = begins, self.window
         filled, kept = choose_candidates(
-            questions, (known.starts, known.values), walks.arrays, steps, self.order, windows, out
+            questions, (known.starts, known.values), walks.arrays, self.order, windows, out
         )
         others = len(self.order) - np.diff(known.starts) - reached
-        boosts = np.log(np.maximum(others, 1) / np.maximum(np.diff(starts) - reached, 1))
-        targets = np.zeros(0, dtype=np.float32)
-        if self.teacher is not None:
-            rows = np.repeat(np.arange(count), np.diff(starts))
-            scores = self.teacher.scores(questions)[rows, entities[:filled]].astype(np.float64)
-            in_window = np.arange(filled) - starts[rows] >= reached[rows]
-            targets = _taught(scores + np.where(in_window, boosts[rows], 0.0), starts)
         return TrainingRows(
             questions.relations.astype(np.int64),
             starts,
             reached,
             entities[:filled].copy(),
-            distances[:filled].copy(),
+            np.zeros(0, dtype=np.uint8),
             entry_starts,
             places[:kept].copy(),
             rules[:kept].copy(),
             logs[:kept].copy(),
-            boosts,
-            targets,
+            np.log(np.maximum(others, 1) / np.maximum(np.diff(starts) - reached, 1)),
+            np.zeros(0, dtype=np.float32),
         )
+
+    def _targets(self, questions: Questions, own: TrainingRows) -> NDArray[np.float32]:
+        """What the teacher wants."""
+        assert self.teacher is not None
+        rows = np.repeat(np.arange(len(own)), np.diff(own.starts))
+        scores = self.teacher.scores(questions)[rows, own.entities].astype(np.float64)
+        in_window = np.arange(len(rows)) - own.starts[rows] >= own.reached[rows]
+        return _taught(scores + np.where(in_window, own.boosts[rows], 0.0), own.starts)
 
     def _known(self, questions: Questions) -> Rows:
         """The other answers that are facts."""

@@ -1,9 +1,9 @@
-"""What kind of entity answers a question: the roles of the entities of a graph, and the shares that training counted.
+"""Type features: the roles of the entities of a graph, and the shares counted in training.
 
 A role is a relation with one of its sides, numbered by the directed relation that it answers (`kg.roles`). For a
 question over the directed relation a, an entity has three features:
 
-    share   log of the largest c(a, b) over its roles b: of those who have role b, the share that has role a
+    share   log of the largest c(a, b) over its roles b: the share of entities with role b that have role a
     count   log of one more than the number of its facts in role a
     degree  log of one more than the number of its facts
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.kg.rows import starts_in
-from reshuffle.rulelist.kernels.scoring_sums import LEAST_SHARE, all_type_features
+from reshuffle.rulelist.kernels.scoring_sums import LEAST_SHARE, all_type_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ def log_shares(shares: NDArray[np.floating]) -> NDArray[np.float64]:  # role rol
 
 @dataclass(frozen=True)
 class RoleCounts:
-    """Who has which role in how many facts, and how many facts everyone has, as logarithms of one more.
+    """The number of facts of each entity in each role and in total, as log(1 + number).
 
     Each has a second column, for the entity without one of these facts.
     """
@@ -62,10 +62,12 @@ class RoleCounts:
         """As kernels take them."""
         return self.starts, self.roles, self.log_counts, self.log_degrees
 
-    def features(self, relation: int, logs: NDArray[np.float64]) -> NDArray[np.float64]:  # entity kind
-        """The three features of every entity over one directed relation; `logs` are those of the shares."""
-        out = np.empty((len(self.log_degrees), len(KINDS)))
-        all_type_features(relation, self.arrays, logs, out)
+    def values(
+        self, row: int, logs: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:  # entity
+        """What the features of every entity come to over one directed relation; `logs` are those of the shares."""
+        out = np.empty(len(self.log_degrees))
+        all_type_values(row, self.arrays, logs, weights, out)
         return out
 
 

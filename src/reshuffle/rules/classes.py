@@ -1,4 +1,4 @@
-"""The class of a rule base, and for every class that does not fit a rule that shows why.
+"""The class of a rule base; for each class that does not fit, a rule that shows why.
 
 | class | means | exact geometry |
 | --- | --- | --- |
@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reshuffle.rules.digraphs import reachable, strongly_connected
+from reshuffle.rules.encoding import encoding_of, spoken, without_constants
 from reshuffle.rules.rule import IntersectionRule
 
 if TYPE_CHECKING:
@@ -206,7 +207,19 @@ class Classification:
     @cached_property
     def why_not(self) -> dict[str, str]:
         """For every class that does not fit the reason, with the rule that shows it as it was written."""
-        return {name: f"{found.text}: {self._cited(found.rule)}" for name, found in self.problems.items()}
+        return {
+            name: f"{self._told(found)}: {self._cited(found.rule)}" for name, found in self.problems.items()
+        }
+
+    def _told(self, found: Problem) -> str:
+        """The problem without the names of helper relations, which stand for parts of rules with constants."""
+        text, encoding = found.text, encoding_of(self.base)
+        made_up = encoding is not None and (
+            found.rule in encoding.origins or found.rule.reversed() in encoding.origins
+        )
+        if made_up and "depends on an intersection rule" in text:
+            return "a rule has several conditions on one variable, which is an intersection inside a path"
+        return "`".join(spoken(self.base, part) for part in text.split("`"))
 
     @property
     def reason(self) -> str | None:
@@ -217,9 +230,13 @@ class Classification:
 
     def _cited(self, rule: Rule) -> str:
         """`rule 3: ...`, counting the rules as given; a reversed rule is cited as it was written."""
+        encoding = encoding_of(self.base)
+        given = (self.base.source or self.base).given
         for written, backwards in ((rule, ""), (rule.reversed(), " (read backwards)")):
-            if written in self.base.given:
-                return f"rule {self.base.given.index(written) + 1}{backwards}: {written}"
+            if encoding is not None and written in encoding.origins:
+                written, backwards = encoding.origins[written], ""  # noqa: PLW2901
+            if written in given:
+                return f"rule {given.index(written) + 1}{backwards}: {written}"
         return str(rule)
 
 
@@ -244,6 +261,7 @@ def classify(base: RuleBase) -> Classification:
     >>> print(classify(RuleBase((PathRule(("r1", "r2", "r1"), "r2"),))).reason)
     `r2` calls itself between other atoms: rule 1: r1(X, Y) & r2(Y, Z) & r1(Z, Z1) -> r2(X, Z1)
     """
+    base = without_constants(base)
     closed = base.closed_under_reversal()
     calls: dict[str, list[str]] = {relation: [] for relation in closed.relations}
     for rule in closed:

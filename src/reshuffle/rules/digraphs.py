@@ -1,4 +1,4 @@
-"""Directed graphs as dictionaries: what paths reach, which nodes lie on cycles, which nodes look alike.
+"""Directed graphs as dictionaries: reachability, nodes on cycles, bisimilar nodes.
 
 Rule bases may have a hundred thousand rules, so nothing here takes more than about linear time.
 """

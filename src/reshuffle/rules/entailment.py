@@ -1,4 +1,4 @@
-"""The oracle: what entailment means, slow and obvious on purpose.
+"""The test oracle: entailment by definition, slow and simple on purpose.
 
 Everything fast in this package is tested against these functions, so they follow the paper's definitions
 word for word and share no code with what they test.
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from reshuffle.errors import NotExpressibleError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import is_inverse
-from reshuffle.rules.rule import IntersectionRule, PathRule
+from reshuffle.rules.rule import ConstantRule, DisjointEnds, IntersectionRule, PathRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from reshuffle.rules.rule import Rule, RuleBase
+    from reshuffle.rules.rule import Rule, RuleBase, Term
 
 Fact: TypeAlias = tuple[str, str, str]
 Word: TypeAlias = tuple[str, ...]
@@ -50,13 +50,28 @@ def entails_within(rules: RuleBase, facts: Iterable[Fact], triple: Fact, bound: 
 
 
 def fewest_steps(rules: RuleBase, facts: Iterable[Fact], *, count_steps: bool = True) -> dict[Fact, int]:
-    """For every entailed triple the least m with P u G |=_m, by repeated application of all rules."""
+    """For every entailed triple the least m with P u G |=_m, by repeated application of all rules.
+
+    A rule with constants and n atoms costs n - 1, too; without a body, nothing. A variable that only its conclusion
+    has stands for every entity that a fact or a rule names.
+    """
+    facts = list(facts)
+    entities = {name for head, _, tail in facts for name in (head, tail)}
+    entities.update(name for rule in rules if isinstance(rule, ConstantRule) for name in rule.constants)
+    entities.update(
+        end for pair in rules.disjointness if isinstance(pair, DisjointEnds) for _, end in pair.sides
+    )
     steps: dict[Fact, int] = dict.fromkeys(((e, r, f) for e, r, f in facts), 0)
     changed = True
     while changed:
         changed = False
         for rule in rules:
-            for derived, cost in list(_consequences(rule, steps)):
+            found = (
+                _instances(rule, steps, entities)
+                if isinstance(rule, ConstantRule)
+                else _consequences(rule, steps)
+            )
+            for derived, cost in list(found):
                 if not count_steps:
                     cost = 0  # noqa: PLW2901
                 if derived not in steps or cost < steps[derived]:
@@ -65,7 +80,40 @@ def fewest_steps(rules: RuleBase, facts: Iterable[Fact], *, count_steps: bool = 
     return steps
 
 
-def _consequences(rule: Rule, steps: dict[Fact, int]) -> Iterator[tuple[Fact, int]]:
+def _instances(rule: ConstantRule, steps: dict[Fact, int], entities: set[str]) -> Iterator[tuple[Fact, int]]:
+    """Every instance of the conclusion: for each way to put entities in the place of variables, atom by atom."""
+    ways: list[tuple[dict[int, str], int]] = [({}, max(len(rule.atoms) - 1, 0))]
+    for relation, start, end in rule.atoms:
+        ways = [
+            (more, cost + steps[e, r, f])
+            for bound, cost in ways
+            for e, r, f in steps
+            if r == relation and (more := _binding(bound, ((start, e), (end, f)))) is not None
+        ]
+    relation, start, end = rule.conclusion
+    for bound, cost in ways:
+        for e in _meant(start, bound, entities):
+            for f in _meant(end, bound, entities):
+                yield (e, relation, f), cost
+
+
+def _meant(term: Term, bound: dict[int, str], entities: set[str]) -> Iterable[str]:
+    """The entities that a term of a conclusion can mean."""
+    if isinstance(term, str):
+        return [term]
+    return [bound[term]] if term in bound else entities
+
+
+def _binding(bound: dict[int, str], pairs: Iterable[tuple[Term, str]]) -> dict[int, str] | None:
+    """What is bound and these pairs of a term and an entity; None where they do not fit."""
+    more = dict(bound)
+    for term, entity in pairs:
+        if entity != (term if isinstance(term, str) else more.setdefault(term, entity)):
+            return None
+    return more
+
+
+def _consequences(rule: PathRule | IntersectionRule, steps: dict[Fact, int]) -> Iterator[tuple[Fact, int]]:
     """Every instance of the head, with the sum of its atoms' steps plus (atoms - 1)."""
     if isinstance(rule, IntersectionRule):
         pairs = [_pairs(relation, steps) for relation in rule.body]

@@ -3,8 +3,8 @@
 A body is a word of relations and inverses. Its *predictions* are the distinct pairs that it joins, its *support*
 for a head relation those of them that the relation holds; variables may bind to the same entity, as everywhere
 in this package. Every body up to a length is counted once, for all heads together, from the sparse product of
-its prefix and its last atom; no more than one product per length is in memory at a time. Bodies that begin with
-different atoms have nothing in common, so that processes may share the first atoms.
+its prefix and its last atom; no more than one product per length is in memory at a time. Bodies with different
+first atoms are independent, so processes can divide the first atoms among them.
 
     confidence           support / (predictions + 5)     AnyBURL's and PyClause's, wary of rare bodies
     standard confidence  support / predictions

@@ -1,4 +1,4 @@
-"""From rule text, rule files and lists of rules to a `RuleBase`, whatever the format."""
+"""Read a `RuleBase` from text, a file or a list of rules, in any format."""
 
 from __future__ import annotations
 
@@ -14,17 +14,27 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg import inverse_name, refuse_inverse_names
-from reshuffle.kg.io.files import GZIP_ERRORS, broken_gzip, files_inside, find_source
+from reshuffle.kg.io.files import files_inside, find_source
 from reshuffle.kg.io.prefixes import Prefixes, declared_in
 from reshuffle.kg.vocabulary import base_relation, is_inverse
-from reshuffle.rules.class_axioms import ClassAxiom, ClassAxioms, DisjointClasses
 from reshuffle.rules.formats import amie, anyburl, datalog_programs, nemo, owl
 from reshuffle.rules.formats import native as text
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine, meaning
-from reshuffle.rules.rule import Disjointness, IntersectionRule, PathRule, Rule, RuleBase, Unread
+from reshuffle.rules.rule import (
+    Constant,
+    ConstantRule,
+    Constraint,
+    DisjointEnds,
+    Disjointness,
+    IntersectionRule,
+    PathRule,
+    Rule,
+    RuleBase,
+    Unread,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from reshuffle.rules.formats.statement import Atom, Statement
 
@@ -37,6 +47,8 @@ _ARROW = re.compile(rf"{QUOTED}|(<=|->|=>|:-)|{BRACKETED}")
 _EXAMPLE = "bornIn(X, Y) & cityIn(Y, Z) -> citizenOf(X, Z)"
 _LARGEST = 1 << 29  # bytes of a rule file, unpacked
 _PREFIX_LINE = re.compile(r"\s*(@prefix|PREFIX|prefix)\s[^()]*<[^<>]*>[\s.]*\Z")
+_TOKEN = rf"(?:{QUOTED}|{BRACKETED}|[^\s\"<(]+)"
+_OPENS_AS_AMIE = re.compile(rf"\s*(?:\?|(?:{QUOTED}|{BRACKETED})\s+(?!\()|{_TOKEN}\s+{_TOKEN}\s+\?\w)")
 _OPENING = 5  # lines that tell triples from rules
 
 Confidence = Literal["file", "recomputed"]
@@ -47,6 +59,10 @@ _READERS: dict[str, Callable[[SourceLine, int], Statement]] = {
     "amie": amie.read_line,
     "nemo": nemo.read_line,
 }
+
+
+_LIKE_NAMES = ("text", "nemo")
+"""Formats in which a variable may look like the name of an entity: `Q30` is one."""
 
 
 class _WrittenLine(NamedTuple):
@@ -79,26 +95,38 @@ def parse_rules(
         raise InputError(
             f"found {source!r}, expected rules as text", hint="reshuffle.read_rules(path) reads a file"
         )
-    read: list[Rule | Disjointness] = []
+    read: list[Rule | Constraint] = []
+    facts: list[tuple[str, str, str]] = []
+    variables: set[str] = set()
     skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
     known = _known_prefixes(source, prefixes)
-    written = _written_lines(source, file)
-    _refuse_triples(written, file)
-    is_amie = any(line.format == "amie" for line in written)
-    for line, format_, arrow_at in written:
+    quick = anyburl.QuickReader() if known is None else None
+    written = _written_lines(source, file, quick)
+    others = [line for line in written if isinstance(line, _WrittenLine)]
+    if len(others) == len(written):
+        _refuse_triples(others, file)
+    is_amie = any(line.format == "amie" for line in others)
+    for item in written:
+        if isinstance(item, ConstantRule):
+            read.append(item)
+            continue
+        line, format_, arrow_at = item
         if is_amie and format_ != "amie":
             if not amie.is_header(line.text):
                 skipped[LOG_LINES].append(line)
             continue
-        try:
+        with _counted(skipped, line, skip_unsupported):
             statement = _READERS[format_](line, arrow_at)
-            read.append(meaning(statement if known is None else _expanded(statement, known)))
-        except OutsideClassError as error:
-            if not skip_unsupported:
-                raise
-            skipped[error.kind].append(line)
-    unread = [Unread(kind, len(lines), str(lines[0])) for kind, lines in skipped.items()]
-    return _base(read, unread, file, confidence)
+            if format_ in _LIKE_NAMES:
+                variables.update(statement.variables)
+            if statement.is_fact:
+                facts.append(_fact(statement))
+            else:
+                read.append(meaning(statement if known is None else _expanded(statement, known)))
+    unread = _unread(skipped)
+    refuse_inverse_names((relation for _, relation, _ in facts), place=Place(file))
+    base = _base(read, unread, file, confidence)
+    return replace(base, variables=frozenset(variables), facts=tuple(facts))
 
 
 def read_rules(
@@ -122,7 +150,8 @@ def read_rules(
     kind = _checked(format) if format else _format_of(path)
     content = _content(path)
     if kind == "owl":
-        base = _base(*owl.read(content, str(path)), str(path), confidence)
+        axioms, lacking, stated = owl.read(content, str(path))
+        base = replace(_base(axioms, lacking, str(path), confidence), stated=stated)
     else:
         base = _read_text(
             _decoded(content, str(path)), str(path), kind, skip_unsupported, confidence, prefixes
@@ -163,21 +192,32 @@ def parse_program(
     """
     program = datalog_programs.program_of(source, file)
     known = _known_prefixes(source, prefixes)
-    read: list[Rule | Disjointness] = []
+    read: list[Rule | Constraint] = []
     facts: list[tuple[str, str, str]] = []
     skipped: defaultdict[str, list[SourceLine]] = defaultdict(list)
     for kind, line in program.others:
         skipped[kind].append(line)
+    variables: set[str] = set()
+    read += datalog_programs.equivalence_rules(program)
     for line, arrow_at in program.rules:
         with _counted(skipped, line, skip_unsupported):
-            statement = datalog_programs.rule_of(line, arrow_at, souffle=program.is_souffle)
+            statement = datalog_programs.rule_of(line, arrow_at, program)
+            variables.update(statement.variables)
             read.append(meaning(statement if known is None else _expanded(statement, known)))
     for line in program.facts:
         with _counted(skipped, line, skip_unsupported):
-            facts.append(datalog_programs.fact_of(line, known or Prefixes()))
-    unread = [Unread(kind, len(lines), str(lines[0])) for kind, lines in skipped.items()]
+            facts.append(datalog_programs.fact_of(line, program, known or Prefixes()))
+    unread = _unread(skipped)
     refuse_inverse_names((relation for _, relation, _ in facts), place=Place(file))
-    return replace(_base(read, unread, file, "file"), facts=tuple(facts))
+    base = _base(read, unread, file, "file")
+    return replace(base, facts=tuple(facts), variables=frozenset(variables))
+
+
+def _fact(statement: Statement) -> tuple[str, str, str]:
+    rule = meaning(statement)
+    assert isinstance(rule, ConstantRule)
+    relation, head, tail = rule.conclusion
+    return str(head), relation, str(tail)
 
 
 @contextmanager
@@ -193,6 +233,17 @@ def _counted(
         skipped[error.kind].append(line)
 
 
+def _unread(skipped: Mapping[str, Sequence[SourceLine]]) -> list[Unread]:
+    """What was skipped, by kind."""
+    return [Unread(kind, len(lines), str(lines[0]), _noun(kind)) for kind, lines in skipped.items()]
+
+
+def _noun(kind: str) -> str:
+    if kind in (LOG_LINES, datalog_programs.DIRECTIVES, datalog_programs.QUESTIONS):
+        return ""  # these say nothing about triples
+    return "fact" if kind.startswith("facts") else "rule"
+
+
 def _known_prefixes(source: str, prefixes: Prefixes | None) -> Prefixes | None:
     """The prefixes that a caller knows, and those that the text declares, which win."""
     if "prefix" not in source.lower():
@@ -203,7 +254,13 @@ def _known_prefixes(source: str, prefixes: Prefixes | None) -> Prefixes | None:
 def _expanded(statement: Statement, known: Prefixes) -> Statement:
     """The statement with full names of relations, where a plain word has a prefix that is declared."""
 
+    def entity(name: str, at: int) -> str:
+        if not isinstance(name, Constant) or statement.line.text[at] in '"<':
+            return name
+        return Constant(known.expanded(name) or name)
+
     def full(atom: Atom) -> Atom:
+        atom = atom._replace(start=entity(atom.start, atom.start_at), end=entity(atom.end, atom.end_at))
         if statement.line.text[atom.at] in '"<':
             return atom
         relation = known.expanded(base_relation(atom.relation)) or base_relation(atom.relation)
@@ -213,13 +270,21 @@ def _expanded(statement: Statement, known: Prefixes) -> Statement:
     return replace(statement, body=tuple(map(full, statement.body)), head=head)
 
 
-def _written_lines(source: str, file: str) -> list[_WrittenLine]:
-    """The lines that hold something; only newlines end one, since names may hold other separators."""
-    return [
-        _WrittenLine(SourceLine(file, number, line), *_format_and_arrow(line))
-        for number, line in enumerate(source.split("\n"), start=1)
-        if line.strip() and not line.lstrip().startswith("#") and not _PREFIX_LINE.match(line)
-    ]
+def _written_lines(
+    source: str, file: str, quick: anyburl.QuickReader | None
+) -> list[_WrittenLine | ConstantRule]:
+    """The lines that hold something, or what is read of them at once.
+
+    Only newlines end a line, since names may hold other separators.
+    """
+    found: list[_WrittenLine | ConstantRule] = []
+    for number, line in enumerate(source.split("\n"), start=1):
+        rule = None if quick is None else quick.read(line)
+        if rule is not None:
+            found.append(rule)
+        elif line.strip() and not line.lstrip().startswith("#") and not _PREFIX_LINE.match(line):
+            found.append(_WrittenLine(SourceLine(file, number, line), *_format_and_arrow(line)))
+    return found
 
 
 def _format_and_arrow(text: str) -> tuple[str, int]:
@@ -227,7 +292,7 @@ def _format_and_arrow(text: str) -> tuple[str, int]:
     arrow, at = arrow_of(text)
     if arrow == "<=":
         return "anyburl", at
-    if arrow == "=>" and text.lstrip().startswith("?"):
+    if arrow == "=>" and _OPENS_AS_AMIE.match(text):
         return "amie", at
     if arrow == ":-" and text[:at].rstrip().endswith(")"):  # a plain word may hold one, too
         return "nemo", at
@@ -268,25 +333,21 @@ def _is_triple(text: str) -> bool:
 
 
 def _base(
-    read: Iterable[Rule | Disjointness | ClassAxiom | DisjointClasses],
+    read: Iterable[Rule | Constraint],
     unread: Sequence[Unread],
     file: str,
     confidence: Confidence,
 ) -> RuleBase:
     rules: list[Rule] = []
-    disjointness: list[Disjointness] = []
-    of_classes: list[ClassAxiom | DisjointClasses] = []
+    disjointness: list[Constraint] = []
     for item in read:
-        if isinstance(item, Disjointness):
+        if isinstance(item, Disjointness | DisjointEnds):
             disjointness.append(item)
-        elif isinstance(item, ClassAxiom | DisjointClasses):
-            of_classes.append(item)
         else:
             rules.append(_recomputed(item) if confidence == "recomputed" else item)
-    if not rules and not disjointness and not of_classes:
+    if not rules and not disjointness:
         raise _no_rules(file, unread)
-    base = RuleBase(tuple(rules), tuple(disjointness), unread=tuple(unread))
-    return base.with_classes(ClassAxioms.of(of_classes)) if of_classes else base
+    return RuleBase(tuple(rules), tuple(disjointness), unread=tuple(unread))
 
 
 def _recomputed(rule: Rule) -> Rule:
@@ -296,7 +357,7 @@ def _recomputed(rule: Rule) -> Rule:
 def _no_rules(file: str, unread: Sequence[Unread]) -> InputError:
     if unread:
         counts = ", ".join(f"{kind.count} {kind.what}" for kind in unread)
-        return InputError(f"no rules found, only what is not read: {counts}", place=Place(file))
+        return InputError(f"no rules found, only unsupported statements: {counts}", place=Place(file))
     return InputError(
         "no rules found",
         place=Place(file),
@@ -339,19 +400,7 @@ def _format_of(path: Path) -> str:
 def _content(path: Path) -> bytes:
     if path.is_dir():
         raise InputError("a directory, not a rule file", place=Place(str(path)), hint=files_inside(path))
-    source = find_source(str(path))
-    try:
-        with source.open(lambda _: None) as stream:
-            content = stream.read(_LARGEST + 1)
-    except GZIP_ERRORS as error:
-        raise broken_gzip(source, error, line=1) from error
-    if len(content) > _LARGEST:
-        raise InputError(
-            f"found more than {_LARGEST:,} bytes, expected rules",
-            place=source.place(),
-            hint="split the file, or check what it unpacks to",
-        )
-    return content
+    return find_source(str(path)).read_text(most=_LARGEST)
 
 
 def _decoded(content: bytes, file: str) -> str:
@@ -379,7 +428,7 @@ def _decoded(content: bytes, file: str) -> str:
         ) from None
 
 
-Rules: TypeAlias = RuleBase | Iterable[Rule | Disjointness]
+Rules: TypeAlias = RuleBase | Iterable[Rule | Constraint]
 
 _SHOWN = 30
 
@@ -396,11 +445,11 @@ def as_rules(given: Rules) -> RuleBase:
     if isinstance(given, str | PathLike) or not isinstance(given, Iterable):
         raise _not_rules(f"found {_shown(given)}")
     rules: list[Rule] = []
-    disjointness: list[Disjointness] = []
+    disjointness: list[Constraint] = []
     for item in given:
-        if isinstance(item, Disjointness):
+        if isinstance(item, Disjointness | DisjointEnds):
             disjointness.append(item)
-        elif isinstance(item, PathRule | IntersectionRule):
+        elif isinstance(item, PathRule | IntersectionRule | ConstantRule):
             rules.append(item)
         else:
             raise _not_rules(f"found {_shown(item)} among the rules")

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
@@ -21,9 +21,7 @@ from reshuffle.pictures.notebook import shown_rows
 from reshuffle.text import counted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from reshuffle.rules.class_axioms import ClassAxioms
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _PLAIN = re.compile(r"[^\W\d][\w.:-]*(\^-1)?\Z")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})
@@ -86,6 +84,10 @@ class _Implication(ABC):
     @abstractmethod
     def _ends(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
         """The two variables of each body atom."""
+
+    def renamed(self, short: Callable[[str], str]) -> Self:
+        """The same rule with other names of relations."""
+        return replace(self, body=tuple(map(short, self.body)), head=short(self.head))
 
     def terms(self, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         """(relation, start, end) of each body atom and then of the head; inverse relations are turned around.
@@ -165,12 +167,190 @@ class Disjointness:
     first: str
     second: str
 
+    @property
+    def relations(self) -> tuple[str, str]:
+        """Both relations."""
+        return self.first, self.second
+
+    def renamed(self, short: Callable[[str], str]) -> Disjointness:
+        """The same constraint with other names."""
+        return Disjointness(short(self.first), short(self.second))
+
     def __str__(self) -> str:
         first, second = (_atom(*_turned(relation, "X", "Y")) for relation in (self.first, self.second))
         return f"{first} & {second} -> false"
 
 
-Rule: TypeAlias = PathRule | IntersectionRule
+@dataclass(frozen=True)
+class DisjointEnds:
+    """`r1(X, "a") & r2(X, "b") -> false`: no entity leads to both; relations may be inverse.
+
+    >>> print(DisjointEnds("is", "Course", "teaches^-1", "ada"))
+    is(X, "Course") & teaches("ada", X) -> false
+    """
+
+    first: str
+    first_end: str
+    second: str
+    second_end: str
+
+    @property
+    def relations(self) -> tuple[str, str]:
+        """Both relations."""
+        return self.first, self.second
+
+    def renamed(self, short: Callable[[str], str]) -> DisjointEnds:
+        """The same constraint with other names."""
+        return DisjointEnds(*map(short, (self.first, self.first_end, self.second, self.second_end)))
+
+    @property
+    def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Both relations with the entities that they lead to."""
+        return (self.first, self.first_end), (self.second, self.second_end)
+
+    def __str__(self) -> str:
+        sides = dict.fromkeys(self.sides)
+        atoms = (_atom(*_turned(relation, "X", quoted_text(end))) for relation, end in sides)
+        return f"{' & '.join(atoms)} -> false"
+
+
+Constraint: TypeAlias = Disjointness | DisjointEnds
+
+Term: TypeAlias = int | str
+"""An argument: a variable by its number, or the entity that a constant names."""
+Terms: TypeAlias = tuple[str, Term, Term]
+"""An atom: relation, start and end. No relation is an inverse."""
+
+
+@dataclass(frozen=True)
+class ConstantRule:
+    """A rule whose atoms may have constants. Variables are numbered in the order in which they first occur.
+
+    Without a body it says what always holds; a variable of the conclusion then stands for every entity.
+
+    >>> rule = ConstantRule.of([("bornIn", "?who", Constant("london"))], ("speaks", "?who", Constant("english")))
+    >>> print(rule)
+    bornIn(X, "london") -> speaks(X, "english")
+    >>> rule.atoms
+    (('bornIn', 0, 'london'),)
+    """
+
+    atoms: tuple[Terms, ...]
+    conclusion: Terms
+    quality: Quality | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        atoms: Iterable[tuple[str, str, str]],
+        conclusion: tuple[str, str, str],
+        quality: Quality | None = None,
+    ) -> ConstantRule:
+        """The rule of atoms as they are written: a `Constant` is one, any other argument is a variable."""
+        numbers: dict[str, int] = {}
+        *body, head = (_numbered(atom, numbers) for atom in (*dict.fromkeys(atoms), conclusion))
+        return cls(tuple(body), head, quality)
+
+    @property
+    def body(self) -> tuple[str, ...]:
+        """The relations of the atoms."""
+        return tuple(relation for relation, _, _ in self.atoms)
+
+    @property
+    def head(self) -> str:
+        """The relation that the rule concludes."""
+        return self.conclusion[0]
+
+    @property
+    def num_variables(self) -> int:
+        """How many variables the rule has."""
+        ends = (end for _, *ends in (*self.atoms, self.conclusion) for end in ends if isinstance(end, int))
+        return 1 + max(ends, default=-1)
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The entities that the rule names, each once."""
+        ends = (end for _, *ends in (*self.atoms, self.conclusion) for end in ends)
+        return tuple(dict.fromkeys(end for end in ends if isinstance(end, str)))
+
+    @property
+    def shape(self) -> tuple[Terms, ...]:
+        """The atoms and the conclusion without the names of the constants: what many rules share."""
+        return tuple(
+            (relation, *("" if isinstance(end, str) else end for end in ends))  # type: ignore[misc]
+            for relation, *ends in (*self.atoms, self.conclusion)
+        )
+
+    @property
+    def is_tautology(self) -> bool:
+        """Is the conclusion one of its own conditions?"""
+        return self.conclusion in self.atoms
+
+    def reversed(self) -> ConstantRule:
+        """The rule itself, which has no direction."""
+        return self
+
+    def renamed(self, short: Callable[[str], str]) -> ConstantRule:
+        """The same rule with other names of relations and entities."""
+        atoms = (
+            (short(relation), *(short(end) if isinstance(end, str) else end for end in ends))
+            for relation, *ends in (*self.atoms, self.conclusion)
+        )
+        *body, head = atoms
+        return replace(self, atoms=tuple(dict.fromkeys(body)), conclusion=head)  # type: ignore[arg-type]
+
+    def terms(
+        self, names: Sequence[str] | Mapping[int, str], constant: Callable[[str], str] = str
+    ) -> Iterator[tuple[str, str, str]]:
+        """(relation, start, end) of each atom and then of the conclusion, in these names of the variables."""
+        for relation, *ends in (*self.atoms, self.conclusion):
+            start, end = (names[end] if isinstance(end, int) else constant(end) for end in ends)
+            yield relation, start, end
+
+    @property
+    def spelled_atoms(self) -> tuple[str, ...]:
+        """The atoms and then the conclusion, as they are written."""
+        return tuple(_atom(*term) for term in self.terms(variables(self.num_variables), quoted_text))
+
+    def __str__(self) -> str:
+        *body, head = self.spelled_atoms
+        return f"{' & '.join(body)} -> {head}" if body else f"-> {head}"
+
+    def fits(self, premises: Sequence[tuple[str, str, str]], conclusion: tuple[str, str, str]) -> bool:
+        """Is this one instance of the rule? Triples are (head, relation, tail), premises in the order of the body."""
+        bound: dict[int, str] = {}
+        atoms = (*self.atoms, self.conclusion)
+        return len(premises) == len(self.atoms) and all(
+            bound_by(atom, triple, bound) for atom, triple in zip(atoms, (*premises, conclusion), strict=True)
+        )
+
+
+def bound_by(atom: Terms, triple: tuple[str, str, str], bound: dict[int, str]) -> bool:
+    """Can the atom mean the triple? Its variables are then `bound`, which must not say otherwise."""
+    relation, *ends = atom
+    head, found, tail = triple
+    return relation == found and all(
+        end == name if isinstance(end, str) else bound.setdefault(end, name) == name
+        for end, name in zip(ends, (head, tail), strict=True)
+    )
+
+
+class Constant(str):
+    """An argument that names an entity. Each format says what is one; any other argument is a variable."""
+
+    __slots__ = ()
+
+
+def _numbered(atom: tuple[str, str, str], numbers: dict[str, int]) -> Terms:
+    relation, start, end = _turned(*atom)
+    first, second = (
+        str(name) if isinstance(name, Constant) else numbers.setdefault(name, len(numbers))
+        for name in (start, end)
+    )
+    return relation, first, second
+
+
+Rule: TypeAlias = PathRule | IntersectionRule | ConstantRule
 
 
 def _turned(relation: str, start: str, end: str) -> tuple[str, str, str]:
@@ -207,6 +387,8 @@ class Unread:
     what: str
     count: int
     first: str
+    noun: str = "rule"
+    """What each of them is; "" for what says nothing about triples, such as a line of a log."""
 
     def __str__(self) -> str:
         return f"{self.what} not read: {self.count}; the first: {self.first}"
@@ -217,8 +399,8 @@ class RuleBase:
     """Rules in the order they were written. Duplicates and tautologies are kept apart and reported.
 
     `fresh` are the relations that `binarised` made, to be hidden from answers; `unread` is what the rule file
-    held besides rules of our kinds. `classes` are axioms about `rdf:type`, whose path rules are among those given and
-    need helper facts, which `reasoning` adds and hides.
+    held besides rules of our kinds. Rules with constants are among the others, in order; `rules.encoding` makes paths
+    of them, in a base whose `source` is this one.
 
     >>> hyp = PathRule(("hyp", "hyp"), "hyp")
     >>> base = RuleBase((hyp, PathRule(("hyp",), "isa"), PathRule(("isa",), "isa")))
@@ -229,30 +411,36 @@ class RuleBase:
     """
 
     given: tuple[Rule, ...]
-    disjointness: tuple[Disjointness, ...] = ()
+    disjointness: tuple[Constraint, ...] = ()
     fresh: frozenset[str] = frozenset()
     unread: tuple[Unread, ...] = field(default=(), compare=False)
-    classes: ClassAxioms | None = None
+    source: RuleBase | None = field(default=None, compare=False, repr=False)
+    """Of an encoded base: the rules with constants that it stands for."""
     facts: tuple[tuple[str, str, str], ...] = field(default=(), compare=False)
     """Triples that stood among the rules, as in a Datalog program; whoever reasons adds them to the others."""
+    variables: frozenset[str] = field(default=frozenset(), compare=False)
+    """The variables as they were written, where a name of an entity may look like one."""
+    stated: Counter[tuple[str, str, str]] | None = field(default=None, compare=False, repr=False)
+    """The axioms of an ontology as triples, which may stand among facts as well; None where rules are none."""
 
     @property
-    def own_rules(self) -> tuple[Rule, ...]:
-        """The given rules without those that stand for class axioms."""
-        if self.classes is None:
-            return self.given
-        return tuple(rule for rule in self.given if rule not in self.classes.rules)
-
-    @property
-    def own_relations(self) -> tuple[str, ...]:
-        """The relations without helper relations of class axioms."""
-        hidden = frozenset[str]() if self.classes is None else self.classes.relations
-        return tuple(relation for relation in self.relations if base_relation(relation) not in hidden)
+    def not_read(self) -> tuple[Unread, ...]:
+        """What was not read of what could have said more about triples."""
+        return tuple(unread for unread in self.unread if unread.noun)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The given rules without duplicates and tautologies."""
         return tuple(rule for rule in dict.fromkeys(self.given) if not rule.is_tautology)
+
+    def paths_alone(self) -> RuleBase:
+        """The same without rules with constants, which are counted as not read."""
+        found = [rule for rule in self.given if isinstance(rule, ConstantRule)]
+        if not found:
+            return self
+        kept = tuple(rule for rule in self.given if not isinstance(rule, ConstantRule))
+        unread = Unread("rules with constants", len(found), str(found[0]))
+        return replace(self, given=kept, unread=(*self.unread, unread))
 
     def at_least(self, confidence: float) -> RuleBase:
         """The rules of at least that confidence, and those that have none: somebody wrote them as they stand."""
@@ -275,6 +463,11 @@ class RuleBase:
         return tuple(dict.fromkeys(rule for rule in self.given if rule.is_tautology))
 
     @cached_property
+    def constant_rules(self) -> tuple[ConstantRule, ...]:
+        """The rules with constants."""
+        return tuple(rule for rule in self.rules if isinstance(rule, ConstantRule))
+
+    @cached_property
     def path_rules(self) -> tuple[PathRule, ...]:
         """The closed path rules, hierarchy rules included."""
         return tuple(rule for rule in self.rules if isinstance(rule, PathRule))
@@ -291,7 +484,7 @@ class RuleBase:
         for rule in self.given:
             seen.update(dict.fromkeys((*rule.body, rule.head)))
         for pair in self.disjointness:
-            seen.update(dict.fromkeys((pair.first, pair.second)))
+            seen.update(dict.fromkeys(pair.relations))
         return tuple(seen)
 
     @cached_property
@@ -313,11 +506,12 @@ class RuleBase:
         return frozenset(map(base_relation, (*self.head_relations, *self.fresh)))
 
     def never_met(self, given: Iterable[str]) -> list[str]:
-        """The relations that bodies ask for, and that are neither given nor concluded; class axioms ask for nothing.
+        """The relations that bodies ask for, and that are neither given nor concluded.
 
-        An ontology says the domains of many properties that no fact has.
+        Rules with constants ask for none: an ontology says the domains of many properties that no fact has.
         """
-        asked = dict.fromkeys(name for rule in self.own_rules for name in rule.body)
+        rules = (rule for rule in self.given if not isinstance(rule, ConstantRule))
+        asked = dict.fromkeys(name for rule in rules for name in rule.body)
         met = self.concluded.union(given)
         return list(dict.fromkeys(name for name in map(base_relation, asked) if name not in met))
 
@@ -343,10 +537,6 @@ class RuleBase:
 
     def __str__(self) -> str:
         return "\n".join(str(rule) for rule in (*self.given, *self.disjointness))
-
-    def with_classes(self, classes: ClassAxioms) -> RuleBase:
-        """The same rules, and the path rules that stand for axioms about classes."""
-        return replace(self, given=(*self.given, *classes.rules), classes=classes)
 
     def closed_under_reversal(self) -> RuleBase:
         """The rules, and each rule also read from its second variable, with `r^-1` as a relation of its own.

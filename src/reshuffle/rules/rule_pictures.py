@@ -1,7 +1,7 @@
-"""Rules as people think of them: under each relation that is derived, the chains of relations that lead to it.
+"""Pictures of rules: each derived relation, with the chains of relations that lead to it.
 
-Relations stand in the order in which they can be derived. A line on the left leads from a relation to those that use
-it. The same as a diagram, for programs with layouts of their own: a relation rests on its rules, and a rule on the
+Relations are in the order in which they can be derived. A line on the left leads from a relation to those that use it.
+The diagram, for programs with their own layout, has an edge from a relation to its rules, and from a rule to the
 relations of its body.
 """
 
@@ -16,11 +16,11 @@ from reshuffle.pictures.diagram import Diagram, Node
 from reshuffle.pictures.lettering import lines_of, width_of
 from reshuffle.pictures.scene import LARGE, SMALL, Box, Curve, Label, Line, Scene, text_box
 from reshuffle.rules.digraphs import strongly_connected
-from reshuffle.rules.rule import IntersectionRule, variables
+from reshuffle.rules.rule import ConstantRule, IntersectionRule, variables
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from reshuffle.pictures.scene import Kind, Shape
     from reshuffle.rules.rule import Rule, RuleBase
@@ -165,6 +165,8 @@ def _told_users(head: str, users: Sequence[str]) -> str:
 
 def _row(rule: Rule, by_head: Mapping[str, object], x: float, y: float) -> tuple[list[Shape], float]:
     """A body as a chain from the first variable to the last; conditions on the same two stand above each other."""
+    if isinstance(rule, ConstantRule):
+        return _row_of_atoms(rule, by_head, x, y)
     links = [rule.body] if isinstance(rule, IntersectionRule) else [(name,) for name in rule.body]
     pills = [[(_pill(base_relation(name), _kind(name, by_head)), name) for name in link] for link in links]
     height = max(map(_height, pills))
@@ -174,9 +176,31 @@ def _row(rule: Rule, by_head: Mapping[str, object], x: float, y: float) -> tuple
     x = _variable(first, x, middle, shapes)
     for link, end in zip(pills, others, strict=True):
         x = _variable(end, _joined(link, x, middle, shapes), middle, shapes)
+    return [*shapes, *_confidence(rule, x, middle)], height
+
+
+def _row_of_atoms(
+    rule: ConstantRule, by_head: Mapping[str, object], x: float, y: float
+) -> tuple[list[Shape], float]:
+    """The atoms of a rule with constants side by side, and what they conclude."""
+    *atoms, conclusion = rule.spelled_atoms
+    kinds = [*(_kind(name, by_head) for name in rule.body), "derived"]
+    pills = [_pill(text, kind) for text, kind in zip((*atoms, conclusion), kinds, strict=True)]
+    height = max(pill.height for pill in pills)
+    shapes: list[Shape] = []
+    middle = y + height / 2
+    for place, pill in enumerate(pills):
+        if place == len(atoms):
+            shapes.append(Curve(((x, middle), (x + 2 * _ARROW, middle)), arrow=True))
+            x += 2 * _ARROW
+        shapes.append(pill.at(x, middle - pill.height / 2))
+        x += pill.width + 6
+    return [*shapes, *_confidence(rule, x, middle)], height
+
+
+def _confidence(rule: Rule, x: float, middle: float) -> Iterator[Shape]:
     if rule.quality is not None and rule.quality.confidence is not None:
-        shapes.append(Label(x + 10, middle + 4, f"confidence {rule.quality.confidence:.2f}", SMALL))
-    return shapes, height
+        yield Label(x + 10, middle + 4, f"confidence {rule.quality.confidence:.2f}", SMALL)
 
 
 def _height(link: list[tuple[Box, str]]) -> float:

@@ -1,4 +1,4 @@
-"""From a `RuleBase` to the formats that other programs read."""
+"""Write a `RuleBase` in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -8,34 +8,51 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.io.files import written_whole
-from reshuffle.rules.formats import amie, anyburl, nemo, owl, prolog, souffle
+from reshuffle.rules.formats import amie, anyburl, nemo, owl, owl_classes, prolog, souffle
 from reshuffle.rules.formats import native as text
-from reshuffle.rules.rule import Disjointness, IntersectionRule
+from reshuffle.rules.rule import ConstantRule, DisjointEnds, Disjointness, IntersectionRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from reshuffle.rules.class_axioms import ClassAxiom, DisjointClasses
-    from reshuffle.rules.rule import Rule, RuleBase
+    from reshuffle.rules.rule import Constraint, Rule, RuleBase
 
 
 @dataclass(frozen=True)
 class Format:
-    """A way to write rules; `lacks` is the kind of rule that it cannot express."""
+    """A way to write rules; `lacks` says which it cannot express."""
 
     endings: tuple[str, ...]
     lines: Callable[[RuleBase], Iterator[str]]
-    lacks: type[Rule | Disjointness] | None = None
+    lacks: Callable[[Rule | Constraint], bool] = lambda _: False
+
+
+def _is_constraint(item: Rule | Constraint) -> bool:
+    return isinstance(item, Disjointness | DisjointEnds)
+
+
+def _is_no_path(item: Rule | Constraint) -> bool:
+    """AMIE's rules have a body."""
+    return _is_constraint(item) or (isinstance(item, ConstantRule) and not item.atoms)
+
+
+def _is_no_axiom(item: Rule | Constraint) -> bool:
+    """OWL has no intersections of properties, and few of the rules with constants."""
+    if isinstance(item, ConstantRule):
+        return owl_classes.statement_of(item) is None
+    return isinstance(item, IntersectionRule) or (
+        isinstance(item, DisjointEnds) and not owl_classes.is_of_classes(item)
+    )
 
 
 WRITABLE = {
     "text": Format((".rules", ".txt"), text.lines),
-    "anyburl": Format((".anyburl",), anyburl.lines, Disjointness),
-    "amie": Format((".amie", ".tsv"), amie.lines, Disjointness),
-    "nemo": Format((".rls",), nemo.lines, Disjointness),
-    "souffle": Format((".dl",), souffle.lines, Disjointness),
-    "prolog": Format((".pl",), prolog.lines, Disjointness),
-    "owl": Format((".ttl",), owl.lines, IntersectionRule),
+    "anyburl": Format((".anyburl",), anyburl.lines, _is_constraint),
+    "amie": Format((".amie", ".tsv"), amie.lines, _is_no_path),
+    "nemo": Format((".rls",), nemo.lines, _is_constraint),
+    "souffle": Format((".dl",), souffle.lines, _is_constraint),
+    "prolog": Format((".pl",), prolog.lines, _is_constraint),
+    "owl": Format((".ttl",), owl.lines, _is_no_axiom),
 }
 _ALSO_CALLED = {"datalog": "nemo", "soufflé": "souffle", "turtle": "owl"}
 
@@ -63,8 +80,12 @@ def format_rules(
             raise InputError(message, hint="leave them out with --skip-unsupported (skip_unsupported=True)")
         if notes:
             notes(message)
-        if base.classes is not None and chosen.lines is not owl.lines:
-            base = replace(base, given=base.own_rules, classes=None)
+        left = set(lacking)
+        base = replace(
+            base,
+            given=tuple(rule for rule in base.given if rule not in left),
+            disjointness=tuple(pair for pair in base.disjointness if pair not in left),
+        )
     return "".join(f"{line}\n" for line in chosen.lines(base))
 
 
@@ -93,15 +114,8 @@ def _named(name: str) -> Format:
     return WRITABLE[canonical]
 
 
-def _inexpressible(
-    base: RuleBase, chosen: Format
-) -> list[Rule | Disjointness | ClassAxiom | DisjointClasses]:
-    lacking: list[Rule | Disjointness | ClassAxiom | DisjointClasses] = []
-    if chosen.lacks is not None:
-        lacking += [item for item in (*base.given, *base.disjointness) if isinstance(item, chosen.lacks)]
-    if base.classes is not None and chosen.lines is not owl.lines:  # rules have no constants
-        lacking += [*base.classes.axioms, *base.classes.disjoint]
-    return lacking
+def _inexpressible(base: RuleBase, chosen: Format) -> list[Rule | Constraint]:
+    return [item for item in (*base.given, *base.disjointness) if chosen.lacks(item)]
 
 
 def format_of(path: Path | str) -> str:

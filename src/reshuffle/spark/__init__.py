@@ -1,10 +1,10 @@
-"""Spark, for all work that falls into shares: answers of rules, links of models, the search for rules.
+"""Spark for work that can be split: answers of rules, missing links of models, mining.
 
     spark_session   a session of the user's, or one of ours
     workers         tasks over shares, and what they report
     graph_files     the graph in files, which workers map into their memory
 
-A task gets its share as a slice over whatever its work counts: sources, questions, first atoms, facts. It runs the
-code of one machine on them. Nothing is exchanged between tasks. Graph and model lie in files that every worker sees,
+A task gets a slice of sources, questions, first atoms or facts, and runs the code of one machine on it. Tasks exchange
+nothing. Graph and model lie in files that every worker sees,
 and a process reads them once. Spark runs failed tasks again and hands over one report per share.
 """

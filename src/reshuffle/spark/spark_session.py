@@ -1,4 +1,4 @@
-"""Which Spark: the user's own session, or one that is started here and stopped again."""
+"""Use the user's Spark session, or start and stop one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _check_java() -> None:
     home = os.environ.get("JAVA_HOME") or None
     if shutil.which("java") is None and (home is None or shutil.which("java", path=f"{home}/bin") is None):
         raise InputError(
-            "Spark needs Java 17 or newer, and there is none",
+            "Spark needs Java 17 or newer, but found none",
             hint="on Debian and Ubuntu: apt install openjdk-17-jre-headless; elsewhere set JAVA_HOME",
         )
 

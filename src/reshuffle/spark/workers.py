@@ -1,8 +1,8 @@
-"""Tasks over shares, through `mapInArrow`, and what they report.
+"""Run tasks over shares by `mapInArrow`, and collect their reports.
 
 A task may write files, under names of its own, and reports these names. Files of tasks that failed, or that ran twice,
-are named by no report. A report also lies in a file. So the process that asked sees how far the work is, and a run that
-was cut off leaves its shares to the next one in the same folder.
+are named by no report. A report also lies in a file. So the driver sees the progress, and an interrupted run leaves its
+finished shares to the next run in the same folder.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _collected(frame: Callable[[], Any]) -> list[tuple[Any, ...]]:
     except Exception as error:
         raise ReshuffleError(
             f"Spark gave up on a task: {_cause(error)}",
-            hint="every worker needs reshuffle with the same extras, and a folder that all of them see",
+            hint="every worker needs reshuffle with the same extras, and access to a shared folder",
         ) from error
 
 

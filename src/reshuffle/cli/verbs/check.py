@@ -1,6 +1,6 @@
 """Say which class a rule base is in, whether its geometry is exact, and what was proved about its rule graph.
 
-Exit status 1 where no exact geometry exists and no bound is given.
+Exit status 1 where no exact geometry exists and no bound is given, or where facts in the rule file break a constraint.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import rules_of
 from reshuffle.cli.options import add_rule_options
+from reshuffle.cli.summaries import some_violations, tell_violations
 from reshuffle.errors import with_hint
 from reshuffle.text import counted
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.reasoning.violations import Violation
     from reshuffle.rulegraphs import RuleGraph
     from reshuffle.rulegraphs.checks import Check
     from reshuffle.rules import RuleBase
@@ -34,6 +36,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.rulegraphs import build  # noqa: PLC0415 - verbs import when they run
     from reshuffle.rulegraphs.checks import check_graph  # noqa: PLC0415
     from reshuffle.rules.classes import classify  # noqa: PLC0415
+    from reshuffle.rules.exactness import listed  # noqa: PLC0415
 
     base = rules_of(arguments, console)
     classification = classify(base)
@@ -41,11 +44,28 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if classification.faithful or arguments.bound is not None:
         graph = build(base, bound=arguments.bound, node_budget=arguments.node_budget)
         checks = check_graph(graph, node_budget=arguments.node_budget)
+    broken = _violations(base, arguments, console)
     data = _data(base, classification, graph, checks)
-    console.result(_text(data, graph, checks), data)
+    data |= {"not_read": listed(base.not_read), "violations": [one.to_dict() for one in broken]}
+    console.result(_text(base, data, graph, checks), data)
+    tell_violations(broken, console)
     for name, reason in classification.why_not.items():
         console.detail(f"not {name}: {reason}")
-    return 0 if graph is not None else 1
+    return 0 if graph is not None and not broken else 1
+
+
+def _violations(base: RuleBase, arguments: argparse.Namespace, console: Console) -> list[Violation]:
+    """What the facts that stand in the rule file break, as far as there are any."""
+    from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
+    from reshuffle.rules.class_axioms import forbidden  # noqa: PLC0415
+
+    if not forbidden(base):
+        return []
+    facts = KnowledgeGraph(base.facts)
+    if base.stated is not None:
+        facts = read_graph(arguments.rules, literals_suffice=True)
+    return some_violations(Reasoner(base).on(facts), console) if len(facts) else []
 
 
 def _data(
@@ -55,8 +75,8 @@ def _data(
 
     bound = graph.bound if graph else None
     return {
-        "rules": _num_rules(base),
-        "relations": len({base_relation(relation) for relation in base.own_relations}),
+        "rules": len(base),
+        "relations": len({base_relation(relation) for relation in base.relations}),
         "nodes": graph.num_nodes if graph else 0,
         "class": classification.name,
         "faithful": classification.faithful and bound is None,
@@ -66,14 +86,13 @@ def _data(
     }
 
 
-def _num_rules(base: RuleBase) -> int:
-    """The rules and class axioms; several axioms may be one path rule of the geometry."""
-    if base.classes is None:
-        return len(base)
-    return sum(rule not in base.classes.rules for rule in base.rules) + len(base.classes.axioms)
+def _worded(base: RuleBase, graph: RuleGraph) -> str:
+    from reshuffle.rules.exactness import Exactness, within  # noqa: PLC0415
+
+    return str(Exactness.of(within(graph.bound), base))
 
 
-def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check]) -> str:
+def _text(base: RuleBase, data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check]) -> str:
     lines = [
         f"rules: {data['rules']}, relations: {data['relations']}",
         f"class: {data['class']}" + (f" ({data['reason']})" if data["reason"] else ""),
@@ -86,11 +105,10 @@ def _text(data: dict[str, Any], graph: RuleGraph | None, checks: dict[str, Check
             )
         )
         return "\n".join(lines)
-    exact = "exact" if data["faithful"] else f"exact for what follows in {counted(data['bound'], 'step')}"
     lines.append(
         f"rule graph: {counted(graph.num_nodes, 'node')} ({graph.unreduced_nodes} before reduction), "
         f"{counted(len(graph.edges), 'edge')}, "
-        f"identity relations: {len(graph.identities)}; {exact}"
+        f"identity relations: {len(graph.identities)}; {_worded(base, graph)}"
     )
     lines += [f"  {name}: {check}" for name, check in checks.items()]
     return "\n".join(lines)

@@ -11,7 +11,7 @@ import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import InputFacts, benchmark_of, graph_of
+from reshuffle.cli.inputs import InputFacts, benchmark_of, graph_of, refuse_skipping
 from reshuffle.cli.options import add_columns, add_naming_options
 from reshuffle.text import counted, table
 
@@ -33,7 +33,9 @@ _NOWHERE = "not here"
 def configure(parser: argparse.ArgumentParser) -> None:
     """`data list`, and `data show` of a name, of files or of a directory."""
     parser.add_argument("what", choices=("list", "show"), help="list all data sets, or show one")
-    parser.add_argument("facts", nargs="*", metavar="name", help="the data set to show, or files of facts")
+    parser.add_argument(
+        "facts", type=InputFacts, nargs="*", metavar="name", help="the data set to show, or files of facts"
+    )
     add_columns(parser)
     add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
@@ -119,10 +121,11 @@ def _show_files(arguments: argparse.Namespace, console: Console) -> int:
     first, *more = arguments.facts
     bench = None if more else benchmark_of(first, console)
     if bench is None:
-        console.names.learn(arguments, *map(InputFacts, arguments.facts), labels=True)
+        console.names.learn(arguments, *arguments.facts, labels=True)
         graph = graph_of(arguments, console)
         splits = {"graph": GraphSplit(graph, graph - graph, graph - graph)}
     else:
+        refuse_skipping(arguments, "a benchmark")
         splits = _splits(bench)
     most = None if console.verbosity > 0 else _RELATIONS_SHOWN
     graphs = {role: _counts(split) | _measured(split.facts) for role, split in splits.items()}

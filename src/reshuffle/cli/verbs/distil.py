@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
     from reshuffle.locks import alone_in  # noqa: PLC0415
     from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
-    from reshuffle.rulelist.fit_checkpoints import FILE  # noqa: PLC0415
+    from reshuffle.rulelist.files.fit_checkpoints import remove_checkpoint  # noqa: PLC0415
 
     started = time.perf_counter()
     model = Reshuffle.load(arguments.model, device=arguments.device)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             notes=console.message,
         )
         path = save_rule_model(found.model, folder)
-        (folder / FILE).unlink(missing_ok=True)
+        remove_checkpoint(folder)
     seconds = round(time.perf_counter() - started, 1)
     told = f"{path}: {counted(len(found.model), 'rule')} with weights, in {seconds} s"
     data = {"directory": arguments.output, "rules": len(found.model), "seconds": seconds}

@@ -3,9 +3,8 @@
 reshuffle draw family.rules -o family.svg
 reshuffle draw family.rules -o family.svg --slots
 
-The ending says which kind of picture: .svg, .png (needs matplotlib or Graphviz), .dot, or .mmd (Mermaid). With --slots
-it is the rule graph, whose nodes are slots of the constraints: it decides what is derived. Its .svg and .png need
-Graphviz.
+The ending names the format: .svg, .dot, or .mmd (Mermaid). With --slots the picture shows the rule graph, which decides
+what is derived; its nodes are slots of the constraints. Its .svg needs Graphviz.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=OutputFile,
         metavar="FILE",
         required=True,
-        help="the picture; its ending says which kind",
+        help="the picture; its ending names the format",
     )
     parser.add_argument("--slots", action="store_true", help="the rule graph, with a node for each slot")
 
@@ -61,14 +60,12 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _draw_rules(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:
-    from reshuffle.cli.picture_files import check_picture, write_drawing  # noqa: PLC0415
-    from reshuffle.rulegraphs.draw import ENDINGS  # noqa: PLC0415
+    from reshuffle.cli.picture_files import write_drawing  # noqa: PLC0415
     from reshuffle.rules.rule_pictures import MOST_RULES, rules_diagram, rules_scene  # noqa: PLC0415
 
-    check_picture(arguments.output, endings=ENDINGS)
     rules = _shown(rules_of(arguments, console), arguments, console)
     diagram, path = rules_diagram(rules), Path(arguments.output)
-    if len(rules) > MOST_RULES and path.suffix in (".svg", ".png"):
+    if len(rules) > MOST_RULES and path.suffix == ".svg":
         console.message(
             f"{arguments.rules}: the picture has the first {MOST_RULES:,} of {len(rules):,} rules"
         )
@@ -78,18 +75,12 @@ def _draw_rules(arguments: argparse.Namespace, console: Console) -> tuple[str, d
 
 
 def _shown(rules: RuleBase, arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """The rules with short names; class axioms are no chains of relations."""
+    """The rules with short names."""
     console.names.learn(arguments, arguments.rules)
-    if rules.classes is not None:
-        axioms = len(rules.classes.axioms) + len(rules.classes.disjoint)
-        told = counted(axioms, "class axiom")
-        console.message(f"{arguments.rules}: {told} not in the picture, which has rules")
     short = console.names.short
-    own = (
-        replace(rule, body=tuple(map(short, rule.body)), head=short(rule.head)) for rule in rules.own_rules
-    )
-    pairs = (replace(pair, first=short(pair.first), second=short(pair.second)) for pair in rules.disjointness)
-    return replace(rules, given=tuple(own), disjointness=tuple(pairs), classes=None)
+    own = (rule.renamed(short) for rule in rules.given)
+    pairs = (pair.renamed(short) for pair in rules.disjointness)
+    return replace(rules, given=tuple(own), disjointness=tuple(pairs))
 
 
 def _draw_slots(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:

@@ -2,6 +2,7 @@
 
 reshuffle evaluate model --benchmark FB15k-237-v1
 reshuffle evaluate rules --benchmark FB15k-237-v1
+reshuffle evaluate mined.rules --facts F --queries Q --known K --protocol full --aggregate max-plus
 reshuffle evaluate types --train T --facts F --queries Q --known K --protocol full
 
 SCORER is a model directory that `reshuffle train` wrote, a rule file, whose confidences are the weights, or a baseline:
@@ -23,12 +24,13 @@ from reshuffle.cli.inputs import (
     InputFacts,
     InputFile,
     InputModel,
+    aggregated,
+    bad_rows_of,
     benchmark_of,
-    has_rules,
-    is_rule_list,
-    rule_model_of,
+    no_rule_file,
+    refuse_skipping,
 )
-from reshuffle.cli.options import add_columns, add_naming_options
+from reshuffle.cli.options import add_aggregate, add_columns, add_naming_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
 from reshuffle.errors import InputError, Place, did_you_mean
@@ -67,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_data(parser)
     add_columns(parser)
+    add_aggregate(parser)
     _add_ranking(parser)
     parser.add_argument(
         "--max-length", type=int, metavar="N", help=f"atoms in a mined body (default {_MAX_LENGTH})"
@@ -215,6 +218,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         arguments.usage_error(
             "--benchmark brings its own data; leave out --facts, --queries, --known, --train"
         )
+    if arguments.benchmark:
+        refuse_skipping(arguments, "a benchmark")
     if not arguments.benchmark and not (arguments.facts and arguments.queries):
         arguments.usage_error("give --benchmark NAME, or --facts F and --queries Q")
     if arguments.max_length is not None and arguments.max_length < 1:
@@ -223,6 +228,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         arguments.usage_error("--no-rules leaves out the rules beside a scorer, and these are to be scored")
     if arguments.max_length is not None and not _mines(arguments):
         arguments.usage_error("--max-length is for rules that are mined, and none are")
+    if arguments.aggregate and arguments.scorer in BASELINES:
+        raise no_rule_file("a baseline", arguments.scorer)
     if arguments.train and arguments.scorer not in BASELINES:
         arguments.usage_error("--train is for baselines: a model has learned already, so leave it out")
 
@@ -234,7 +241,7 @@ def _mines(arguments: argparse.Namespace) -> bool:
 
 def _check_scorer(arguments: argparse.Namespace) -> None:
     """Refuse a scorer that is neither a baseline's name nor a directory nor a rule file."""
-    if arguments.scorer in BASELINES or Path(arguments.scorer).is_dir() or has_rules(arguments.scorer):
+    if arguments.scorer in BASELINES or Path(arguments.scorer).exists():
         return
     raise InputError(
         f"'{arguments.scorer}' is neither a model directory nor a baseline"
@@ -282,14 +289,16 @@ def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
             columns=arguments.columns,
             format=arguments.format,
             may_be_empty=may_be_empty,
+            bad_rows=bad,
             progress=console.progress,
             notes=console.message,
         )
 
-    facts, queries = read(*arguments.facts), read(arguments.queries)
-    train = read(arguments.train) if arguments.train else facts
-    more = (read(path, may_be_empty=True) for path in arguments.known or ())
-    valid = reduce(or_, more, KnowledgeGraph())
+    with bad_rows_of(arguments, console) as bad:
+        facts, queries = read(*arguments.facts), read(arguments.queries)
+        train = read(arguments.train) if arguments.train else facts
+        more = (read(path, may_be_empty=True) for path in arguments.known or ())
+        valid = reduce(or_, more, KnowledgeGraph())
     # In parts, of which the protocol takes its own, as it does of a named benchmark's.
     known = TransductiveBenchmark.from_graphs("files", facts=facts, queries=queries, valid=valid).graph
     return Task(train, facts, queries, known)
@@ -320,13 +329,9 @@ def _scorer_of(
 
 def _model_of(arguments: argparse.Namespace, task: Task, console: Console) -> tuple[Scorer, TypeBaseline]:
     from reshuffle.evaluation import TypeBaseline  # noqa: PLC0415
+    from reshuffle.theories import load  # noqa: PLC0415
 
-    if is_rule_list(arguments.scorer):
-        listed = rule_model_of(arguments.scorer, console).on(task.facts)
-        return listed, listed.type_baseline
-    if has_rules(arguments.scorer):  # rules of a file were not trained on anything
-        return rule_model_of(arguments.scorer, console).on(task.facts), TypeBaseline.fit(task.train)
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-
-    answers = Reshuffle.load(arguments.scorer, device=arguments.device).on(task.facts)
-    return answers, answers.type_baseline
+    theory = load(arguments.scorer, skip_unsupported=True, device=arguments.device, notes=console.message)
+    theory = aggregated(theory, arguments.aggregate)
+    scorer = theory.on(task.facts).ranked
+    return scorer, scorer.type_baseline if theory.trained else TypeBaseline.fit(task.train)

@@ -5,8 +5,10 @@ with the rule that they follow. Exit status 1 when nothing supports it. With --h
 entail, as `infer` has it: for every slot that the relation asks for, the facts by which it is reached. Of a rule model
 it is the sum that makes the score, the largest part first; exit status 1 when no rule leads there.
 
--o draws it as a tree, in the format that the ending names; a page (.html) has it in words, too. PNG needs matplotlib or
-Graphviz.
+A model has a score for each of two questions, (HEAD, RELATION, ?) and (?, RELATION, TAIL), as `predict --head` and
+`predict --tail` ask them. --side says which of them is explained; the score for the other one stands beside it.
+
+-o draws it as a tree, in the format that the ending names; a page (.html) has it in words, too.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
-from reshuffle.cli.inputs import graph_of, is_model, is_rule_list, reasoners_of, rule_model_of
+from reshuffle.cli.inputs import graph_of, reasoners_of, theory_of
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
-from reshuffle.errors import InputError, Place, ReshuffleError
+from reshuffle.cli.summaries import some_violations
+from reshuffle.errors import InputError, Place
 
 if TYPE_CHECKING:
     import argparse
@@ -25,24 +28,29 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.learning.estimator import Reshuffle
     from reshuffle.pictures.diagram import Diagram
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.proofs import Proof, Proofs
+    from reshuffle.reasoning.violations import Violation
+    from reshuffle.theories import Theory
 
 HELP = "why a triple follows"
 
-_REASONS = 3  # of a model, unless told
 _ALL = sys.maxsize
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_reasoning_options(parser, engines="auto|chase|duckdb")
+    add_reasoning_options(parser, engines="auto|geometry|chase|duckdb")
     for name in ("head", "relation", "tail"):
         parser.add_argument(name, metavar=name.upper())
     parser.add_argument(
         "--most", type=int, metavar="N", help="up to N proofs or reasons (default 1, of a model 3)"
+    )
+    parser.add_argument(
+        "--side",
+        choices=("tail", "head"),
+        help="of a model: the score as an answer to (HEAD, RELATION, ?), or to (?, RELATION, TAIL) (default tail)",
     )
     parser.add_argument(
         "--hard", action="store_true", help="of a model: by its hardened matrices, as infer goes"
@@ -52,65 +60,77 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=OutputFile,
         metavar="FILE",
-        help="draw it instead: .svg, .png, .html, .mmd (Mermaid), .dot, or .json",
+        help="draw it instead: .svg, .html, .mmd (Mermaid), .dot, or .json",
     )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print or draw proofs, or say that it does not follow."""
     if arguments.output is not None:
-        from reshuffle.cli.picture_files import check_picture  # noqa: PLC0415
+        from reshuffle.cli.picture_files import TREE_ENDINGS  # noqa: PLC0415
+        from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
 
-        check_picture(arguments.output)
+        check_writable(arguments.output, endings=TREE_ENDINGS)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
     console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
-    if is_rule_list(arguments.rules):
-        return _explain_by_list(arguments, console)
-    if is_model(arguments.rules) and not arguments.hard:
-        return _explain_by_model(arguments, console)
-    if arguments.hard and not is_model(arguments.rules):
-        raise InputError(
-            "--hard is for models, and this is none",
-            place=Place(arguments.rules),
-            hint="rules are hard; leave it out",
-        )
+    theory = theory_of(arguments.rules, arguments, console)
+    if theory.ranks and not arguments.hard:
+        return _explain_score(theory, arguments, console)
+    _refuse_what_is_for_models(theory, arguments)
     if arguments.engine == "duckdb":
         return _explain_on_duckdb(arguments, console)
-    first, *injected = reasoners_of(arguments, console)
+    first, *injected = reasoners_of(arguments, theory.certain(notes=console.message))
     graph = graph_of(arguments, console, [first])
     triple = _triple(arguments, console, graph, lambda: first.names)
     for reasoner in injected:  # a rule that somebody wrote says more than matrices do
         if (proved := _derived(reasoner, graph, triple, arguments.most or 1)) is not None:
-            _show(proved, arguments, console)
+            _show(proved, arguments, console, ())
             return 0
     answers = first.on(graph, progress=console.progress, notes=console.message)
     # Matrices that were learned have no rules: their proofs are one path for each slot, and all of them belong to it.
     proofs = answers.proofs(*triple, most=arguments.most or (_ALL if arguments.hard else 1))
+    broken = some_violations(answers, console) if console.json else ()
     if not proofs:
-        _show(answers.explain(*triple), arguments, console)
+        _show(answers.explain(*triple), arguments, console, broken)
         return 1
     together = arguments.hard and arguments.most is None and len(proofs) > 1
     said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
-    _show(_told(answers, proofs, said if together else ""), arguments, console)
+    _show(_told(answers, proofs, said if together else ""), arguments, console, broken)
     return 0
+
+
+def _refuse_what_is_for_models(theory: Theory, arguments: argparse.Namespace) -> None:
+    """Refuse --hard of rules, and --side of what follows."""
+    if arguments.hard and theory.matrices() is None:
+        raise InputError(
+            "--hard is for matrices, and these are rules",
+            place=Place(arguments.rules),
+            hint="leave it out: rules are hard, and `reshuffle infer` reasons with the rules of a list that are sure",
+        )
+    if arguments.side is not None:
+        raise InputError(
+            "--side is for scores, and what follows does so whichever end is asked for",
+            place=Place(arguments.rules),
+            hint="leave it out; or give a model, without --hard",
+        )
 
 
 def _explain_on_duckdb(arguments: argparse.Namespace, console: Console) -> int:
     """Print a proof from the facts that DuckDB finds behind the triple; no other facts are loaded."""
     from reshuffle.cli.engine_inference import facts_behind  # noqa: PLC0415
     from reshuffle.kg import Triple  # noqa: PLC0415
+    from reshuffle.reasoning.proofs import Proofs  # noqa: PLC0415
     from reshuffle.reasoning.why_not import NoProof  # noqa: PLC0415
 
     if (arguments.most or 1) > 1:
         raise InputError("DuckDB finds one proof", hint="leave out --most, or --engine duckdb")
-    triple, reasoner, behind = facts_behind(arguments, console)
-    if behind is None:
-        nothing = NoProof(Triple(*triple), reasoner.exactness)
-        console.result(str(nothing), nothing.to_dict())
+    found = facts_behind(arguments, console)
+    if found.facts is None:
+        _show(NoProof(Triple(*found.triple), found.claim), arguments, console, found.violations)
         return 1
-    answers = reasoner.on(behind)
-    _show(_told(answers, answers.proofs(*triple)), arguments, console)
+    proofs = found.reasoner.on(found.facts).proofs(*found.triple)
+    _show(Proofs(tuple(proofs), found.claim), arguments, console, found.violations)
     return 0
 
 
@@ -153,7 +173,7 @@ def _told(answers: Answers, proofs: Sequence[Proof], opening: str = "") -> Proof
     """The proofs as they are told."""
     from reshuffle.reasoning.proofs import Proofs  # noqa: PLC0415 - verbs import when they run
 
-    return Proofs(tuple(proofs), answers.exactness, opening)
+    return Proofs(tuple(proofs), answers.claim, opening)
 
 
 class _Explanation(Protocol):
@@ -164,9 +184,16 @@ class _Explanation(Protocol):
     def diagram(self) -> Diagram: ...
 
 
-def _show(explanation: _Explanation, arguments: argparse.Namespace, console: Console) -> None:
-    """Print an explanation, or draw it and print where."""
+def _show(
+    explanation: _Explanation,
+    arguments: argparse.Namespace,
+    console: Console,
+    violations: Sequence[Violation] | None = None,
+) -> None:
+    """Print an explanation, or draw it and print where; for JSON, with what breaks a constraint where there are any."""
     text, data = str(explanation), explanation.to_dict()
+    if violations is not None:
+        data["violations"] = [violation.to_dict() for violation in violations]
     if arguments.output is None:
         console.result(text, data, fold=True)
         return
@@ -178,54 +205,24 @@ def _show(explanation: _Explanation, arguments: argparse.Namespace, console: Con
     console.result(f"{arguments.output}: {drawn.title}", {"file": arguments.output, **said})
 
 
-def _explain_by_list(arguments: argparse.Namespace, console: Console) -> int:
-    """Print the sum behind the score of a rule model."""
-    if arguments.bound is not None or arguments.engine != "auto" or arguments.hard:
-        raise InputError(
-            "--bound, --engine and --hard are not for rule models",
-            place=Place(arguments.rules),
-            hint="leave them out; `reshuffle infer` reasons with the rules that are sure",
-        )
-    model = rule_model_of(arguments.rules, console)
-    graph = graph_of(arguments, console)
-    answers, most = model.on(graph, notes=console.message), arguments.most or 1
-    triple = _triple(arguments, console, graph, lambda: answers.relations)
-    found = answers.explain(*triple, most=most)
-    _show(found, arguments, console)
-    return 0 if found else 1
-
-
-def _explain_by_model(arguments: argparse.Namespace, console: Console) -> int:
-    """Print a model's judgement of the triple, the reasons for it, and what the evidence looked at."""
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+def _explain_score(theory: Theory, arguments: argparse.Namespace, console: Console) -> int:
+    """Print what makes the score of a triple, and the reasons for it."""
+    from reshuffle.kg import Triple  # noqa: PLC0415 - verbs import when they run
 
     if arguments.bound is not None or arguments.engine != "auto":
         raise InputError(
-            "--bound and --engine are for rules, and this is a model",
+            f"--bound and --engine are for proofs, and a {theory.kind} has scores",
             place=Place(arguments.rules),
-            hint="leave them out; or `reshuffle rules` writes the rules of a model",
+            hint="leave them out; `reshuffle infer` derives what is certain",
         )
-    model = Reshuffle.load(arguments.rules, device="cpu")
     graph = graph_of(arguments, console)
-    triple = _triple(arguments, console, graph, lambda: model.relations)
-    explanation = model.on(graph).explain(*triple, most=arguments.most or _REASONS)
+    answers = theory.on(graph, notes=console.message)
+    triple = _triple(arguments, console, graph, lambda: theory.relations)
+    most, side = arguments.most or theory.shown_reasons, arguments.side or "tail"
+    explanation = answers.explain(*triple, most=most, side=side)
     _show(explanation, arguments, console)
-    if explanation.supported:
+    if explanation:
         return 0
-    if _follows_hardened(model, graph, explanation.judgement.triple):
-        console.message(
-            "it follows from the hardened matrices, which `infer` goes by: `explain --hard` shows how"
-        )
+    if (remark := theory.remark_on(graph, Triple(*triple))) is not None:
+        console.message(remark)
     return 1
-
-
-def _follows_hardened(model: Reshuffle, graph: KnowledgeGraph, triple: tuple[str, str, str]) -> bool:
-    """Does the triple follow from the hardened matrices in as many steps as the model has layers?
-
-    `infer` takes any number of steps, but may need minutes to prepare.
-    """
-    try:
-        hard = model.hardened()
-    except ReshuffleError:  # the squared variant, or one with a bias, has no hard form
-        return False
-    return hard.on(graph).explain(*triple, most=1).follows

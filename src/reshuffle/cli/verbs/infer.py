@@ -3,6 +3,8 @@
 RULES is a rule file, what `reshuffle compile` wrote, or a model directory, whose matrices are hardened; what rules that
 were injected into it entail is there, too. Answers come in blocks of heads in the order of their names, so that the
 output is sorted while memory stays bounded. With --sketch the answers are a superset.
+
+Exit status 1 when what follows breaks a constraint, such as a disjointness; the answers are written all the same.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from heapq import merge
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +20,11 @@ from reshuffle.cli.engine_inference import (
     ENGINES,
     add_engine_options,
     engine_answers,
-    is_parquet,
 )
-from reshuffle.cli.inputs import graph_of, is_model, is_rule_list, reasoners_of
+from reshuffle.cli.inputs import certain_of, graph_of, is_parquet, reasoners_of
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
+from reshuffle.cli.summaries import some_violations, tell_violations, write_summary
 from reshuffle.errors import BudgetError, InputError
 from reshuffle.text import counted
 
@@ -38,16 +40,18 @@ if TYPE_CHECKING:
     from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.answers import Count
+    from reshuffle.reasoning.violations import Violation
+    from reshuffle.rules.exactness import Exactness
+    from reshuffle.theories import Theory
 
 HELP = "the triples that follow"
 
-_MOST_VIOLATIONS = 3
 _LARGE = 1_000_000_000  # bytes of facts from which an estimate is made
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_reasoning_options(parser, facts_may_be_missing=True, engines="auto|chase|duckdb|spark")
+    add_reasoning_options(parser, facts_may_be_missing=True, engines="auto|geometry|chase|duckdb|spark")
     add_engine_options(parser)
     sketch = parser.add_argument_group("sketches", "fast and never missing, but sometimes wrongly yes")
     sketch.add_argument("--sketch", type=int, metavar="K", help="use K random channels")
@@ -71,12 +75,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help=".tsv, .csv, .jsonl, .parquet, .nt, .ttl, .rdf, .nq, .trig, .jsonld, also .gz; DIR/ is a Parquet data set",
     )
+    parser.add_argument(
+        "--summary",
+        type=OutputFile,
+        metavar="FILE.json",
+        help="write how many triples follow, whether these are all, what was not read, and what breaks a constraint",
+    )
     parser.set_defaults(usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
+    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
+
     _check_options(arguments)
+    if arguments.summary:
+        check_writable(arguments.summary, endings=(".json",))
     inputs = (arguments, *arguments.facts, arguments.rules)
     if arguments.prefixes or arguments.labels:
         console.names.learn(*inputs)
@@ -88,41 +102,55 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     _refuse_engine_options(arguments)
     _check_output(arguments)
     _refuse_too_large(arguments)
-    return _put(_answers(arguments, console), arguments, console)
+    certain = certain_of(arguments, console)
+    return _put(_answers(arguments, certain, console), arguments, console, certain.nothing_follows)
 
 
-def _put(answers: Together | OnEngine, arguments: argparse.Namespace, console: Console) -> int:
-    """Print or write what was asked for, and what breaks a constraint."""
+def _put(
+    answers: InMemory | OnEngine,
+    arguments: argparse.Namespace,
+    console: Console,
+    nothing_follows: str | None = None,
+) -> int:
+    """Print or write what was asked for, and what breaks a constraint; or say that nothing follows."""
     if arguments.count:
         _put_counts(answers, arguments.output, console)
     elif arguments.output:
         _write(answers, arguments, console)
     else:
         _print_triples(answers.batches(with_facts=arguments.with_facts), console)
-    if is_model(arguments.rules) and not is_rule_list(arguments.rules) and answers.derived == 0:
-        console.message(
-            "nothing follows from the hardened matrices; `reshuffle predict` ranks by the soft ones"
+    if nothing_follows is not None and answers.derived == 0:
+        console.message(nothing_follows)
+    found = some_violations(answers, console)
+    if found:
+        console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
+        tell_violations(found, console)
+    if arguments.summary:
+        skipped = getattr(arguments, "skipped_rows", 0)
+        write_summary(
+            arguments.summary, answers.derived or 0, answers.claim, found, console, skipped_rows=skipped
         )
-    if console.verbosity >= 0:
-        for each in answers.each:
-            _report_violations(each, arguments, console)
-    return 0
+    return 1 if found else 0
 
 
 @dataclass
-class Together:
-    """The answers of several reasoners as one; a model with injected rules has two."""
+class InMemory:
+    """Answers inside this process, as they are printed and written."""
 
-    each: Sequence[Answers]
-    reasoners: Sequence[Reasoner] = ()
-    """Those that answer."""
+    answers: Answers
+    names: Sequence[str]
+    """The relations and classes that the rules name."""
     derived: int | None = None
     """How many triples follow; None until all of them have been counted or read."""
 
     @property
-    def exactness(self) -> str:
-        """How exact the answers are, as each reasoner says it."""
-        return "; ".join(dict.fromkeys(answers.exactness for answers in self.each))
+    def claim(self) -> Exactness:
+        """How exact the answers are."""
+        return self.answers.claim
+
+    def violations(self) -> Iterator[Violation]:
+        """What breaks a constraint."""
+        return self.answers.violations()
 
     def write(self, arguments: argparse.Namespace) -> None:
         """Write the triples that follow, in order, with the facts where these are wanted."""
@@ -135,50 +163,37 @@ class Together:
             return
         prefixes = _prefixes(self, arguments)
         if arguments.named_graphs:
-            parts = {"facts": sorted(self.facts), "derived": self.sorted_triples()}
+            parts = {"facts": sorted(self.answers.facts), "derived": self._sorted_triples()}
             write_named_graphs(parts, path, prefixes=prefixes)
         else:
             write_batches(self.batches(with_facts=arguments.with_facts), path, prefixes=prefixes)
 
-    def sorted_triples(self) -> Iterator[Triple]:
-        """The triples that follow, in order and without duplicates."""
-        last, self.derived = None, 0
-        for triple in merge(*(answers.sorted_triples() for answers in self.each)):
-            if triple != last:
-                yield triple
-                last, self.derived = triple, self.derived + 1
-
-    @property
-    def facts(self) -> KnowledgeGraph:
-        """The facts, which are the same for each reasoner."""
-        return self.each[0].facts
+    def _sorted_triples(self) -> Iterator[Triple]:
+        self.derived = 0
+        for triple in self.answers.sorted_triples():
+            yield triple
+            self.derived += 1
 
     @property
     def num_facts(self) -> int:
         """The number of facts."""
-        return len(self.facts)
+        return len(self.answers.facts)
 
     def batches(self, *, with_facts: bool) -> Iterator[pa.RecordBatch]:
         """The triples that follow, in order, among the facts where these are wanted."""
         from reshuffle.kg.io.tables import batches_of  # noqa: PLC0415
 
-        if with_facts or len(self.each) > 1:
-            derived = self.sorted_triples()
-            yield from batches_of(merge(sorted(self.facts), derived) if with_facts else derived)
+        if with_facts:
+            yield from batches_of(merge(sorted(self.answers.facts), self._sorted_triples()))
             return
         self.derived = 0
-        for batch in self.each[0].sorted_batches():
+        for batch in self.answers.sorted_batches():
             yield batch
             self.derived += len(batch)
 
     def counts(self) -> dict[str, Count]:
-        """How many triples of each relation follow, and how many there are in all.
-
-        Of several reasoners the triples are gone through, since some may follow by more than one.
-        """
-        from reshuffle.reasoning.answers import counted_once  # noqa: PLC0415
-
-        counts = counted_once(self.each, self.sorted_triples())
+        """How many triples of each relation follow, and how many there are in all."""
+        counts = self.answers.counts()
         self.derived = sum(count.derived for count in counts.values())
         return counts
 
@@ -238,62 +253,40 @@ def _is_large(path: Path) -> bool:
     return is_parquet(str(path)) if path.is_dir() else path.is_file() and path.stat().st_size >= _LARGE
 
 
-def _answers(arguments: argparse.Namespace, console: Console) -> Together:
-    """Read rules and facts, and put each reasoner on the facts."""
-    reasoners = reasoners_of(arguments, console)
+def _answers(arguments: argparse.Namespace, certain: Theory, console: Console) -> InMemory:
+    """Read the facts, and put what entails on them."""
+    reasoners = reasoners_of(arguments, certain)
     graph = graph_of(arguments, console, reasoners)
-    if is_model(arguments.rules) and not is_rule_list(arguments.rules):
-        _report_unseen(reasoners, graph, console)
     if arguments.sketch is not None or arguments.epsilon is not None:
-        return Together([_sketch(arguments, console, reasoner, graph) for reasoner in reasoners], reasoners)
-    each = []
-    for reasoner in reasoners:
-        each.append(reasoner.on(graph, progress=console.progress, notes=console.message))
+        answers = _sketch(arguments, console, reasoners, graph)
+    else:
+        answers = certain.answered(reasoners, graph, progress=console.progress, notes=console.message)
         if console.verbosity > 0:
-            console.detail(each[-1].exactness)
-    return Together(each, reasoners)
+            console.detail(answers.exactness)
+    return InMemory(answers, [name for reasoner in reasoners for name in reasoner.names])
 
 
 def _sketch(
-    arguments: argparse.Namespace, console: Console, reasoner: Reasoner, graph: KnowledgeGraph
+    arguments: argparse.Namespace, console: Console, reasoners: Sequence[Reasoner], graph: KnowledgeGraph
 ) -> Answers:
-    sketch = reasoner.sketch(
-        graph,
-        channels=arguments.sketch,
-        epsilon=arguments.epsilon,
-        seed=arguments.seed,
-        progress=console.progress,
-    )
-    console.message(sketch.exactness)
-    return sketch
+    from reshuffle.reasoning.joined_answers import JoinedAnswers  # noqa: PLC0415
+
+    each = [
+        reasoner.sketch(
+            graph,
+            channels=arguments.sketch,
+            epsilon=arguments.epsilon,
+            seed=arguments.seed,
+            progress=console.progress,
+        )
+        for reasoner in reasoners
+    ]
+    for sketch in each:
+        console.message(sketch.exactness)
+    return each[0] if len(each) == 1 else JoinedAnswers(each)
 
 
-def _report_unseen(reasoners: Sequence[Reasoner], graph: KnowledgeGraph, console: Console) -> None:
-    """Tell which facts are passed over, since the model has not learned their relations."""
-    from reshuffle.evaluation.queries import passed_over  # noqa: PLC0415
-
-    known: dict[str, int] = {}
-    for reasoner in reasoners:
-        assert reasoner.constraints is not None  # a model has no rules to chase
-        known |= reasoner.constraints.relation_ids
-    if (told := passed_over(graph, known)) is not None:
-        console.message(told)
-
-
-def _report_violations(answers: Answers | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
-    """Warn of pairs that a disjointness constraint forbids, with both proofs: of a few, or with -v of all."""
-    from reshuffle.reasoning.violations import warning_lines  # noqa: PLC0415
-
-    most = None if console.verbosity > 0 else _MOST_VIOLATIONS
-    found = list(islice(answers.violations(), None if most is None else most + 1))
-    if not found:
-        return
-    console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
-    for line in warning_lines(found, most, "-v shows all"):
-        console.message(line)
-
-
-def _put_counts(answers: Together | OnEngine, path: str | None, console: Console) -> None:
+def _put_counts(answers: InMemory | OnEngine, path: str | None, console: Console) -> None:
     """Print the counts, or write them to the file: as lines, or as one JSON object."""
     from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
     from reshuffle.kg.io.tables import batch_of  # noqa: PLC0415
@@ -332,7 +325,7 @@ def _print_triples(batches: Iterator[pa.RecordBatch], console: Console) -> None:
     console.out.write("[]\n" if opening == "[" else "]\n")
 
 
-def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
+def _write(answers: InMemory | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
     path = arguments.output
     answers.write(arguments)
     derived = answers.derived or 0
@@ -340,11 +333,11 @@ def _write(answers: Together | OnEngine, arguments: argparse.Namespace, console:
     told = f" and {counted(facts['facts'], 'fact')}" if facts else ""
     console.result(
         f"{path}: {counted(derived, 'derived triple')}{told}",
-        {"file": path, "derived": derived, **facts, "exactness": answers.exactness},
+        {"file": path, "derived": derived, **facts, "exactness": str(answers.claim)},
     )
 
 
-def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | None:
+def _prefixes(answers: InMemory, arguments: argparse.Namespace) -> Prefixes | None:
     """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
     from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
     from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
@@ -353,5 +346,5 @@ def _prefixes(answers: Together, arguments: argparse.Namespace) -> Prefixes | No
         return None
     files = (path for given in (*arguments.facts, arguments.rules) for path in given.paths())
     known = prefixes_among(files, arguments.prefixes)
-    named = [name for reasoner in answers.reasoners for name in reasoner.names]
-    return known.used_in(chain(named, answers.facts.relations, answers.facts.entities))
+    facts = answers.answers.facts
+    return known.used_in(chain(answers.names, facts.relations, facts.entities))

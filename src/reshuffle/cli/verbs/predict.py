@@ -3,13 +3,17 @@
 reshuffle predict model facts.tsv --head ada --relation speaks --reasons 2
 reshuffle predict model facts.tsv --relation speaks --tail english --top 5 --reasons 0
 reshuffle predict model facts.tsv --head ada                           what is not known about ada
+reshuffle predict mined.rules facts.tsv --head ada --relation speaks --aggregate max-plus
 reshuffle predict model facts.tsv --all --top 100 --reasons 2 -o missing.csv
 reshuffle predict model facts.tsv --head ada -o report.html            one page with reasons and rules, to mail
+reshuffle predict model facts.tsv --all --per-relation 20 --min-probability 0.5 -o missing.csv
 reshuffle predict model facts.tsv --all -o missing.csv --engine spark --master spark://host:7077
 
-MODEL is a directory that `reshuffle train` wrote, or a rule file, whose confidences are the weights. --all looks for
-the most plausible missing links of the whole graph, or of one relation: of all heads whose facts are like those of a
-head in training. They come in the order of their plausibility. Exit status 1 when there is no new link.
+MODEL is a directory that `reshuffle train` wrote, or a rule file (confidences are the weights). --all finds the
+missing links of the whole graph, or of one relation. The most likely link comes first. A rule list gives the links that
+its rules lead to; a soft model asks every entity whose facts are like those of a head in training. Ctrl-C ends --all by
+a rule list early: the links found by then are printed or written, and with -o the same command goes on from there.
+Exit status 1 if there is no new link.
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import InputModel, graph_of, has_rules, rule_model_of
-from reshuffle.cli.options import add_facts, add_naming_options
+from reshuffle.cli.inputs import InputModel, aggregated, graph_of, theory_of
+from reshuffle.cli.options import add_aggregate, add_facts, add_naming_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
 from reshuffle.cli.spark_options import add_spark_engine, spark_choice
@@ -30,15 +34,16 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.learning.estimator import Reshuffle
     from reshuffle.model.answers.predictions import Predictions
-    from reshuffle.rulelist import RuleModel
     from reshuffle.rulelist.rule_predictions import RulePredictions
+    from reshuffle.theories import Theory
     from reshuffle.work_shares import Shares
 
 HELP = "ranked new links, with reasons"
 REPORT_ENDINGS = (".html",)
 _REASONS_IN_REPORT = 3
+_INTERRUPTED = 130  # as whatever Ctrl-C ends
+_FILTERS = ("per_relation", "min_probability", "reasons_only", "resume")
 _OF_KNOWN = (
     "scores of known facts are made with the fact itself in the graph, and do not compare with the others'"
 )
@@ -51,8 +56,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--head", metavar="H", help="ask for the tails of (H, R, ?), or of all relations")
     parser.add_argument("--relation", metavar="R")
     parser.add_argument("--tail", metavar="T", help="ask for the heads of (?, R, T), or of all relations")
-    parser.add_argument("--all", action="store_true", help="look for links of all plausible heads")
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="so many links (default 10)")
+    parser.add_argument("--all", action="store_true", help="find links of the whole graph")
+    parser.add_argument(
+        "--top",
+        type=int,
+        metavar="N",
+        help="number of links (default 10; all with --per-relation or --min-probability)",
+    )
+    parser.add_argument(
+        "--per-relation", type=int, metavar="K", help="with --all: at most K links of each relation"
+    )
+    parser.add_argument(
+        "--min-probability",
+        type=float,
+        metavar="P",
+        help="with --all: only links that are at least that likely",
+    )
+    parser.add_argument(
+        "--reasons-only",
+        action="store_true",
+        help="with --all: only links to which rules add more than distance and types do",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="with --all and -o: go on with a search that was cut off"
+    )
     parser.add_argument(
         "--known", choices=("exclude", "mark"), default="exclude", help="leave facts out, or mark them"
     )
@@ -70,6 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write the table: .parquet, .csv or .tsv; or a report to mail to somebody: .html",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
+    add_aggregate(parser)
     add_spark_engine(parser, help="with --all: ask on the workers of Spark, with the same result")
     add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
@@ -78,10 +106,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, ask, print or write."""
     _check_usage(arguments)
+    _set_top(arguments)
     reasons = _reasons(arguments)
     arguments.spark = spark_choice(arguments, beside=arguments.output)
     with shared_work(arguments.device) as (shares, arguments.device):
-        found, model, graph = _found(arguments, shares, console)
+        found, theory, graph = _found(arguments, shares, console)
     if not is_first():
         return 0
     if any(row.known for row in found):
@@ -91,7 +120,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             from reshuffle.cli.report_pages import write_predictions  # noqa: PLC0415 - verbs import when they run
 
             write_predictions(
-                found, arguments, reasons=reasons, model=model, facts=graph, names=console.names
+                found, arguments, reasons=reasons, theory=theory, facts=graph, names=console.names
             )
         else:
             found.write(arguments.output, reasons=reasons)
@@ -101,6 +130,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.result("", found.to_dict(reasons=reasons))
     else:
         console.result(found.text(reasons=reasons, shown=console.names.text), {}, fold=False)
+    if not getattr(found, "complete", True):
+        return _INTERRUPTED
     return 0 if any(not row.known for row in found) else 1
 
 
@@ -112,11 +143,44 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         arguments.usage_error("give --head H or --tail T, with or without --relation R; or --all")
     if not arguments.all and arguments.relation is None and arguments.known == "mark":
         arguments.usage_error("--known mark needs --relation R")
+    _check_filters(arguments)
+    if arguments.aggregate and (arguments.all or _is_report(arguments)):
+        arguments.usage_error(
+            "--aggregate ranks the answers of one question: give --head or --tail instead of --all, "
+            "and write .parquet, .csv or .tsv"
+        )
     if arguments.engine is not None and not arguments.all:
         arguments.usage_error("--engine spark needs --all: workers share the questions of a whole graph")
     for name, least in (("top", 1), ("reasons", 0)):
         if (given := getattr(arguments, name)) is not None and given < least:
             raise InputError(f"--{name} {given}", hint=f"give {least} or more")
+
+
+def _check_filters(arguments: argparse.Namespace) -> None:
+    if (option := _filter_given(arguments)) is not None and not arguments.all:
+        arguments.usage_error(f"{option} needs --all")
+    if arguments.resume and (not arguments.output or arguments.engine is not None):
+        arguments.usage_error(
+            "--resume needs -o OUT, beside which the unfinished search lies, and no --engine"
+        )
+
+
+def _filter_given(arguments: argparse.Namespace) -> str | None:
+    """The first option that only searches along rules have, as it was typed."""
+    given = [name for name in _FILTERS if getattr(arguments, name) not in (None, False)]
+    return f"--{given[0].replace('_', '-')}" if given else None
+
+
+def _needs_rules(option: str, arguments: argparse.Namespace) -> InputError:
+    return InputError(
+        f"{option} needs a rule list, and {arguments.model} is a soft model",
+        hint="train one: reshuffle train FACTS -o MODEL --recipe rules",
+    )
+
+
+def _set_top(arguments: argparse.Namespace) -> None:
+    if arguments.top is None and arguments.per_relation is None and arguments.min_probability is None:
+        arguments.top = 10
 
 
 def _reasons(arguments: argparse.Namespace) -> int:
@@ -134,22 +198,29 @@ def _is_report(arguments: argparse.Namespace) -> bool:
 
 def _found(
     arguments: argparse.Namespace, shares: Shares, console: Console
-) -> tuple[Predictions | RulePredictions, Reshuffle | RuleModel, KnowledgeGraph]:
+) -> tuple[Predictions | RulePredictions, Theory, KnowledgeGraph]:
     """Load the model, read the facts, ask."""
     from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
     from reshuffle.kg.io.writing import ROW_ENDINGS  # noqa: PLC0415
 
     if arguments.output:
         check_writable(arguments.output, endings=(*ROW_ENDINGS, *REPORT_ENDINGS))
-    model = _model_of(arguments, console)
+    device = "cpu" if arguments.spark else arguments.device
+    theory = theory_of(arguments.model, arguments, console, device=device)
+    theory = aggregated(theory, arguments.aggregate)
     graph = graph_of(arguments, console)
-    answers = model.on(graph, notes=console.message)
+    answers = theory.on(graph, notes=console.message)
     console.names.learn(arguments, *arguments.facts, arguments.model, labels=True)
     _take_full_names(arguments, console, graph)
     if arguments.all:
-        # A rule list asks all questions at once: every process does.
-        more: dict[str, Any] = {} if has_rules(arguments.model) else {"shares": shares}
-        if arguments.spark:
+        more: dict[str, Any] = {}
+        if theory.shares_questions:
+            if (option := _filter_given(arguments)) is not None:
+                raise _needs_rules(option, arguments)
+            more = {"shares": shares}
+        else:
+            more = {name: getattr(arguments, name) for name in _FILTERS} | {"part": True}
+        if arguments.spark or not theory.shares_questions:
             more |= {"beside": arguments.output, "notes": console.message}
         found = answers.missing(
             relation=arguments.relation,
@@ -158,7 +229,7 @@ def _found(
             **arguments.spark,
             **more,
         )
-        return found, model, graph
+        return found, theory, graph
     found = answers.predict(
         relation=arguments.relation,
         head=arguments.head,
@@ -166,7 +237,7 @@ def _found(
         top=arguments.top,
         known=arguments.known,
     )
-    return found, model, graph
+    return found, theory, graph
 
 
 def _take_full_names(arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph) -> None:
@@ -175,12 +246,3 @@ def _take_full_names(arguments: argparse.Namespace, console: Console, graph: Kno
         if (typed := getattr(arguments, name)) is not None:
             known = graph.relations if name == "relation" else graph.entities
             setattr(arguments, name, console.names.full(typed, known))
-
-
-def _model_of(arguments: argparse.Namespace, console: Console) -> Reshuffle | RuleModel:
-    """A trained model, a rule model, or the rules of a file, weighted by their confidences."""
-    if has_rules(arguments.model):
-        return rule_model_of(arguments.model, console)
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-
-    return Reshuffle.load(arguments.model, device="cpu" if arguments.spark else arguments.device)

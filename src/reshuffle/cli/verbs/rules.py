@@ -12,10 +12,9 @@ captures it. A rule marked * follows from others.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import InputFacts, InputModel, has_rules, is_compiled, is_rule_list, rule_model_of
+from reshuffle.cli.inputs import InputFacts, InputModel, theory_of
 from reshuffle.cli.options import add_columns, add_naming_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError, Place
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.extraction import ExtractedRules
-    from reshuffle.extraction.extract import Model
     from reshuffle.rulelist import RuleModel
 
 HELP = "the rules a model has captured"
@@ -93,18 +91,26 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.output:
         _check_output(arguments)
     console.names.learn(arguments, *(arguments.on or ()), labels=True)
-    if _is_list(arguments):
-        return _print_list(arguments, console)
-    model = _model_of(arguments, console)
+    theory = theory_of(arguments.model, arguments, console)
+    matrices = theory.matrices(hard=arguments.hard)
+    if matrices is None:
+        return _print_list(theory.weighted(), arguments, console)
+    if theory.remark is not None:
+        console.message(theory.remark)
     facts = None
     if arguments.on is not None:
         facts = read_graph(
-            *arguments.on, columns=arguments.columns, progress=console.progress, notes=console.message
+            *arguments.on,
+            columns=arguments.columns,
+            bad_rows=arguments.bad_rows,
+            report=arguments.report,
+            progress=console.progress,
+            notes=console.message,
         )
-    elif Path(arguments.model).is_dir():  # those of compiled constraints were written by someone
+    elif theory.trained:  # those of compiled constraints were written by someone
         console.message("not measured on facts: many of these may never apply; give --on FACTS")
     found = extract_rules(
-        model,
+        matrices,
         on=facts,
         max_length=arguments.max_length,
         min_confidence=arguments.min_confidence,
@@ -120,19 +126,6 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         return _write_page(found, SHOWN_COLUMNS, ("measured", measured), arguments, console)
     _print(found, arguments, console)
     return 0
-
-
-def _is_list(arguments: argparse.Namespace) -> bool:
-    """Is it a rule model, or a file of rules that are to be measured, or of which some have confidences?"""
-    from reshuffle.rules.parsing import TriplesFoundError, read_rules  # noqa: PLC0415
-
-    if not has_rules(arguments.model) or is_rule_list(arguments.model) or arguments.on is not None:
-        return has_rules(arguments.model)
-    try:
-        rules = read_rules(arguments.model, skip_unsupported=True).rules
-    except TriplesFoundError:
-        return False
-    return any(rule.quality is not None and rule.quality.confidence is not None for rule in rules)
 
 
 def _check_output(arguments: argparse.Namespace) -> None:
@@ -162,7 +155,7 @@ def _write_page(
     return 0
 
 
-def _print_list(arguments: argparse.Namespace, console: Console) -> int:
+def _print_list(model: RuleModel, arguments: argparse.Namespace, console: Console) -> int:
     """Print the rules of a rule model, which brings its order and its measures; those on given facts with --on."""
     import json  # noqa: PLC0415
 
@@ -178,10 +171,14 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
                 place=Place(arguments.model),
                 hint="leave it out",
             )
-    model = rule_model_of(arguments.model, console)
     if arguments.on is not None:
         facts = read_graph(
-            *arguments.on, columns=arguments.columns, progress=console.progress, notes=console.message
+            *arguments.on,
+            columns=arguments.columns,
+            bad_rows=arguments.bad_rows,
+            report=arguments.report,
+            progress=console.progress,
+            notes=console.message,
         )
         model = measured_on(model, facts, progress=console.progress)
     found = model.selected(
@@ -199,34 +196,6 @@ def _print_list(arguments: argparse.Namespace, console: Console) -> int:
     else:
         console.out.write(format_rules(kept.rule_base(), arguments.format))
     return 0
-
-
-def _model_of(arguments: argparse.Namespace, console: Console) -> Model:
-    """The model of a directory, or the constraints of a compiled file."""
-    from reshuffle.constraints import OrderingConstraints  # noqa: PLC0415
-
-    if not Path(arguments.model).exists():
-        raise InputError(
-            "there is no such file or directory",
-            place=Place(arguments.model),
-            hint="`reshuffle train` writes a model directory, `reshuffle compile` a file of constraints",
-        )
-    if not Path(arguments.model).is_dir():
-        if not is_compiled(arguments.model):
-            raise InputError(
-                "found neither a model directory nor compiled constraints",
-                place=Place(arguments.model),
-                hint="`reshuffle train FACTS -o DIR` writes the one, `reshuffle compile RULES -o FILE` the other",
-            )
-        return OrderingConstraints.load(arguments.model)
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
-    from reshuffle.learning.model_files import INJECTED_RULES  # noqa: PLC0415
-
-    model = Reshuffle.load(arguments.model, device="cpu")
-    if (block := model.model.injected) is not None:
-        rules = counted(len(block.constraints.rules or ()), "injected rule")
-        console.message(f"{rules} beside what was learned: {Path(arguments.model) / INJECTED_RULES}")
-    return model.harden() if arguments.hard else model
 
 
 def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Console) -> None:

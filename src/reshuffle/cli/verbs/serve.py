@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import InputFile, InputModel
+from reshuffle.cli.inputs import InputFile, InputModel, is_benchmark, refuse_skipping
 from reshuffle.cli.options import add_facts
 from reshuffle.errors import InputError, MissingPackageError
 
@@ -68,7 +68,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token", metavar="T", help=f"the token, for --host (or the environment variable {TOKEN_VARIABLE})"
     )
-    parser.add_argument("--engine", default="auto", metavar="auto|chase", help="how rules are answered")
+    parser.add_argument(
+        "--engine", default="auto", metavar="auto|geometry|chase", help="how rules are answered"
+    )
     parser.add_argument("--bound", type=int, metavar="M", help="only what follows in M steps")
 
 
@@ -81,6 +83,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
     token = _token(arguments)
     first, *more = arguments.facts or (None,)
+    if first is None or (is_benchmark(first) and not more):
+        refuse_skipping(arguments, "a benchmark")
     exhibits = opened(
         Wanted(
             str(arguments.name),
@@ -96,6 +100,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             arguments.columns,
             arguments.format,
             tuple(path for given in arguments.facts for path in given.paths()),
+            arguments.bad_rows,
+            arguments.report,
         )
     )
     from reshuffle.explorer.web.app import Explorer  # noqa: PLC0415

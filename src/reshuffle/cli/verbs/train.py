@@ -4,7 +4,9 @@ reshuffle train facts.tsv -o model                        10 % of the facts are 
 reshuffle train WN18RR-v1 -o model --config paper.toml    the benchmark's training graph and its validation triples
 reshuffle train facts.tsv -o model --set num_slots=30 --set learning_rate=0.005
 reshuffle train facts.tsv -o model --inject my.rules      keep rules that are known to hold, and learn the rest
-reshuffle train facts.tsv -o model --quick                a first look in about a minute: a rule model
+reshuffle train facts.tsv -o model --quick                a first look: a rule model in a minute, of large graphs in ten
+reshuffle train facts.tsv -o model --minutes 30           the best rule model that half an hour gives
+reshuffle train facts.tsv -o model --quick --relation treats     rules for one relation, with the whole budget on it
 reshuffle train facts.tsv -o model --recipe rules         a weighted rule list: a text that predicts; needs no torch
 reshuffle train facts.tsv -o model --recipe rules --engine spark     workers of Spark share the search for rules
 torchrun --nproc-per-node 2 -m reshuffle train facts.tsv -o model    two processes share every step
@@ -15,10 +17,11 @@ The directory gets model.safetensors and settings.toml, and on the way log.csv, 
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import InputFile, InputModel, facts_of, settings_of
+from reshuffle.cli.inputs import InputFile, InputModel, bad_rows_of, facts_of, settings_of
 from reshuffle.cli.options import RECIPE_NAMES, add_training_options
 from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.cli.processes import is_first
@@ -68,7 +71,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a first look in about a minute: a rule model, as with --recipe rules",
+        help="a first look: a rule model, in a minute up to 300,000 facts, in ten at five million",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        metavar="M",
+        help="recipe rules, and it is taken: the model is there after M minutes, as good as it gets in that time",
+    )
+    parser.add_argument(
+        "--relation",
+        metavar="R",
+        action="append",
+        help="recipe rules: learn about this relation alone; repeatable",
     )
     parser.add_argument(
         "--refit", action="store_true", help="recipe rules: fit the weights of the rules in DIR again"
@@ -103,7 +118,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Train, save, report."""
     if arguments.quick and arguments.recipe not in (None, "rules"):
         arguments.usage_error(f"--quick is --recipe rules: leave out --recipe {arguments.recipe}")
-    if arguments.quick:
+    if arguments.minutes is not None and arguments.recipe not in (None, "rules"):
+        arguments.usage_error(
+            f"--minutes is for rule lists: leave out --recipe {arguments.recipe}, or leave out --minutes"
+        )
+    if arguments.quick or arguments.minutes is not None:
         arguments.recipe = "rules"
     _check_options(arguments)
     arguments.spark = spark_choice(arguments, beside=arguments.output)
@@ -129,12 +148,17 @@ def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, cons
     from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
     from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
 
-    facts = facts_of(arguments, console)
     valid = None
-    if arguments.valid is not None:
-        valid = read_graph(
-            arguments.valid, may_be_empty=True, progress=console.progress, notes=console.message
-        )
+    with bad_rows_of(arguments, console) as bad:
+        facts = facts_of(arguments, console, bad_rows=bad)
+        if arguments.valid is not None:
+            valid = read_graph(
+                arguments.valid,
+                may_be_empty=True,
+                bad_rows=bad,
+                progress=console.progress,
+                notes=console.message,
+            )
     rules = None if arguments.inject is None else _rules(arguments.inject, console)
     curve = TrainingCurve(console.progress, measure=settings.training.select_by)
 
@@ -180,6 +204,12 @@ def _check_options(arguments: argparse.Namespace) -> None:
         arguments.usage_error(
             "--engine spark looks for rules: it needs --recipe rules, without --refit; torchrun shares other trainings"
         )
+    if arguments.minutes is not None and not 0 < arguments.minutes < math.inf:
+        arguments.usage_error(f"--minutes {arguments.minutes}: more than 0")
+    if arguments.relation and (arguments.recipe != "rules" or arguments.refit):
+        arguments.usage_error("--relation needs --recipe rules, --quick or --minutes, without --refit")
+    if arguments.minutes is not None and arguments.refit:
+        arguments.usage_error("--minutes is for learning: leave out --refit")
     if arguments.recipe != "rules" and (arguments.rules or arguments.refit):
         arguments.usage_error(
             "--rules and --refit need --recipe rules; --inject puts rules into other models"
@@ -200,7 +230,7 @@ def _way_on(directory: Path) -> str:
 
     if (directory / CHECKPOINT).exists():
         return "the same command with --resume goes on from the last checkpoint"
-    return "there is no checkpoint yet: the same command starts anew"
+    return "there is no checkpoint yet: the same command starts again"
 
 
 def _rules(path: str, console: Console) -> RuleBase:

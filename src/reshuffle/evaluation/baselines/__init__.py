@@ -1,6 +1,6 @@
-"""What a model must beat: types alone, mined rules, and both together. Nothing is learned by gradient.
+"""Baselines: entity types, mined rules, and both combined. None is trained by gradient.
 
-All are used alike: fitted on training facts, put `.on` a graph, ranked by the same path as any model.
+All have the same interface: fit on training facts, apply with `.on(graph)`, then rank like any model.
 """
 
 from reshuffle.evaluation.baselines.combined import TieBroken

@@ -1,4 +1,4 @@
-"""One scorer's ties broken by another: rules first, types where no rule decides."""
+"""A scorer whose ties another scorer breaks: rules first, then types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class TieBroken:
     def __post_init__(self) -> None:
         if not same_ids(*self._graphs):
             raise InputError(
-                "two scorers on different graphs cannot be combined", hint="put both .on the same graph"
+                "two scorers on different graphs cannot be combined",
+                hint="call .on(graph) with the same graph for both",
             )
 
     @property

@@ -1,4 +1,4 @@
-"""The rule baseline: mined closed paths, their evidence added up by noisy-or.
+"""The rule baseline: mined closed paths, combined by noisy-or.
 
 A rule with confidence c that leads from the query's entity to a candidate says "true" with probability c. If
 rules were independent, the candidate would be true with probability 1 - prod(1 - c). Scores here are
@@ -134,7 +134,7 @@ def _weight(rule: PathRule) -> float:
     if confidence is None:
         raise InputError(
             f"found a rule without a confidence: {rule}",
-            hint="mine the rules, or write 'predictions support confidence' in front of each",
+            hint="mine the rules, or write 'predictions support confidence' before each rule",
         )
     return float(-np.log1p(-min(confidence, _ALMOST_CERTAIN)))
 

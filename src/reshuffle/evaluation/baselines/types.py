@@ -1,8 +1,8 @@
-"""The type baseline: how far a benchmark can be solved without looking at the question.
+"""The type baseline: rank candidates by their types, without the other entity of the query.
 
-Meilicke, Stuckenschmidt and Ott ("Reevaluation of Inductive Link Prediction", 2024) rank a candidate by what
-kind of thing it is. A *role* is a relation with one of its sides: "is a head of bornIn". The rule "who has role
-b has role a" holds on the training graph with the confidence
+Meilicke, Stuckenschmidt and Ott ("Reevaluation of Inductive Link Prediction", 2024) rank a candidate by its
+type. A *role* is a relation with one of its sides: "is a head of bornIn". The rule "an entity with role b has role
+a" holds on the training graph with the confidence
 
     c(a, b) = |entities with both a and b| / |entities with b|
 
@@ -10,7 +10,7 @@ and a candidate for role a is scored by the best rule that its facts satisfy, or
 
     score(e, a) = max over the roles b of e of c(a, b)
 
-c(a, a) = 1, so whoever already has the role comes first. The query's other entity is never looked at.
+c(a, a) = 1, so entities that already have the role come first. The query's other entity is not used.
 """
 
 from __future__ import annotations

@@ -88,21 +88,48 @@ function Box({ node }) {
   return html`<a class=${"node " + (node.kind || "")} href=${node.href} aria-label=${told(node)}>${inside}</a>`;
 }
 
-function place(nodes, edges, direction) {
-  const graph = new Graph({ multigraph: true });
+// The layout fails on some graphs with several arrows from one box to another, and puts loops beside their boxes. So it
+// sees neither: of such arrows all but the first go through a point of their own, and loops are drawn at their boxes.
+export function place(nodes, edges, direction) {
+  const graph = new Graph();
   graph.setGraph({ rankdir: direction, nodesep: 22, ranksep: direction === "LR" ? 46 : 40, edgesep: 12 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const node of nodes) {
     const width = Math.max(44, ...node.lines.map((line) => widthOf(line))) + 24;
     graph.setNode(String(node.id), { ...node, width, height: 14 + 17 * node.lines.length });
   }
-  edges.forEach((edge, number) => {
-    const size = edge.label ? { width: widthOf(edge.label, "12px system-ui, sans-serif") + 8, height: 16, labelpos: "c" } : {};
-    graph.setEdge(String(edge.from), String(edge.to), { ...edge, ...size }, String(number));
+  const drawn = edges.map((edge, number) => {
+    const [from, to] = [String(edge.from), String(edge.to)];
+    const size = edge.label ? { width: widthOf(edge.label, "12px system-ui, sans-serif") + 8, height: 16 } : {};
+    if (from === to) {
+      const node = graph.node(from);
+      node.loops = (node.loops || 0) + 1;
+      const place = node.loops;
+      return () => ({ ...edge, ...size, ...loop(node, place, size.width || 0) });
+    }
+    if (!graph.hasEdge(from, to)) {
+      graph.setEdge(from, to, { ...size, labelpos: "c" });
+      return () => ({ ...edge, ...size, ...graph.edge(from, to) });
+    }
+    const through = `\u0000${number}`; // no name has this character
+    graph.setNode(through, { width: 1, height: 1, ...size });
+    graph.setEdge(from, through);
+    graph.setEdge(through, to);
+    return () => {
+      const { x, y } = graph.node(through);
+      return { ...edge, ...size, x, y, points: [...graph.edge(from, through).points, { x, y }, ...graph.edge(through, to).points] };
+    };
   });
   layout(graph);
-  const drawn = { nodes: graph.nodes().map((id) => graph.node(id)), edges: graph.edges().map((one) => graph.edge(one)) };
-  return { ...drawn, ...around(drawn) };
+  const found = { nodes: nodes.map((node) => graph.node(String(node.id))), edges: drawn.map((one) => one()) };
+  return { ...found, ...around(found) };
+}
+
+// An arrow from a box to itself, around its upper right corner; the second one lies around the first.
+function loop(node, place, width) {
+  const [right, top, out] = [node.x + node.width / 2, node.y - node.height / 2, 10 + 14 * place];
+  const points = [{ x: right - out, y: top }, { x: right - out, y: top - out }, { x: right + out, y: top + 4 }, { x: right, y: top + 8 }];
+  return { points, x: right + 6 + width / 2, y: top - out / 2 - 4 };
 }
 
 // The box around everything, with the bends of arrows and their labels.

@@ -70,10 +70,10 @@ export function TripleText({ triple, linked = true }) {
   </span>`;
 }
 
-export function WhyLink({ triple, children, className }) {
+export function WhyLink({ triple, children, className, side }) {
   const [head, relation, tail] = triple;
   const told = `why: ${label(head)} ${plain(relation)} ${label(tail)}`;
-  return html`<a class=${"why-link " + (className || "")} href=${to("/why", { head, relation, tail })}
+  return html`<a class=${"why-link " + (className || "")} href=${to("/why", { head, relation, tail, side })}
     aria-label=${children ? undefined : told}>${children || "why?"}</a>`;
 }
 

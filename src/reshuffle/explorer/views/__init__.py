@@ -1,1 +1,1 @@
-"""What each page shows, as plain data: pure functions from a world to dictionaries, in the shapes of `--json`."""
+"""The data of each page: pure functions from a world to dictionaries, as in `--json`."""

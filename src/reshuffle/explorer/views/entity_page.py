@@ -1,13 +1,15 @@
-"""One entity: its facts by relation, what follows about it, what is predicted."""
+"""The page of an entity: its facts by relation, derived triples and predictions."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.explorer.rule_bases import RuleBaseWorld
+from reshuffle.progress import SILENT, in_one_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.explorer.subject import World
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress
 
 PER_GROUP = 12
 """Neighbours that a group shows at first."""
@@ -24,18 +27,21 @@ MOST_SHOWN = 500
 _MOST_PREDICTIONS = 200
 
 
-def entity_page(world: World, name: str, *, per_group: int = PER_GROUP) -> dict[str, Any]:
+def entity_page(
+    world: World, name: str, *, per_group: int = PER_GROUP, progress: Progress = SILENT
+) -> dict[str, Any]:
     """The facts of an entity in groups, with counts, and where rules answer, what follows about it."""
     number = _known(world, name)
-    facts = [
-        {
-            "relation": relation,
-            "side": side,
-            "count": len(ends),
-            "names": world.facts.entities[ends[:per_group]],
-        }
-        for relation, side, ends in _groups(world.facts, number)
-    ]
+    with in_one_step(progress, "looking at facts"):
+        facts = [
+            {
+                "relation": relation,
+                "side": side,
+                "count": len(ends),
+                "names": world.facts.entities[ends[:per_group]],
+            }
+            for relation, side, ends in _groups(world.facts, number)
+        ]
     page: dict[str, Any] = {
         "entity": name,
         "facts": facts,
@@ -44,22 +50,31 @@ def entity_page(world: World, name: str, *, per_group: int = PER_GROUP) -> dict[
         "exactness": world.exactness,
     }
     if isinstance(world, RuleBaseWorld):
-        page["derived"] = list(_derived(world, name, number, per_group))
+        page["derived"] = _derived(world, name, number, per_group, progress)
     return page
 
 
-def group_page(
-    world: World, name: str, relation: str, side: str, *, derived: bool, start: int = 0, most: int = 100
+def group_page(  # noqa: PLR0913 - which part of which group
+    world: World,
+    name: str,
+    relation: str,
+    side: str,
+    *,
+    derived: bool,
+    start: int = 0,
+    most: int = 100,
+    progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """One group of an entity, from one of its names on: for groups of thousands."""
     if side not in ("head", "tail"):
         raise InputError(f"found the side {side!r}", hint="give head or tail")
     number = _known(world, name)
-    if derived and isinstance(world, RuleBaseWorld):
-        names = _derived_names(world, name, number, relation, side)
-    else:
-        code = world.facts.relations.find(relation)
-        names = [] if code is None else world.facts.entities[_ends(world.facts, number, code, side)]
+    with in_one_step(progress, "looking at one relation"):
+        if derived and isinstance(world, RuleBaseWorld):
+            names = _derived_names(world, name, number, relation, side)
+        else:
+            code = world.facts.relations.find(relation)
+            names = [] if code is None else world.facts.entities[_ends(world.facts, number, code, side)]
     most, start = min(max(1, most), MOST_SHOWN), max(0, start)
     return {
         "entity": name,
@@ -73,14 +88,23 @@ def group_page(
 
 
 def predictions_page(
-    world: World, *, head: str | None, tail: str | None, relation: str | None, top: int = 10, reasons: int = 0
+    world: World,
+    *,
+    head: str | None,
+    tail: str | None,
+    relation: str | None,
+    top: int = 10,
+    reasons: int = 0,
+    progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """New links of a model, as `predict --json` has them; of rules nothing is predicted, it follows or not."""
     if isinstance(world, RuleBaseWorld):
         return {"predictions": []}
     top = min(max(1, top), _MOST_PREDICTIONS)
-    found = world.predictions(head=head, tail=tail, relation=relation, top=top)  # type: ignore[attr-defined]
-    data: dict[str, Any] = found.to_dict(reasons=min(max(0, reasons), 10))
+    about: dict[str, Any] = {"head": head, "tail": tail, "relation": relation}
+    with in_one_step(progress, "asking the model"):
+        found = world.predictions(**about, top=top, progress=progress)  # type: ignore[attr-defined]
+    data: dict[str, Any] = found.to_dict(reasons=min(max(0, reasons), 10), progress=progress)
     return data
 
 
@@ -105,16 +129,22 @@ def _ends(facts: KnowledgeGraph, entity: int, relation: int, side: str) -> NDArr
     return (facts.by_head if side == "tail" else facts.by_tail).of(entity, relation)
 
 
-def _derived(world: RuleBaseWorld, name: str, number: int, most: int) -> Iterator[dict[str, Any]]:
-    for relation in world.asked_relations:
-        for side in ("tail", "head"):
+def _derived(
+    world: RuleBaseWorld, name: str, number: int, most: int, progress: Progress
+) -> list[dict[str, Any]]:
+    asked = list(product(world.asked_relations, ("tail", "head")))
+    found = []
+    with progress("looking for what follows", total=len(asked), unit="questions") as report:
+        for relation, side in asked:
             names = _derived_names(world, name, number, relation, side)
             if names:
-                yield {"relation": relation, "side": side, "count": len(names), "names": names[:most]}
+                found.append({"relation": relation, "side": side, "count": len(names), "names": names[:most]})
+            report(1)
+    return found
 
 
 def _derived_names(world: RuleBaseWorld, name: str, number: int, relation: str, side: str) -> list[str]:
-    """Who is reached by rules and by no fact, in the order of names."""
+    """The entities reached by rules but by no fact, sorted by name."""
     answers = world.answers
     reached = answers.tails(name, relation) if side == "tail" else answers.heads(relation, name)
     code = world.facts.relations.find(relation)

@@ -1,4 +1,4 @@
-"""The graph of rules: which relations lead to which, and how one rule runs through the graph that answers go by."""
+"""The graph of relations and rules, and the path of one rule in the rule graph."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg.vocabulary import base_relation
+from reshuffle.progress import SILENT, in_one_step
 from reshuffle.rulegraphs import build
 from reshuffle.rulegraphs.draw import node_names
-from reshuffle.rules.rule import IntersectionRule
+from reshuffle.rules.encoding import spoken
+from reshuffle.rules.rule import ConstantRule, IntersectionRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reshuffle.explorer.subject import World
+    from reshuffle.progress import Progress, Report
     from reshuffle.rulegraphs.graph import Edge, RuleGraph
     from reshuffle.rules import Rule, RuleBase
 
@@ -24,13 +27,19 @@ _MOST_RULES = 400  # of a base whose slots are drawn
 
 
 def rule_graph_page(
-    world: World, *, focus: str | None = None, rule: Rule | None = None, slots: bool = False
+    world: World,
+    *,
+    focus: str | None = None,
+    rule: Rule | None = None,
+    slots: bool = False,
+    progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """Relations and how they chain, around one of them where `focus` names it; with `slots` the graph of slots."""
     if slots:
-        return _slots(world.rules, rule)
+        return _slots(world.rules, rule, progress)
     rules = world.listed_rules
-    chosen = _around(rules, focus)
+    with progress("looking at rules", total=len(rules), unit="rules") as report:
+        chosen = _around(rules, focus, report)
     edges: dict[tuple[str, str], list[str]] = {}
     for one in chosen:
         for atom in one.body:
@@ -69,7 +78,7 @@ def _by_use(rules: Sequence[Rule]) -> list[str]:
     return sorted(counts, key=lambda name: -counts[name])
 
 
-def _around(rules: Sequence[Rule], focus: str | None) -> list[Rule]:
+def _around(rules: Sequence[Rule], focus: str | None, report: Report) -> list[Rule]:
     """The rules about one relation, those that conclude it first; or all, as long as there is room for them."""
     ordered: Iterable[Rule] = rules
     if focus is not None:
@@ -79,6 +88,7 @@ def _around(rules: Sequence[Rule], focus: str | None) -> list[Rule]:
     kept: list[Rule] = []
     names: set[str] = set()
     for rule in ordered:
+        report(1)
         more = names | {base_relation(name) for name in (rule.head, *rule.body)}
         if len(more) <= MOST_RELATIONS and len(kept) < _MOST_EDGES:
             names = more
@@ -89,11 +99,12 @@ def _around(rules: Sequence[Rule], focus: str | None) -> list[Rule]:
 # --- slots: the graph that the geometry is made of --------------------------------------------------------------------
 
 
-def _slots(rules: RuleBase, rule: Rule | None) -> dict[str, Any]:
+def _slots(rules: RuleBase, rule: Rule | None, progress: Progress) -> dict[str, Any]:
     if len(rules) > _MOST_RULES:
         return _no_slots(f"{len(rules):,} rules make a graph that is too large to look at")
     try:
-        graph = build(rules)
+        with in_one_step(progress, "building the graph of slots"):
+            graph = build(rules)
     except ReshuffleError as error:  # no exact geometry, or one that is too large
         return _no_slots(error.message)
     run = [] if rule is None else _run_of(graph, rule)
@@ -110,7 +121,7 @@ def _slots(rules: RuleBase, rule: Rule | None) -> dict[str, Any]:
             {
                 "from": str(edge.source),
                 "to": str(edge.target),
-                "label": edge.label,
+                "label": spoken(rules, edge.label),
                 "identity": edge.label in graph.identities,
                 "on_path": edge in highlighted,
             }
@@ -136,6 +147,8 @@ def _no_slots(reason: str) -> dict[str, Any]:
 
 def _run_of(graph: RuleGraph, rule: Rule) -> list[Edge]:
     """The edges by which the body leads between the two nodes that decide the head, clause by clause."""
+    if isinstance(rule, ConstantRule):  # its atoms lead to constants, not along a path
+        return []
     words = [(atom,) for atom in rule.body] if isinstance(rule, IntersectionRule) else [rule.body]
     found: dict[Edge, None] = {}
     for source, target in graph.roots.get(rule.head, ()):

@@ -1,4 +1,4 @@
-"""The list of rules with what is known of each, and one rule with the facts for and against it."""
+"""The list of rules with their measures, and the page of one rule with examples and counterexamples."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError
-from reshuffle.kg import inverse_name
+from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.proofs import atom_triple
-from reshuffle.rules.rule import IntersectionRule
+from reshuffle.rules.rule import ConstantRule, IntersectionRule, bound_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import World
-    from reshuffle.kg import KnowledgeGraph, Triple
-    from reshuffle.progress import Progress
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.progress import Progress, Report
     from reshuffle.rules import Rule
+    from reshuffle.rules.rule import Terms
 
 PER_PAGE = 50
 SORT_KEYS = ("reading", "weight", "confidence", "support", "head")
 _EXAMPLES = 5
+_FEW = 3  # facts for an atom, from each way that leads to it
 _MOST_WALKED = 20_000  # pairs of a body that are looked at for examples
+_MOST_LOOKS = 200_000  # entities that are looked at for them
 
 
 def rules_page(  # noqa: PLR0913 - what to show of a long list
@@ -44,8 +47,12 @@ def rules_page(  # noqa: PLR0913 - what to show of a long list
     if sort not in SORT_KEYS:
         raise InputError(f"found '{sort}' to sort by", hint=f"give one of {', '.join(SORT_KEYS)}")
     rows = all_rows(world, given, edits, progress=progress)
-    words = search.lower().split()
-    found = [row for row in rows if all(word in row["rule"].lower() for word in words)]
+    words, found = search.lower().split(), []
+    with progress("looking through rules", total=len(rows), unit="rules") as report:
+        for row in rows:
+            report(1)
+            if all(word in row["rule"].lower() for word in words):
+                found.append(row)
     if sort == "head":
         found.sort(key=lambda row: str(row["head"]))
     elif sort != "reading":
@@ -85,22 +92,23 @@ def all_rows(
     return [*rows, *added, *unmeasured]
 
 
-def rule_page(facts: KnowledgeGraph, rule: Rule) -> dict[str, Any]:
+def rule_page(facts: KnowledgeGraph, rule: Rule, *, progress: Progress = SILENT) -> dict[str, Any]:
     """One rule: pairs that its body joins and that are facts of its head, and pairs that are none."""
     examples: list[list[list[str]]] = []
     counter: list[list[list[str]]] = []
     seen: set[tuple[str, str]] = set()
     looked = 0
-    for walk, conclusion in islice(_instances(facts, rule), _MOST_WALKED):
-        looked += 1
-        pair = (conclusion.head, conclusion.tail)
-        into = examples if conclusion in facts else counter
-        if pair in seen or len(into) >= _EXAMPLES or conclusion in walk:
-            continue
-        seen.add(pair)
-        into.append([list(conclusion), *map(list, walk)])
-        if len(examples) == len(counter) == _EXAMPLES:
-            break
+    with progress("examples", total=_MOST_LOOKS, unit="steps") as report:
+        for walk, conclusion in islice(_instances(facts, rule, _Steps(report)), _MOST_WALKED):
+            looked += 1
+            pair = (conclusion.head, conclusion.tail)
+            into = examples if conclusion in facts else counter
+            if pair in seen or len(into) >= _EXAMPLES or conclusion in walk:
+                continue
+            seen.add(pair)
+            into.append([list(conclusion), *map(list, walk)])
+            if len(examples) == len(counter) == _EXAMPLES:
+                break
     return {
         "rule": str(rule),
         "head": rule.head,
@@ -116,10 +124,29 @@ def _told(instance: list[list[str]]) -> dict[str, Any]:
     return {"triple": instance[0], "facts": instance[1:]}
 
 
-def _instances(facts: KnowledgeGraph, rule: Rule) -> Iterator[tuple[list[Triple], Triple]]:
+class _Steps:
+    """Counts the steps of a search, and stops it: where there were too many, or where it is cancelled."""
+
+    def __init__(self, report: Report) -> None:
+        self._report, self._left = report, _MOST_LOOKS
+
+    def take(self) -> bool:
+        """One more step; False where there may be none."""
+        self._report(1)
+        self._left -= 1
+        return self._left >= 0
+
+
+def _instances(facts: KnowledgeGraph, rule: Rule, steps: _Steps) -> Iterator[tuple[list[Triple], Triple]]:
     """The facts that a body is met by, with what the rule concludes from them; a few from each start."""
+    if isinstance(rule, ConstantRule):
+        yield from _matches(facts, rule, rule.atoms, {}, steps)
+        return
     neighbours = _neighbours_in(facts)
+    dead: set[tuple[str, int]] = set()
     for start in _starts(facts, rule.body[0]):
+        if not steps.take():
+            return
         if isinstance(rule, IntersectionRule):
             ends = set(neighbours(start, rule.body[0])).intersection(
                 *(neighbours(start, relation) for relation in rule.body[1:])
@@ -128,20 +155,75 @@ def _instances(facts: KnowledgeGraph, rule: Rule) -> Iterator[tuple[list[Triple]
                 walk = [atom_triple(relation, start, end) for relation in rule.body]
                 yield walk, atom_triple(rule.head, start, end)
             continue
-        for walk in islice(_walks(neighbours, rule.body, start), 3):
+        for walk in islice(_walks(neighbours, rule.body, start, dead, steps), 3):
             entities = _entities_of(walk, rule.body)
             yield walk, atom_triple(rule.head, entities[0], entities[-1])
 
 
+def _matches(
+    facts: KnowledgeGraph, rule: ConstantRule, left: Sequence[Terms], bound: dict[int, str], steps: _Steps
+) -> Iterator[tuple[list[Triple], Triple]]:
+    """The facts that the atoms left can mean, with what is concluded; a few for each way that leads to them."""
+    if not left:
+        named = {number: bound.get(number, "") for number in range(rule.num_variables)}
+        *walk, conclusion = (Triple(head, relation, tail) for relation, head, tail in rule.terms(named))
+        if all(conclusion):
+            yield walk, conclusion
+        return
+    # First the atom with most ends known, so that few facts are looked at.
+    atom = min(left, key=lambda atom: sum(isinstance(end, int) and end not in bound for end in atom[1:]))
+    others = [other for other in left if other is not atom]
+    found = 0
+    for triple in _meant_by(facts, atom, bound):
+        if found >= _FEW or not steps.take():
+            return
+        then = dict(bound)
+        if bound_by(atom, triple, then):
+            found += 1
+            yield from islice(_matches(facts, rule, others, then, steps), _FEW)
+
+
+def _meant_by(facts: KnowledgeGraph, atom: Terms, bound: dict[int, str]) -> Iterator[Triple]:
+    """The facts that an atom can mean, by the index of whichever end is known."""
+    relation, *ends = atom
+    head, tail = (bound.get(end) if isinstance(end, int) else end for end in ends)
+    neighbours = _neighbours_in(facts)
+    if head is not None:
+        known = neighbours(head, relation) if head in facts.entities else []
+        yield from (Triple(head, relation, other) for other in known)
+    elif tail is not None:
+        known = neighbours(tail, inverse_name(relation)) if tail in facts.entities else []
+        yield from (Triple(other, relation, tail) for other in known)
+    elif relation in facts.relations:
+        heads, tails = facts.edges(int(facts.relations.ids([relation])[0]))
+        for one, other in zip(heads.tolist(), tails.tolist(), strict=True):
+            yield Triple(facts.entities[one], relation, facts.entities[other])
+
+
 def _walks(
-    neighbours: Callable[[str, str], list[str]], body: tuple[str, ...], start: str
+    neighbours: Callable[[str, str], list[str]],
+    body: tuple[str, ...],
+    start: str,
+    dead: set[tuple[str, int]],
+    steps: _Steps,
 ) -> Iterator[list[Triple]]:
+    """Walks along a body. `dead` has the entities that no walk leads on from, with the number of atoms that are left:
+    without it, a long body without an end would be searched along every one of its beginnings.
+    """
     if not body:
         yield []
         return
+    found = False
     for end in neighbours(start, body[0])[:20]:
-        for rest in _walks(neighbours, body[1:], end):
+        if (end, len(body) - 1) in dead:
+            continue
+        if not steps.take():
+            return
+        for rest in _walks(neighbours, body[1:], end, dead, steps):
+            found = True
             yield [atom_triple(body[0], start, end), *rest]
+    if not found:
+        dead.add((start, len(body)))
 
 
 def _entities_of(walk: list[Triple], body: tuple[str, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A training as it goes: the epochs in `log.csv`, whether it still runs, and the settings. Needs no torch."""
+"""The page of a training: epochs in `log.csv`, whether it is running, and settings. Needs no torch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.locks import is_abandoned
+from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from reshuffle.progress import Progress, Report
 
 LOG = "log.csv"
 SETTINGS = "settings.toml"
@@ -26,11 +29,13 @@ _LONGEST_VALUE = 200
 _MOST_EPOCHS = 2_000  # points of a curve; of longer trainings every n-th epoch is shown
 
 
-def training_page(directory: Path | None) -> dict[str, Any]:
+def training_page(directory: Path | None, *, progress: Progress = SILENT) -> dict[str, Any]:
     """The curves and settings of a model directory; empty where there is none."""
     if directory is None:
         return {"directory": None, "running": False, "epochs": [], "best": None, "settings": {}}
-    epochs = _epochs(directory / LOG)
+    with progress("reading the log", unit="epochs") as report:
+        report(0)
+        epochs = _epochs(directory / LOG, report)
     validated = [row for row in epochs if row["mrr"] is not None]
     best = max(validated, key=lambda row: float(row["mrr"]), default=None)
     step = -(-len(epochs) // _MOST_EPOCHS) or 1
@@ -49,11 +54,12 @@ def is_running(directory: Path) -> bool:
     return lock.exists() and not is_abandoned(lock)
 
 
-def _epochs(log: Path) -> list[dict[str, Any]]:
+def _epochs(log: Path, report: Report) -> list[dict[str, Any]]:
     """The rows of the log that are whole: the last one may be being written."""
     rows = []
     with suppress(OSError), log.open(encoding="utf-8", errors="replace", newline="") as file:
         for row in csv.DictReader(file):
+            report(1)
             if None in row.values():
                 continue
             with suppress(ValueError, TypeError, KeyError):

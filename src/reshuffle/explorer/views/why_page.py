@@ -8,19 +8,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.evaluation.questions import check_side
+from reshuffle.progress import SILENT
 from reshuffle.reasoning.why_not import UNBOUND
 
 if TYPE_CHECKING:
     from reshuffle.explorer.subject import World
     from reshuffle.kg import Triple
+    from reshuffle.progress import Progress
 
 MOST_NODES = 200
 _MOST_PROOFS = 20
 
 
-def why_page(world: World, triple: Triple, *, most: int = 3) -> dict[str, Any]:
-    """The explanation of a triple with its picture; unknown names raise, as everywhere."""
-    explanation, text = world.why(triple, most=min(max(1, most), _MOST_PROOFS))
+def why_page(
+    world: World, triple: Triple, *, most: int = 3, side: str = "tail", progress: Progress = SILENT
+) -> dict[str, Any]:
+    """The explanation of a triple with its picture; unknown names raise, as everywhere.
+
+    `side` is the end that a score is asked for: a model has one score for each of the two questions.
+    """
+    check_side(side)
+    most = min(max(1, most), _MOST_PROOFS)
+    explanation, text = world.why(triple, most=most, side=side, progress=progress)  # type: ignore[arg-type]
     return {
         "triple": list(triple),
         "known": triple in world.facts,
@@ -52,11 +62,11 @@ def pictures(triple: Triple, explanation: dict[str, Any]) -> list[dict[str, Any]
 
 
 class _Drawing:
-    """Nodes and arrows; a fact that several arrows leave is drawn once, and what is too much is counted."""
+    """Nodes and arrows, each drawn once: an arrow says how many `times` it is used. What is too much is counted."""
 
     def __init__(self) -> None:
         self.nodes: list[dict[str, Any]] = []
-        self.edges: list[dict[str, Any]] = []
+        self._arrows: dict[tuple[int, int, str | None], int] = {}
         self.left_out = 0
         self._facts: dict[tuple[str, ...], int] = {}
 
@@ -77,10 +87,15 @@ class _Drawing:
 
     def arrow(self, source: int | None, target: int | None, rule: str | None = None) -> None:
         if source is not None and target is not None:
-            self.edges.append({"from": source, "to": target, "rule": rule})
+            arrow = (source, target, rule)
+            self._arrows[arrow] = self._arrows.get(arrow, 0) + 1
 
     def to_dict(self) -> dict[str, Any]:
-        return {"nodes": self.nodes, "edges": self.edges, "left_out": self.left_out}
+        edges = [
+            {"from": source, "to": target, "rule": rule, "times": times}
+            for (source, target, rule), times in self._arrows.items()
+        ]
+        return {"nodes": self.nodes, "edges": edges, "left_out": self.left_out}
 
 
 def _of_proof(proof: dict[str, Any]) -> dict[str, Any]:

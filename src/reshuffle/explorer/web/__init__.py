@@ -1,1 +1,1 @@
-"""The server: who may ask, sessions with their edits, long work, and the addresses."""
+"""The web server: access control, sessions with edits, background jobs, and routes."""

@@ -1,8 +1,9 @@
-"""What pages and programs ask: each question gives plain data, by its name in the address."""
+"""The questions of the API: each has a name in the address and returns plain data."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,20 @@ if TYPE_CHECKING:
     Question: TypeAlias = "Callable[[Asked, Progress], dict[str, Any]]"
 
 _MOST_FOUND = 50
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
+
+
+def json_of(text: str | bytes, what: str) -> Any:
+    """The data of a JSON text that somebody sent."""
+    try:
+        data = json.loads(text)
+        json.dumps(data, ensure_ascii=False).encode()  # half of a pair of code units is no text
+    except RecursionError:
+        raise InputError(f"{what} is nested too deeply", hint="a change has two levels") from None
+    except ValueError as error:
+        hint = 'a change is written {"kind": "add-fact", "triple": [head, relation, tail]}'
+        raise InputError(f"{what} is no JSON: {error}", hint=hint) from None
+    return data
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,7 @@ class Asked:
         given = self.query.get(name, "")
         if not given:
             return default
-        if not given.lstrip("-").isdecimal() or len(given) > 9:
+        if not _NUMBER.fullmatch(given):
             raise InputError(f"found {name} = {given!r}, expected a whole number")
         return int(given)
 
@@ -85,7 +100,7 @@ class Asked:
             return None
         rules = parse_rules(self.query[name], prefixes=self.exhibit.prefixes).rules
         if len(rules) != 1:
-            raise InputError("found no rule that says something", hint="write one rule")
+            raise InputError("found no rule, or only tautologies", hint="write one rule")
         return rules[0]
 
 
@@ -95,7 +110,7 @@ class Asked:
 def _search(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.exhibit.subject(progress)
     most = min(max(1, asked.number("most", 20)), _MOST_FOUND)
-    return {"names": asked.exhibit.find(asked.query.get("q", ""), asked.edits, most=most)}
+    return {"names": asked.exhibit.find(asked.query.get("q", ""), asked.edits, most=most, progress=progress)}
 
 
 def _entity(asked: Asked, progress: Progress) -> dict[str, Any]:
@@ -110,8 +125,10 @@ def _entity(asked: Asked, progress: Progress) -> dict[str, Any]:
             derived=asked.query.get("derived") == "true",
             start=asked.number("start", 0),
             most=asked.number("most", 100),
+            progress=progress,
         )
-    return entity_page(world, name, per_group=min(max(1, asked.number("most", PER_GROUP)), 500))
+    per_group = min(max(1, asked.number("most", PER_GROUP)), 500)
+    return entity_page(world, name, per_group=per_group, progress=progress)
 
 
 def _predictions(asked: Asked, progress: Progress) -> dict[str, Any]:
@@ -124,13 +141,15 @@ def _predictions(asked: Asked, progress: Progress) -> dict[str, Any]:
         },
         top=asked.number("top", 10),
         reasons=asked.number("reasons", 0),
+        progress=progress,
     )
 
 
 def _why(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.exhibit.subject(progress).need_facts()
     triple = Triple(*(asked.full(name, progress) for name in ("head", "relation", "tail")))
-    return why_page(asked.world(progress), triple, most=asked.number("most", 3))
+    side = asked.query.get("side") or "tail"
+    return why_page(asked.world(progress), triple, most=asked.number("most", 3), side=side, progress=progress)
 
 
 def _rules(asked: Asked, progress: Progress) -> dict[str, Any]:
@@ -152,7 +171,7 @@ def _rule(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.need("rule")
     rule = asked.rule("rule")
     assert rule is not None
-    return rule_page(asked.world(progress).facts, rule)
+    return rule_page(asked.world(progress).facts, rule, progress=progress)
 
 
 def _rule_graph(asked: Asked, progress: Progress) -> dict[str, Any]:
@@ -164,17 +183,13 @@ def _rule_graph(asked: Asked, progress: Progress) -> dict[str, Any]:
         focus=asked.query.get("focus") or None,
         rule=asked.rule("rule"),
         slots=asked.query.get("slots") == "true",
+        progress=progress,
     )
 
 
 def _effect(asked: Asked, progress: Progress) -> dict[str, Any]:
     """What one more change would do, before it is kept."""
-    try:
-        change = asked.change(json.loads(asked.need("change")), progress)
-    except ValueError as error:
-        raise InputError(
-            f"the change is no JSON: {error}", hint='such as {"kind": "add-fact", ...}'
-        ) from None
+    change = asked.change(json_of(asked.need("change"), "the change"), progress)
     exhibit, edits = asked.exhibit, asked.edits
     before, after = exhibit.world(edits, progress), exhibit.world(edits.after(change), progress)
     held_out = exhibit.subject(progress).source.held_out
@@ -200,8 +215,7 @@ def _what_if(asked: Asked, progress: Progress) -> dict[str, Any]:
 
 
 def _training(asked: Asked, progress: Progress) -> dict[str, Any]:
-    del progress
-    return {**training_page(asked.exhibit.directory), "kind": asked.exhibit.kind}
+    return {**training_page(asked.exhibit.directory, progress=progress), "kind": asked.exhibit.kind}
 
 
 QUESTIONS: dict[str, Question] = {

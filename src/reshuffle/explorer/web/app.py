@@ -1,28 +1,28 @@
 """The addresses. `/entity?name=x` is a page, `/api/v1/entity?name=x` the same as JSON, with `format=csv` as a table.
 
-Every question is a job (`jobs`): what is quick comes at once with status 200; status 202 tells how far it is, and
-asking again waits on. Errors are `{"error", "hint"}`, with status 404 for unknown names, else 400.
+Every question is a job (`jobs`). Quick answers come at once with status 200. Status 202 reports progress; the client
+asks again until the answer is ready. Errors are `{"error", "hint"}`, with status 404 for unknown names, else 400.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from reshuffle import __version__
 from reshuffle.errors import InputError, ReshuffleError, UnknownNameError
-from reshuffle.explorer.saving_as import rule_text, save_as
-from reshuffle.explorer.web.api_questions import QUESTIONS, Asked
+from reshuffle.explorer.saving_as import TakenName, rule_text, save_as
+from reshuffle.explorer.web.api_questions import QUESTIONS, Asked, json_of
 from reshuffle.explorer.web.csv_tables import TABLES, csv_of
-from reshuffle.explorer.web.guard import Guard
+from reshuffle.explorer.web.guard import Guard, TooLarge
 from reshuffle.explorer.web.jobs import Cancelled, Jobs, TooBusy
 from reshuffle.explorer.web.sessions import Sessions
 from reshuffle.progress import UNHEARD
@@ -93,7 +93,7 @@ class Explorer:
             try:
                 return await endpoint(request)
             except Exception as error:  # noqa: BLE001 - of any kind
-                if not isinstance(error, ReshuffleError | Cancelled):
+                if not isinstance(error, ReshuffleError | Cancelled | ClientDisconnect):
                     self.notes(f"{request.url.path} failed: {type(error).__name__}: {error}")
                 return _failure(error)
 
@@ -102,6 +102,8 @@ class Explorer:
     def _asked(self, request: Request, query: Mapping[str, str] | None = None) -> Asked:
         words = dict(request.query_params) if query is None else query
         key = words.get("of") or next(iter(self.exhibits))
+        if not isinstance(key, str):
+            raise InputError("found an 'of' that is no text", hint=f"give one of {', '.join(self.exhibits)}")
         if key not in self.exhibits:
             raise UnknownNameError("exhibit", key, self.exhibits)
         return Asked(self.exhibits[key], request.state.session, words)
@@ -197,7 +199,7 @@ class Explorer:
     async def _saved(self, request: Request) -> Response:
         data = await _body(request)
         asked = self._asked(request, data)
-        what, name = str(data.get("what", "rules")), str(data.get("name", ""))
+        what, name = data.get("what", "rules"), data.get("name", "")
 
         def save(progress: Progress) -> Response:
             world = asked.world(progress)
@@ -286,13 +288,13 @@ def _download(text: str, name: str, kind: str) -> Response:
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    try:
-        data = json.loads(await request.body() or b"{}")
-    except ValueError as error:
-        raise InputError(f"the request is no JSON: {error}") from None
+    data = json_of(await request.body() or b"{}", "the request")
     if not isinstance(data, dict):
         raise InputError("the request is no JSON object")
-    return data
+    for name, value in data.items():
+        if name != "change" and not isinstance(value, str | None):
+            raise InputError(f"found {json_text(value)[:40]} as '{name}', expected a text")
+    return {name: value for name, value in data.items() if value is not None}
 
 
 async def _page(request: Request) -> Response:
@@ -305,13 +307,18 @@ async def _favicon(request: Request) -> Response:
     return FileResponse(STATIC / "favicon.svg", media_type="image/svg+xml")
 
 
+_STATUS = {UnknownNameError: 404, TooBusy: 503, TooLarge: 413, TakenName: 409}
+
+
 def _failure(error: Exception) -> Response:
+    if isinstance(error, ClientDisconnect):
+        return JSONResponse({"error": "the request was not sent to its end", "hint": None}, 400)
     if isinstance(error, Cancelled):
         return JSONResponse({"error": "cancelled", "hint": "ask again to start it again"}, 409)
     if not isinstance(error, ReshuffleError):
         hint = "everything else goes on; please report it"
         return JSONResponse({"error": f"this failed: {type(error).__name__}", "hint": hint}, 500)
-    status = 404 if isinstance(error, UnknownNameError) else 503 if isinstance(error, TooBusy) else 400
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
     told = str(error).removesuffix(f"\n  hint: {error.hint}") if error.hint else str(error)
     return JSONResponse({"error": told, "hint": error.hint}, status)
 

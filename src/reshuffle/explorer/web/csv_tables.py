@@ -1,4 +1,4 @@
-"""What pages show, as CSV."""
+"""The tables of pages as CSV."""
 
 from __future__ import annotations
 

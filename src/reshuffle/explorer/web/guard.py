@@ -1,9 +1,9 @@
-"""Who may ask, and what every answer carries. Stands before all else, as plain ASGI.
+"""Access control and security headers: an ASGI layer in front of the application.
 
-- The host must be one that the server is reached by, so that no other site's name can be made to point here.
+- The host must be a name of this server; this prevents DNS rebinding.
 - The token of the printed address is exchanged for a cookie that scripts cannot read and other sites cannot send.
   Programs send `Authorization: Bearer TOKEN`.
-- What changes something must come from the page itself: the same origin, as JSON.
+- Requests that change something must come from the page itself: the same origin, as JSON.
 - Requests have a largest size. Pages load nothing from elsewhere.
 """
 
@@ -19,6 +19,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+
+from reshuffle.errors import InputError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,6 +45,10 @@ HEADERS = {
 _CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 _OPEN = ("/favicon.ico",)
 _REFUSED = "This explorer needs the token: open the full address that `reshuffle serve` printed.\n"
+
+
+class TooLarge(InputError):  # noqa: N818 - a state of the request
+    """A body that is longer than any change."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,9 @@ class Guard:
             return PlainTextResponse(_REFUSED, 401)
         headers = Headers(scope=scope)
         rest = urlencode([pair for pair in query if pair[0] != "token"])
-        answer = RedirectResponse(f"{scope['path']}{'?' + rest if rest else ''}", 303)
+        # One slash in front: an address that begins with two names another host.
+        path = "/" + scope["path"].lstrip("/\\")
+        answer = RedirectResponse(f"{path}{'?' + rest if rest else ''}", 303)
         if self.sessions.find(_cookies(headers).get(self.door.cookie)) is None:
             answer.set_cookie(
                 self.door.cookie, self.sessions.begin(), httponly=True, samesite="strict", path="/"
@@ -149,7 +157,7 @@ class Guard:
         """The session, and whether a program has sent the token itself."""
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.door.has_token(given.strip()):
-            return self.sessions.named("program " + headers.get("x-session", "")[:100]), True
+            return self.sessions.of_program(headers.get("x-session", "")[:100]), True
         return self.sessions.find(_cookies(headers).get(self.door.cookie)), False
 
     def _from_page(self, headers: Headers) -> bool:
@@ -175,7 +183,7 @@ def _declared(headers: Headers) -> int:
 
 
 def _limited(receive: Receive) -> Receive:
-    """Bodies without a declared length end where they are too large."""
+    """Bodies without a declared length are refused where they are too large."""
     taken = 0
 
     async def limited() -> Message:
@@ -183,7 +191,7 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         taken += len(message.get("body", b""))
         if taken > LARGEST_BODY:
-            return {"type": "http.disconnect"}
+            raise TooLarge("the request is too large")
         return message
 
     return limited

@@ -1,7 +1,7 @@
-"""Work in threads: what is quick is answered at once, what takes long tells how far it is and can be cancelled.
+"""Jobs in threads: quick ones answer at once; slow ones report progress and can be cancelled.
 
-A question is a job under a key. Who asks the same again while it runs waits for the same job, and who comes back for
-the result of a slow one finds it.
+Each question is a job with a key. The same question asked again while the job runs waits for the same job. The result
+of a slow job is kept for a later request.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import itertools
 import time
 from collections import OrderedDict
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Lock
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.explorer.shared_work import asked_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -26,7 +28,7 @@ Work: TypeAlias = "Callable[[Progress], Any]"
 
 THREADS = 8
 MOST_AT_ONCE = 300
-"""Jobs that run or wait; whoever comes then is asked to come again."""
+"""The limit of running and waiting jobs; further requests are told to try again."""
 MOST_SECONDS = 900.0
 _KEPT = 64  # results that nobody has fetched
 
@@ -88,7 +90,8 @@ class Jobs:
     """All work of a server."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="explorer")
+        self._waiting: SimpleQueue[tuple[Job, Work]] = SimpleQueue()
+        self._num_threads = 0
         self._numbers = itertools.count(1)
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
         self._lock = Lock()
@@ -104,8 +107,16 @@ class Jobs:
             made = Job(next(self._numbers), key)
             self._jobs[key] = made
             self._drop_old()
-        self._threads.submit(_run, made, work)
+            if self._num_threads < THREADS:
+                self._num_threads += 1
+                # A thread of its own kind: work that does not hear of the end must not keep the process from ending.
+                Thread(target=self._work, name=f"explorer-{self._num_threads}", daemon=True).start()
+        self._waiting.put((made, work))
         return made
+
+    def _work(self) -> None:
+        while True:
+            _run(*self._waiting.get())
 
     def _drop_old(self) -> None:
         finished = [key for key, job in self._jobs.items() if job.future.done()]
@@ -131,16 +142,16 @@ class Jobs:
         return bool(found)
 
     def end(self) -> None:
-        """Stop everything; what does not report ends with the process."""
+        """Stop everything; what waits never begins, and what does not report ends with the process."""
         for job in self.running():
             job.cancelled = True
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _run(job: Job, work: Work) -> None:
     try:
         if job.cancelled:
             raise Cancelled
-        job.future.set_result(work(job.progress))
+        with asked_by(job.progress):
+            job.future.set_result(work(job.progress))
     except BaseException as error:  # noqa: BLE001 - handed to whoever asked
         job.future.set_exception(error)

@@ -1,4 +1,4 @@
-"""The socket and the process: listens, tells when it is ready, ends with Ctrl-C."""
+"""Listen on a socket, announce when ready, and stop on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from reshuffle.errors import InputError
+from reshuffle.explorer.web.connections import LimitedProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,22 +53,28 @@ def _bound(host: str, port: int) -> socket.socket:
 
 def serve(explorer: Explorer, door: Door, listening: socket.socket, *, ready: Callable[[], None]) -> None:
     """Answer until a signal comes; Ctrl-C raises `KeyboardInterrupt` at the end."""
-    config = uvicorn.Config(
-        explorer.app(door),
-        log_level="critical",
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=_SECONDS_TO_END,
-        h11_max_incomplete_event_size=64 * 1024,
-    )
     try:
         with closing(listening):
             listening.listen(_WAITING)  # whoever comes from now on is answered as soon as the server runs
             explorer.load_first()
             ready()
-            uvicorn.Server(config).run(sockets=[listening])
+            uvicorn.Server(configured(explorer, door)).run(sockets=[listening])
     finally:
         explorer.jobs.end()
+
+
+def configured(explorer: Explorer, door: Door) -> uvicorn.Config:
+    """The server with its limits."""
+    return uvicorn.Config(
+        explorer.app(door),
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        http=LimitedProtocol,
+        ws="none",  # such a connection would have no limits
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_SECONDS_TO_END,
+        h11_max_incomplete_event_size=64 * 1024,
+    )

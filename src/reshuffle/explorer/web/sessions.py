@@ -1,4 +1,4 @@
-"""Who explores: a session for each browser, with the changes that nobody else sees."""
+"""Sessions: one per browser, with its own changes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reshuffle.explorer.changes import Change
 
 MOST_SESSIONS = 1_000
+MOST_PROGRAMS = 200
 MOST_CHANGES = 500
 
 
@@ -39,7 +40,7 @@ class Session:
             before = self.changes_of(exhibit)
             if len(before) >= MOST_CHANGES:
                 raise InputError(
-                    f"there are {MOST_CHANGES} changes already", hint="save them, and start anew"
+                    f"there are {MOST_CHANGES} changes already", hint="save them, and start again"
                 )
             self.changes[exhibit] = (*before, change)
 
@@ -57,31 +58,41 @@ class Session:
 
 
 class Sessions:
-    """Sessions by a secret that only their browser knows; the one that nobody has used for longest goes first."""
+    """Sessions of browsers by a secret that only the browser knows, and those of programs by the name that they give.
+
+    The two are kept apart: no name of a program is ever looked up as a secret, and programs push out programs only.
+    Of each kind the session that nobody has used for longest goes first.
+    """
 
     def __init__(self) -> None:
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._browsers: OrderedDict[str, Session] = OrderedDict()
+        self._programs: OrderedDict[str, Session] = OrderedDict()
         self._lock = Lock()
 
     def begin(self) -> str:
-        """A new session's secret."""
+        """A new session's secret, for a browser."""
         secret = secrets.token_urlsafe(32)
-        self.named(secret)
+        with self._lock:
+            _used(self._browsers, secret, MOST_SESSIONS)
         return secret
 
     def find(self, secret: str | None) -> Session | None:
-        """The session of a secret."""
+        """The session of a browser by its secret."""
         with self._lock:
-            if secret is None or secret not in self._sessions:
+            if secret is None or secret not in self._browsers:
                 return None
-            self._sessions.move_to_end(secret)
-            return self._sessions[secret]
+            return _used(self._browsers, secret, MOST_SESSIONS)
 
-    def named(self, name: str) -> Session:
-        """The session of that name, begun if need be."""
+    def of_program(self, name: str) -> Session:
+        """The session of a program, which has sent the token, by the name that it gives; begun if need be."""
         with self._lock:
-            session = self._sessions.setdefault(name, Session())
-            self._sessions.move_to_end(name)
-            while len(self._sessions) > MOST_SESSIONS:
-                self._sessions.popitem(last=False)
-            return session
+            return _used(self._programs, name, MOST_PROGRAMS)
+
+
+def _used(sessions: OrderedDict[str, Session], key: str, most: int) -> Session:
+    """The session of a key, begun if need be, as the one used last."""
+    session = sessions.setdefault(key, Session())
+    sessions.move_to_end(key)
+    while len(sessions) > most:
+        sessions.popitem(last=False)
+    return session

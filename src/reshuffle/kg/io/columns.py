@@ -1,4 +1,4 @@
-"""Which columns of a table hold the head, the relation and the tail: by the names that a user gives, or by common ones.
+"""Find the head, relation and tail columns of a table: by given names, or by common names.
 
 >>> columns_of(["tail", "weight", "relation", "head"]).places
 (3, 2, 0)
@@ -56,7 +56,7 @@ class ChosenColumns:
         if not self.others:
             return None
         more = ", ..." if len(self.others) > _LISTED else ""
-        return f"{counted(len(self.others), 'column')} passed over: {', '.join(self.others[:_LISTED])}{more}"
+        return f"{counted(len(self.others), 'column')} skipped: {', '.join(self.others[:_LISTED])}{more}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class WantedColumns:
     notes: Notes
 
     def chosen(self, header: list[str], place: Place) -> ChosenColumns:
-        """The columns of a header; a note names those that are passed over."""
+        """The columns of a header; a note names those that are skipped."""
         chosen = columns_of(header, self.wanted, place=place)
         if chosen.passed_over is not None:
             self.notes(f"{place.file}: {chosen.passed_over}")
@@ -76,7 +76,9 @@ class WantedColumns:
     def in_order(self, header: list[str]) -> bool:
         """Does a header name head, relation and tail in this order, and nothing else?"""
         try:
-            return columns_of(header, self.wanted).in_order
+            return columns_of(header, self.wanted).in_order and not any(
+                name != name.strip() for name in header
+            )
         except InputError:
             return False
 

@@ -1,8 +1,8 @@
-"""TSV and plain CSV at the speed of memory: blocks of bytes in, ids and names out.
+"""A fast reader for TSV and plain CSV: blocks of bytes in, ids and names out.
 
-While one thread interns the entities of a block, another reads, splits and hashes the next one. Whatever
-is not plain (a wrong column count, a quote in CSV, bytes that are not UTF-8, the name of an inverse) makes
-`read_fast` give up, and the careful reader in `reading` says what it is.
+While one thread interns the entities of a block, another reads, splits and hashes the next one. If
+anything is unusual (a wrong column count, a quote in CSV, bytes that are not UTF-8, the name of an inverse),
+`read_fast` gives up, and the slow reader in `reading` reports it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from reshuffle.kg import name_kernels as kernels
-from reshuffle.kg.io.files import LONGEST_LINE
+from reshuffle.kg.guards.limits import LONGEST_LINE
 from reshuffle.kg.rows import TripleColumns
 from reshuffle.kg.vocabulary import Vocabulary, is_inverse
 
@@ -40,14 +40,17 @@ def read_fast(
     size: int,
     header: Callable[[str], bool] | None = None,
     block: int = BLOCK,
+    clean: Callable[[bytes, int], bytes | None] | None = None,
 ) -> TripleColumns | None:
     """The triples, or None where the careful reader must look.
 
     `size` is the expected number of bytes, used only to make room. `header` says of the first line whether it names
     head, relation and tail in this order; without it the header of CSV is `head,relation,tail`, and TSV has none.
+    `clean` takes the bad lines out of an odd block, and is told the number of its first line.
     """
     try:
-        return _read(_Scanner(stream, separator=separator, header=header, block=block), size=size)
+        scanner = _Scanner(stream, separator=separator, header=header, block=block, clean=clean)
+        return _read(scanner, size=size)
     except OddInput:
         return None
 
@@ -104,14 +107,22 @@ class _Scanner:
     """Reads blocks of whole lines and splits them; interns the relations, which are few, on the way."""
 
     def __init__(
-        self, stream: BinaryIO, *, separator: bytes, header: Callable[[str], bool] | None, block: int
+        self,
+        stream: BinaryIO,
+        *,
+        separator: bytes,
+        header: Callable[[str], bool] | None,
+        block: int,
+        clean: Callable[[bytes, int], bytes | None] | None,
     ) -> None:
         self.relations = NameTable(0, 0)
         self._separator = separator
         self._texts = _line_blocks(stream, block)
         if header is None and separator == b",":
             header = "head,relation,tail".__eq__
+        self._clean, self._line = clean, 1
         if header is not None:
+            self._line = 2
             self._texts = _without_header(self._texts, header)
 
     def fill(self, block: _Block) -> bool:
@@ -121,15 +132,28 @@ class _Scanner:
             return False
         if self._separator == b"," and (b'"' in text or text.count(b"\r") != text.count(b"\r\n")):
             raise OddInput
+        self._scan(block, text)
+        if block.rows == kernels.ODD_LINE:
+            self._scan(block, self._cleaned(text))
+        if block.rows == kernels.ODD_LINE:
+            raise OddInput
+        if self._clean is not None:
+            self._line += text.count(b"\n")
+        self.relations.intern(block.relations, block.rows, block.relation_ids)
+        return True
+
+    def _scan(self, block: _Block, text: bytes) -> None:
         block.make_room(len(text))
         block.text[: len(text)] = np.frombuffer(text, dtype=np.uint8)
         block.rows = kernels.scan_rows(
             block.text, len(text), ord(self._separator), block.entities, block.relations
         )
-        if block.rows == kernels.ODD_LINE:
+
+    def _cleaned(self, text: bytes) -> bytes:
+        cleaned = None if self._clean is None else self._clean(text, self._line)
+        if cleaned is None:
             raise OddInput
-        self.relations.intern(block.relations, block.rows, block.relation_ids)
-        return True
+        return cleaned
 
 
 def _line_blocks(stream: BinaryIO, block: int) -> Iterator[bytes]:

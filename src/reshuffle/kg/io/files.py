@@ -1,4 +1,4 @@
-"""Files to read from, with their formats, and files that are written whole or not at all."""
+"""Open input files of all formats, and write output files completely or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError, Place, did_you_mean
-from reshuffle.locks import is_abandoned, locked, released
+from reshuffle.kg.guards.limits import LONGEST_LINE, Unpacking, looked_through, piped, too_long_text
+from reshuffle.locks import is_left_over, locked, released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 STDIN = "-"
 _BUFFER = 1 << 20
 _GZIP = b"\x1f\x8b"
-LONGEST_LINE = 1 << 24  # bytes; a packed file of a few kilobytes may hold a line that fills the memory
 BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _NAMES_SHOWN = 5
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -115,7 +115,7 @@ def written_format(path: str | os.PathLike[str]) -> Format:
     ending = _ending(PurePath(path))
     if ending not in (*_FORMATS, *_PLAIN) and not is_device(Path(os.path.realpath(path))):
         raise InputError(
-            f"found the ending '{ending}', which names no format that triples are written in",
+            f"cannot write triples with the unknown file ending '{ending}'",
             place=Place(os.fspath(path)),
             hint=f"the endings are {', '.join((*_PLAIN[1:], *_FORMATS))}, also with .gz; "
             "without one it is tab-separated",
@@ -139,6 +139,11 @@ class Source:
     path: Path | None = None
     content: bytes = b""
 
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> Source:
+        """The file at a path, whatever it holds; raises `OSError` where there is none."""
+        return cls(os.fspath(path), Path(path).stat().st_size, Path(path))
+
     @property
     def is_compressed(self) -> bool:
         """Does the name of the file end in .gz, or what came from a pipe begin as such files do?"""
@@ -149,11 +154,44 @@ class Source:
         """The uncompressed bytes; `report` hears of every byte taken from the disk."""
         raw = io.BytesIO(self.content) if self.path is None else self.path.open("rb", buffering=0)
         with raw, io.BufferedReader(_Reporting(raw, report), _BUFFER) as stream:
-            yield gzip.GzipFile(fileobj=stream) if self.is_compressed else stream  # type: ignore[misc]
+            if self.is_compressed:
+                unpacked = gzip.GzipFile(fileobj=stream)
+                yield looked_through(unpacked, Unpacking(self.place(), self.size))  # type: ignore[arg-type]
+            else:
+                yield stream
+
+    def read_text(self, *, most: int, longest: int = LONGEST_LINE) -> bytes:
+        """All of a file that people write, such as rules; one that is larger, or has longer lines, is refused."""
+        large = self.size > most and not self.is_compressed
+        try:
+            with self.open(lambda _: None) as stream:
+                content = b"" if large else stream.read(most + 1)
+        except GZIP_ERRORS as error:
+            raise broken_gzip(self, error, line=1) from error
+        if large or len(content) > most:
+            raise InputError(
+                f"found more than {most:,} bytes, expected a file of normal size",
+                place=self.place(),
+                hint="split the file, or check its unpacked size",
+            )
+        if (number := _long_line(content, longest)) is not None:
+            raise too_long_text(self.place(number), "a line", longest)
+        return content
 
     def place(self, line: int | None = None) -> Place:
         """The place of a line, for an error message."""
         return Place(self.name, line)
+
+
+def _long_line(content: bytes, longest: int) -> int | None:
+    """The number of the first line that is too long."""
+    start = 0
+    while len(content) - start > longest:
+        end = content.rfind(b"\n", start, start + longest)
+        if end < 0:
+            return content.count(b"\n", 0, start) + 1
+        start = end + 1
+    return None
 
 
 _ARCHIVES = {
@@ -190,7 +228,7 @@ def broken_gzip(source: Source, error: Exception, *, line: int) -> InputError:
     """The error for compressed data that cannot be unpacked from some line on."""
     if isinstance(error, EOFError):
         return InputError(
-            "the compressed data ends early, expected a complete gzip file",
+            "the compressed data ends too early, expected a complete gzip file",
             place=source.place(line),
             hint="copy or download it again; gzip -t tests whether a file is complete",
         )
@@ -214,7 +252,7 @@ def no_triples(source: Source, expected: str) -> NoTriplesError:
     return NoTriplesError(
         f"{found}, expected {expected}",
         place=source.place(),
-        hint="check that the program which wrote it came to its end",
+        hint="check that the program that wrote it finished",
     )
 
 
@@ -236,7 +274,7 @@ class _Reporting(io.RawIOBase):
 def find_source(path: str | os.PathLike[str]) -> Source:
     """The source a user named; `-` is stdin. Raises `InputError` when there is nothing to read."""
     if path == STDIN:
-        content = sys.stdin.buffer.read()
+        content = piped(sys.stdin.buffer, Place("<stdin>"))
         return Source("<stdin>", len(content), content=content)
     place, file = Place(os.fspath(path)), Path(path)
     if file.is_dir():
@@ -250,7 +288,8 @@ def find_source(path: str | os.PathLike[str]) -> Source:
             "permission denied, expected a readable file", place=place, hint="chmod u+r makes it readable"
         )
     if not file.is_file():  # a named pipe gives its bytes only once
-        content = file.read_bytes()
+        with file.open("rb") as pipe:
+            content = piped(pipe, place)
         return Source(place.file, len(content), content=content)
     return Source(place.file, file.stat().st_size, file)
 
@@ -322,11 +361,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield target
         return
     _remove_abandoned(target)
-    # The ending is kept, since many writers go by it.
-    aside = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.part{target.suffix}")
     with full_disk_told(path):
-        lock = locked(aside)  # it says that this process is alive
-        assert lock is not None  # a new name
+        aside, lock = _new_aside(target)
         with released(lock):
             mode = stat.S_IMODE((target if target.exists() else aside).stat().st_mode)
             try:
@@ -337,6 +373,15 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
                 flush_to_disk(target.parent)
             finally:
                 aside.unlink(missing_ok=True)
+
+
+def _new_aside(target: Path) -> tuple[Path, int]:
+    """A new file beside the target, and its lock, which says that this process is alive."""
+    while True:
+        # The ending is kept, since many writers go by it.
+        aside = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.part{target.suffix}")
+        if (lock := locked(aside, new=True)) is not None:
+            return aside, lock
 
 
 @contextmanager
@@ -350,7 +395,7 @@ def full_disk_told(path: str | os.PathLike[str]) -> Iterator[None]:
         raise InputError(
             f"cannot be written: {os.strerror(error.errno)}",
             place=Place(os.fspath(path)),
-            hint="make room on the disk, and run it again; what was there before is as it was",
+            hint="free some disk space, and run it again; existing output is unchanged",
         ) from error
 
 
@@ -371,7 +416,7 @@ def _remove_abandoned(target: Path) -> None:
     name = re.compile(rf"\.{re.escape(target.stem)}\.[0-9a-f]{{8}}\.part{re.escape(target.suffix)}")
     pattern = f".{glob.escape(target.stem)}.*.part{glob.escape(target.suffix)}"
     for left in target.parent.glob(pattern):
-        if name.fullmatch(left.name) and is_abandoned(left):
+        if name.fullmatch(left.name) and is_left_over(left):
             with suppress(OSError):
                 left.unlink()
 
@@ -391,10 +436,11 @@ def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = (
         )
     if endings and Path(path).suffix not in endings and not is_device(target):
         listed = ", ".join(filter(None, endings)) + (" or none" if "" in endings else "")
+        gone = "; PNG files went with 0.3: convert an .svg" if Path(path).suffix == ".png" else ""
         raise InputError(
             f"found the ending '{Path(path).suffix}', expected one of {listed}",
             place=place,
-            hint="the ending says which format is written",
+            hint=f"the ending names the format{gone}",
         )
     if not target.parent.is_dir():
         raise InputError(

@@ -1,7 +1,7 @@
-"""Labels: a person's words for identifiers, from lines `name<TAB>label` or from the labels of an RDF file.
+"""Labels of identifiers, from lines `name<TAB>label` or from an RDF file.
 
-Of several labels of a name in RDF, one without a language comes first, then an English one; `rdfs:label` comes before
-`skos:prefLabel`.
+If a name has several labels in RDF, a label without a language is preferred, then an English one; `rdfs:label` is
+preferred to `skos:prefLabel`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
-from reshuffle.kg.io.files import STDIN, Format, find_source, format_of
-from reshuffle.kg.io.rdf import RDF, from_iri, pyoxigraph
+from reshuffle.kg.io.files import GZIP_ERRORS, STDIN, Format, broken_gzip, find_source, format_of
+from reshuffle.kg.io.rdf import RDF, from_iri, pyoxigraph, quads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +26,7 @@ _PREDICATES = (
 )
 LABELLED = (".ttl", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
 """The endings of files that may hold labels."""
+_LARGEST = 1 << 30  # bytes of a file of lines, unpacked
 _MOST_BYTES = 50_000_000  # of an RDF file that is searched for labels without being asked to
 
 
@@ -48,20 +49,21 @@ def read_labels(path: str | PathLike[str]) -> dict[str, str]:
 def _of_rdf(source: Source, form: Format) -> dict[str, str]:
     library = pyoxigraph(source.place())
     best: dict[str, tuple[tuple[int, int], str]] = {}
-    with source.open(lambda _: None) as stream:
-        try:
-            for found in library.parse(stream, getattr(library.RdfFormat, form.name)):
-                if found.predicate.value in _PREDICATES and isinstance(found.object, library.Literal):
-                    rank = (_language(found.object.language), _PREDICATES.index(found.predicate.value))
-                    subject = found.subject
-                    is_named = isinstance(subject, library.NamedNode)
-                    name = from_iri(subject.value) if is_named else str(subject)
-                    if name not in best or rank < best[name][0]:
-                        best[name] = (rank, found.object.value)
-        except SyntaxError as error:
-            raise InputError(
-                f"{error.msg}, expected {form.value}", place=source.place(error.lineno), hint="check the file"
-            ) from None
+    try:
+        for found in quads_of(source, form):
+            if found.predicate.value in _PREDICATES and isinstance(found.object, library.Literal):
+                rank = (_language(found.object.language), _PREDICATES.index(found.predicate.value))
+                subject = found.subject
+                is_named = isinstance(subject, library.NamedNode)
+                name = from_iri(subject.value) if is_named else str(subject)
+                if name not in best or rank < best[name][0]:
+                    best[name] = (rank, found.object.value)
+    except SyntaxError as error:
+        raise InputError(
+            f"{error.msg}, expected {form.value}", place=source.place(error.lineno), hint="check the file"
+        ) from None
+    except GZIP_ERRORS as error:
+        raise broken_gzip(source, error, line=1) from error
     return {name: label for name, (_, label) in best.items()}
 
 
@@ -72,17 +74,15 @@ def _language(tag: str | None) -> int:
 
 def _of_lines(source: Source) -> dict[str, str]:
     labels: dict[str, str] = {}
-    with source.open(lambda _: None) as stream:
-        for number, line in enumerate(
-            stream.read().decode("utf-8-sig", errors="replace").split("\n"), start=1
-        ):
-            name, tab, label = line.rstrip("\r").partition("\t")
-            if line.strip() and not (tab and label.strip()):
-                raise InputError(
-                    f"found '{line[:60]}', expected a name, a tab and its label",
-                    place=source.place(number),
-                    hint="labels are lines name<TAB>label, or an RDF file with rdfs:label",
-                )
-            if tab:
-                labels[name] = label.strip()
+    text = source.read_text(most=_LARGEST).decode("utf-8-sig", errors="replace")
+    for number, line in enumerate(text.split("\n"), start=1):
+        name, tab, label = line.rstrip("\r").partition("\t")
+        if line.strip() and not (tab and label.strip()):
+            raise InputError(
+                f"found '{line[:60]}', expected a name, a tab and its label",
+                place=source.place(number),
+                hint="labels are lines name<TAB>label, or an RDF file with rdfs:label",
+            )
+        if tab:
+            labels[name] = label.strip()
     return labels

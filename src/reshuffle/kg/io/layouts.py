@@ -1,4 +1,4 @@
-"""The files of a benchmark in a user's directory: which of them is which."""
+"""Find the files of a benchmark in a user's directory by their names."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Prefixes: short names such as `ex:Company_1` for `http://example.org/Company_1`, and back.
 
 A name is shortened by the longest namespace that it begins with, where the rest is a plain word. Files declare
-prefixes as Turtle and SPARQL do (`@prefix ex: <http://example.org/> .`), RDF/XML by `xmlns:ex="..."`; a few that
-everybody knows are always there.
+prefixes as Turtle and SPARQL do (`@prefix ex: <http://example.org/> .`), RDF/XML by `xmlns:ex="..."`; some
+common prefixes are always known.
 """
 
 from __future__ import annotations

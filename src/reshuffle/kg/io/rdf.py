@@ -16,13 +16,25 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote, unquote
 
 import numpy as np
 
 from reshuffle.errors import InputError, Place, install_line
+from reshuffle.kg.guards.bad_lines import shown_line
+from reshuffle.kg.guards.bad_rows import REFUSED
+from reshuffle.kg.guards.limits import (
+    LONGEST_LINE,
+    Depth,
+    Elements,
+    NameBudget,
+    TripleTerms,
+    looked_through,
+    too_long_text,
+)
 from reshuffle.kg.io.files import GZIP_ERRORS, Format, broken_gzip, no_triples
 from reshuffle.kg.rows import LITERAL, TripleColumns, numbered
 from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
@@ -31,12 +43,16 @@ from reshuffle.text import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping
 
+    from reshuffle.kg.guards.bad_rows import BadRows
+    from reshuffle.kg.guards.limits import Watch
     from reshuffle.kg.io.files import Source
     from reshuffle.progress import Notes
 
 OWN_NAMES = "urn:reshuffle:"
 RDF = (Format.N_TRIPLES, Format.TURTLE, Format.RDF_XML, Format.N_QUADS, Format.TRIG, Format.JSON_LD)
 """The formats of RDF; pyoxigraph calls them by the same names."""
+_LINE_BY_LINE = (Format.N_TRIPLES, Format.N_QUADS)
+_BLOCK = 1 << 20  # bytes of lines that are parsed together
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BLANK_LABEL = re.compile(r"_:[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9_-])?")
 # The label that pyoxigraph invents for `[]`: a random number, another one in every run.
@@ -82,9 +98,11 @@ def _is_iri(name: str) -> bool:
     return True
 
 
-def read_rdf(source: Source, syntax: Format, report: Callable[[int], None], notes: Notes) -> TripleColumns:
+def read_rdf(
+    source: Source, syntax: Format, report: Callable[[int], None], notes: Notes, bad: BadRows = REFUSED
+) -> TripleColumns:
     """The triples between IRIs and blank nodes of a file; `notes` hears how many literals were left out."""
-    reader = _Reader(source, syntax)
+    reader = _Reader(source, syntax, bad)
     between_nodes = numbered(reader.triples(report))  # which reads the literals, too
     triples = _blank_nodes_numbered(replace(between_nodes, literals=reader.literals.columns()))
     literals = f"{counted(reader.skipped, 'triple')}{{}} with a literal as tail"
@@ -157,45 +175,128 @@ def _renamed(triples: TripleColumns, names: Mapping[str, str]) -> TripleColumns:
     return replace(triples, entities=entities, literals=literals)
 
 
+def unreported(count: int) -> None:
+    """Nobody hears how many bytes were read."""
+
+
+def quads_of(source: Source, syntax: Format, report: Callable[[int], None] = unreported) -> Iterator[Any]:
+    """What the parser finds in a file of RDF that keeps to the limits; what is malformed raises its `SyntaxError`."""
+    library, place = pyoxigraph(source.place()), source.place()
+    try:
+        with source.open(report) as stream:
+            watched = looked_through(stream, _watch(source, syntax))
+            yield from library.parse(watched, getattr(library.RdfFormat, syntax.name))
+    except MemoryError as error:  # a term that is longer than the parser takes
+        raise too_long_text(place, "a term") from error
+
+
+def _by_lines(source: Source, syntax: Format, report: Callable[[int], None], bad: BadRows) -> Iterator[Any]:
+    """The same of a format with a triple in each line, where lines that hold none may be skipped.
+
+    The parser takes many lines together; those of a block with an error it takes one by one.
+    """
+    library = pyoxigraph(source.place())
+    form = getattr(library.RdfFormat, syntax.name)
+    number = 1
+    with source.open(report) as stream:
+        watched = looked_through(stream, _watch(source, syntax))
+        for lines in _blocks_of_lines(source, watched):
+            try:
+                found = list(library.parse(b"".join(lines), form))
+            except SyntaxError:
+                yield from _one_by_one(source, lines, number, lambda line: library.parse(line, form), bad)
+            else:
+                yield from found
+            number += len(lines)
+
+
+def _blocks_of_lines(source: Source, stream: BinaryIO) -> Iterator[list[bytes]]:
+    lines: list[bytes] = []
+    size = 0
+    for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), start=1):
+        if len(line) == LONGEST_LINE:
+            raise too_long_text(source.place(number), "a line")
+        lines.append(line)
+        size += len(line)
+        if size >= _BLOCK:
+            yield lines
+            lines, size = [], 0
+    yield lines
+
+
+def _one_by_one(
+    source: Source, lines: list[bytes], first: int, parse: Callable[[bytes], Iterator[Any]], bad: BadRows
+) -> Iterator[Any]:
+    for number, line in enumerate(lines, first):
+        try:
+            yield from list(parse(line))
+        except SyntaxError as error:  # noqa: PERF203 - each line for itself
+            text = line.rstrip(b"\r\n").decode(errors="backslashreplace")
+            place = source.place(number)
+            bad.add(InputError(_reason(error), place=place, source=shown_line(text), hint=_HINT), text)
+
+
+def _watch(source: Source, syntax: Format) -> Watch:
+    if syntax is Format.RDF_XML:
+        return Elements(source.place())
+    if syntax is Format.JSON_LD:
+        return Depth(source.place())
+    return TripleTerms(source.place(), lambda: source.open(unreported))
+
+
 class _Reader:
     """Reads the triples between IRIs and blank nodes; `skipped` counts the others, `literals` knows what they say."""
 
-    def __init__(self, source: Source, syntax: Format) -> None:
-        self._source, self._syntax = source, syntax
+    def __init__(self, source: Source, syntax: Format, bad: BadRows) -> None:
+        self._source, self._syntax, self._bad = source, syntax, bad
         self._library = pyoxigraph(source.place())
+        self._budget = NameBudget(source.place(), source.size)
         self.literals, self.skipped = LiteralFacts(), 0
 
     def triples(self, report: Callable[[int], None]) -> Iterator[tuple[str, str, str]]:
         """Named triples in the order of the file."""
         library, source = self._library, self._source
-        form = getattr(library.RdfFormat, self._syntax.name)
         nodes = (library.NamedNode, library.BlankNode)
         try:
-            with source.open(report) as stream:
-                for found in library.parse(stream, form):
-                    if isinstance(found.object, nodes) and isinstance(found.subject, nodes):
-                        yield self._name(found.subject), self._name(found.predicate), self._name(found.object)
-                    else:
-                        self.skipped += 1
-                        if isinstance(found.object, library.Literal) and isinstance(found.subject, nodes):
-                            self.literals.add(self._name(found.subject), self._name(found.predicate))
+            for found in self._quads(report):
+                if isinstance(found.object, nodes) and isinstance(found.subject, nodes):
+                    yield self._name(found.subject), self._name(found.predicate), self._name(found.object)
+                else:
+                    self.skipped += 1
+                    if isinstance(found.object, library.Literal) and isinstance(found.subject, nodes):
+                        self.literals.add(self._name(found.subject), self._name(found.predicate))
         except SyntaxError as error:
             raise self._malformed(error) from error
         except GZIP_ERRORS as error:
             raise broken_gzip(source, error, line=1) from error
 
+    def _quads(self, report: Callable[[int], None]) -> Iterator[Any]:
+        if self._bad.skips and self._syntax in _LINE_BY_LINE:
+            return _by_lines(self._source, self._syntax, report, self._bad)
+        return quads_of(self._source, self._syntax, report)
+
     def _name(self, node: Any) -> str:
-        return from_iri(node.value) if isinstance(node, self._library.NamedNode) else str(node)
+        if not isinstance(node, self._library.NamedNode):
+            return str(node)
+        iri: str = node.value
+        if len(iri) > NameBudget.LONG:
+            self._budget.spend(len(iri))
+        return from_iri(iri)
 
     def _malformed(self, error: SyntaxError) -> InputError:
-        reason = re.sub(r"^Parser error (at|between) line.*?: ", "", error.msg)
+        reason = _reason(error)
         if "remote context" in reason:
             reason = "found a context at another address, which is not fetched"
+        hint = _HINTS.get(self._syntax, _HINT)
+        if self._bad.skips:
+            hint = f"a triple of {self._syntax.value} has no line of its own, so that none can be skipped; {hint}"
         return InputError(
-            f"{reason}, expected {self._syntax.value}",
-            place=self._source.place(error.lineno),
-            hint=_HINTS.get(self._syntax, _HINT),
+            f"{reason}, expected {self._syntax.value}", place=self._source.place(error.lineno), hint=hint
         )
+
+
+def _reason(error: SyntaxError) -> str:
+    return re.sub(r"^Parser error (at|between) line.*?: ", "", error.msg)
 
 
 def _blank_nodes_numbered(triples: TripleColumns) -> TripleColumns:

@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
+from reshuffle.kg.guards.bad_rows import REFUSED, content_of
+from reshuffle.kg.guards.limits import check_table_size
 from reshuffle.kg.io.columns import columns_of
 from reshuffle.kg.io.files import no_triples
 from reshuffle.kg.rows import COLUMNS, TripleColumns
-from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
+from reshuffle.kg.vocabulary import INVERSE_SUFFIX, Vocabulary, named_like_an_inverse, refuse_inverse_names
 from reshuffle.progress import UNHEARD
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.kg.graph import KnowledgeGraph
+    from reshuffle.kg.guards.bad_rows import BadRows
     from reshuffle.kg.io.columns import ChosenColumns, WantedColumns
     from reshuffle.kg.io.files import Source
     from reshuffle.progress import Notes
@@ -36,16 +39,22 @@ BLOCK = 1_000_000  # rows whose names are made at once
 
 
 def from_table(
-    given: Any, *, columns: Sequence[str] | None = None, place: Place | None = None, notes: Notes = UNHEARD
+    given: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    place: Place | None = None,
+    bad: BadRows = REFUSED,
+    notes: Notes = UNHEARD,
 ) -> TripleColumns:
-    """The triples of a table of any library; `notes` hears of columns that are passed over."""
+    """The triples of a table of any library; `notes` hears of columns that are skipped."""
     table, chosen = _pandas_part(given, columns) if hasattr(given, "iloc") else _part(given, columns, place)
     if chosen.passed_over is not None:
         notes(chosen.passed_over if place is None else f"{place}: {chosen.passed_over}")
-    heads, relations, tails = (
+    names = [
         _name_column(values, column, place)
         for values, column in zip(table.columns, chosen.names, strict=True)
-    )
+    ]
+    heads, relations, tails = _good_rows(names, chosen.names, place, bad)
     entity_names, ends = _factorize(pa.chunked_array([*heads.chunks, *tails.chunks], pa.large_string()))
     relation_names, relation_ids = _factorize(relations)
     return TripleColumns(
@@ -194,7 +203,7 @@ def _of_columns(given: Mapping[str, Any]) -> pa.Table:
         return pa.table(given)
     except (pa.ArrowException, TypeError) as error:
         raise InputError(
-            f"found columns that make no table ({error})", hint="give lists of names that are equally long"
+            f"the columns do not form a table ({error})", hint="give lists of names that are equally long"
         ) from error
 
 
@@ -206,24 +215,52 @@ def _no_table(given: object) -> InputError:
     )
 
 
-def read_parquet(source: Source, report: Callable[[int], None], columns: WantedColumns) -> TripleColumns:
+def read_parquet(
+    source: Source, report: Callable[[int], None], columns: WantedColumns, bad: BadRows = REFUSED
+) -> TripleColumns:
     """The triples of a Parquet file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - slow to load, and only needed here
 
     with source.open(report) as stream:
         content = pa.py_buffer(stream.read())
     with refusing_damage(source.place()):
-        file = pq.ParquetFile(pa.BufferReader(content))
-        names = list(file.schema_arrow.names)
+        names = list(pq.ParquetFile(pa.BufferReader(content)).schema_arrow.names)
     chosen = columns.chosen(names, source.place())
+    with refusing_damage(source.place()):
+        # A long name that stands in many rows is read once.
+        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=list(chosen.names))
+    check_table_size(*_sizes(file.metadata), packed=len(content), place=source.place())
     with refusing_damage(source.place()):
         table = file.read(columns=list(chosen.names))
         table.validate(full=True)
+    check_table_size(
+        table.num_rows, sum(map(_bytes_decoded, table.columns)), packed=len(content), place=source.place()
+    )
     if not table.num_rows:
         raise no_triples(source, "at least one row")
-    triples = from_table(table, columns=chosen.names, place=source.place())
+    triples = from_table(table, columns=chosen.names, place=source.place(), bad=bad)
+    if not len(triples):
+        raise no_triples(source, "a name in each column")
     refuse_inverse_names(triples.relations, place=source.place())
     return triples
+
+
+def _sizes(metadata: Any) -> tuple[int, int]:
+    """The rows and the bytes that the description of a Parquet file promises."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    return metadata.num_rows, sum(group.total_byte_size for group in groups)
+
+
+def _bytes_decoded(values: pa.ChunkedArray) -> int:
+    """The bytes of all names of a column, where a dictionary has each once."""
+    if not pa.types.is_dictionary(values.type):
+        return int(values.nbytes)
+    total = 0
+    for chunk in values.chunks:
+        lengths = pc.fill_null(pc.binary_length(chunk.dictionary), 0).to_numpy(zero_copy_only=False)
+        used = np.bincount(chunk.indices.drop_null().to_numpy(), minlength=len(lengths))
+        total += int(used @ lengths.astype(np.int64))
+    return total
 
 
 @contextmanager
@@ -233,13 +270,13 @@ def refusing_damage(place: Place) -> Iterator[None]:
         yield
     except MemoryError as error:
         raise InputError(
-            "reading it takes more memory than there is",
+            "not enough memory to read it",
             place=place,
-            hint="a damaged file may name sizes that it has not; copy it again, or split it",
+            hint="the file may be damaged: copy it again; or split it",
         ) from error
     except Exception as error:
         raise InputError(
-            "found something else than Parquet, or only a part of it; expected a Parquet file",
+            "not a Parquet file, or an incomplete one",
             place=place,
             hint="copy or write it again; a text file should end in .tsv or .csv",
         ) from error
@@ -273,15 +310,35 @@ def _name_column(values: pa.ChunkedArray, column: str, place: Place | None) -> p
             place=place,
             hint="names are text; convert the column first",
         )
-    names = (_decoded(values) if pa.types.is_dictionary(values.type) else values).cast(pa.large_string())
-    bad = pc.index(pc.fill_null(pc.equal(names, ""), True), True).as_py()
-    if bad >= 0:
-        raise InputError(
-            f"the {column} in row {bad + 1} is empty, expected a name in each of the 3 columns",
-            place=place,
-            hint="write the name, or delete the row",
-        )
-    return names
+    return (_decoded(values) if pa.types.is_dictionary(values.type) else values).cast(pa.large_string())
+
+
+def _good_rows(
+    columns: Sequence[pa.ChunkedArray], names: Sequence[str], place: Place | None, bad: BadRows
+) -> Sequence[pa.ChunkedArray]:
+    """The columns without the rows in which a name is missing, or a relation is named like an inverse."""
+    missing = [pc.fill_null(pc.equal(values, ""), True) for values in columns]
+    for column, empty in zip(names, missing, strict=True):
+        if (row := pc.index(empty, True).as_py()) >= 0 and not bad.skips:
+            raise _missing_name(column, row, place)
+    if not bad.skips:
+        return columns
+    inverses = pc.fill_null(pc.ends_with(columns[1], INVERSE_SUFFIX), False)
+    wrong = pc.or_(pc.or_(pc.or_(*missing[:2]), missing[2]), inverses)
+    for row in pc.indices_nonzero(wrong).to_pylist():
+        content = [values[row].as_py() for values in columns]
+        empty = [name for name, value in zip(names, content, strict=True) if not value]
+        inverse = named_like_an_inverse(content[1], place=place) if not empty else None
+        bad.add(inverse or _missing_name(empty[0], row, place), content_of(content), row=row + 1)
+    return [values.filter(pc.invert(wrong)) for values in columns]
+
+
+def _missing_name(column: str, row: int, place: Place | None) -> InputError:
+    return InputError(
+        f"the {column} in row {row + 1} is empty, expected a name in each of the 3 columns",
+        place=place,
+        hint="write the name, or delete the row",
+    )
 
 
 def _decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,7 +1,7 @@
 """A training step as a CUDA graph: recorded once, then replayed for every batch of the same size.
 
-The paper's settings make steps of a hundred and more small kernels, and to start them one by one takes its time. A
-recording starts them all at once. It holds addresses, not values: the batch is copied to where the recording
+With the paper's settings a step runs over a hundred small kernels, and launching them one by one is slow. A recording
+launches them all at once. It holds addresses, not values: the batch is copied to where the recording
 reads it, and parameters, Adam's moments and the generator's state stay where they are. Nothing may decide by a value
 on the GPU, and every shape must be the same each time; `Objective.replayable` says whether that is so.
 """

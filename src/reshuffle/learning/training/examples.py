@@ -1,4 +1,4 @@
-"""What a training learns from: graphs with names become arrays of ids, and some triples are held out."""
+"""Training data: convert graphs to arrays of ids, and hold out validation triples."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def examples_of(
     if len(known) < given:
         notes(
             f"{given - len(known):,} of {given:,} validation triples are left out: "
-            "the facts do not have their entities or relations"
+            "their entities or relations are not in the facts"
         )
     if not len(known):
-        notes("there are no validation triples to stop by: all epochs are trained, and the last one is kept")
+        notes("there are no validation triples for early stopping: all epochs run, and the last one is kept")
     return graph, TrainingData(triples, known, graph.num_entities, len(relations), same_matrix)
 
 
@@ -72,12 +72,14 @@ def _split(
     if valid is None and isinstance(facts, GraphSplit):
         valid = facts.valid
     if not len(graph.heads):
-        raise InputError("there are no triples to train on", hint="give a graph with facts")
+        raise InputError("there are no training triples", hint="give a graph with facts")
     if valid is not None and len(valid.heads):
         return graph, valid
     graph, held_out = _held_out(graph, seed)
     if valid is not None:
-        notes(f"the validation triples given are none: {len(held_out):,} of the facts are held out instead")
+        notes(
+            f"the given set of validation triples is empty: {len(held_out):,} of the facts are held out instead"
+        )
     return graph, held_out
 
 

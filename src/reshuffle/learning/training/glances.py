@@ -1,7 +1,7 @@
 """Validation along the way: a curve over a sample of the validation triples, with standard errors.
 
-The validations of the settings choose the epoch to keep, and may come once at the end. Glances only show how it goes:
-they choose nothing, and draw from a generator of their own, so that the training is the same with and without them.
+Regular validations select the epoch to keep; there may be only one, at the end. Glances only show progress: they select
+nothing, and they use a random generator of their own, so the training is the same with and without them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a training goes: its epochs, how far the one at hand is, and when to stop."""
+"""The history of a training: its epochs, the current epoch, and early stopping."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class History:
     def read(cls, directory: str | PathLike[str]) -> History:
         """The history of a training that runs, or ran, in a directory, by its `log.csv`; the epoch kept is unknown.
 
-        A line that is being written is passed over.
+        A line that is being written is skipped.
         """
         path = Path(directory) / LOG
         if not path.exists():

@@ -1,4 +1,4 @@
-"""Runs a training with everything around it: progress, and with a directory what `saving` keeps there."""
+"""Run a training with progress, and with logs and checkpoints if it has a directory."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def run_training(
     """Train to the end. With a directory, the training is logged there and can be resumed."""
     if resume and directory is None:
         raise InputError(
-            "resume = True, and no directory with a training to take up",
-            hint="give directory=..., where its checkpoint is, or leave resume out",
+            "resume = True needs a directory with an interrupted training",
+            hint="give directory=... with its checkpoint, or leave out resume",
         )
     if trainer.device.type == "cpu":
         keep_freed_memory()

@@ -413,11 +413,9 @@ def ranks_within_memory(
         # Outside of the handler, whose exception still holds the tensors that did not fit.
         if scores_of is None or at_once == 1:
             raise ReshuffleError(
-                f"the GPU memory does not suffice for a look at a single validation triple: {reason}",
+                f"not enough GPU memory for a single validation triple: {reason}",
                 hint="lower num_channels or num_slots, or train with --device cpu",
             )
         at_once //= 2
         torch.cuda.empty_cache()
-        notes(
-            f"out of GPU memory: going on with looks at {at_once} of the validation queries at a time ({reason})"
-        )
+        notes(f"out of GPU memory: continuing with {at_once} validation queries at a time ({reason})")

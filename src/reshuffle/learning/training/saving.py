@@ -1,6 +1,6 @@
-"""What a training leaves in its directory, and when: logs and a checkpoint.
+"""Save logs and checkpoints of a training in its directory.
 
-It is saved at the end of epochs, by time within them, and where a signal asks it to stop.
+A checkpoint is saved at the end of epochs, within an epoch after some time, and when a signal stops the training.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from reshuffle.errors import InputError, Place, Terminated
 from reshuffle.kg.io.files import full_disk_told, written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.training.history import COLUMNS, LOG, DivergedError
+from reshuffle.locks import no_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,12 +162,12 @@ class Recorder:
             load_checkpoint(trainer, self._path)
         elif self._path.exists():
             raise InputError(
-                "there is a training in this directory already",
+                "this directory already has a training",
                 place=Place(str(directory)),
                 hint="--resume continues it; or name another directory",
             )
         elif resume:  # the name may be mistyped
-            trainer.notes(f"there is no checkpoint in {directory}: starting anew")
+            trainer.notes(f"there is no checkpoint in {directory}: starting from the beginning")
         self.log = TrainingLog(directory, trainer.history)
         self._saving = Saving(trainer, self._path, request)
 
@@ -186,8 +187,8 @@ class Recorder:
             self._trainer.notes("there is no checkpoint yet; a new training can start in the same directory")
             return
         self._trainer.notes(
-            f"{self._path} holds epoch {epochs}, the last good one that was saved: --resume with "
-            f"max_epochs={epochs} makes a model of it; other settings need another directory"
+            f"{self._path} holds epoch {epochs}, the last good epoch: --resume with "
+            f"max_epochs={epochs} saves its model; other settings need another directory"
         )
 
 
@@ -205,7 +206,10 @@ class TrainingLog:
 
     def write(self, epoch: Epoch) -> None:
         """Add one epoch."""
-        with full_disk_told(self._path), self._path.open("a", newline="", encoding="utf-8") as file:
+        with (
+            full_disk_told(self._path),
+            open(self._path, "a", newline="", encoding="utf-8", opener=no_link) as file,
+        ):
             csv.writer(file).writerow(_row(epoch))
         self._events.write(epoch)
 
@@ -282,7 +286,7 @@ class _Events:
             threading.excepthook = self._hook
 
     def _hear(self, failed: threading.ExceptHookArgs) -> None:
-        """The thread hands a failure to write on to whoever writes next, and need not print it as well."""
+        """A failure to write is raised by the next write, so the thread need not print it."""
         if not isinstance(failed.exc_value, OSError) or "tensorboard" not in type(failed.thread).__module__:
             self._hook(failed)
 

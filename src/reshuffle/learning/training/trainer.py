@@ -363,12 +363,12 @@ def run_in_pieces(
         # Outside of the handler, whose exception still holds the tensors that did not fit.
         if pieces >= len(batch):
             raise ReshuffleError(
-                f"the GPU memory does not suffice for a single triple: {reason}",
+                f"not enough GPU memory for a single triple: {reason}",
                 hint="lower num_channels or num_slots, or train with --device cpu",
             )
         pieces *= 2
         torch.cuda.empty_cache()
-        notes(f"out of GPU memory: going on with batches in {pieces} pieces ({reason})")
+        notes(f"out of GPU memory: continuing with batches in {pieces} pieces ({reason})")
 
 
 def check_settings(architecture: Architecture, settings: TrainingSettings) -> None:
@@ -376,7 +376,7 @@ def check_settings(architecture: Architecture, settings: TrainingSettings) -> No
     channels = CHANNELS[architecture.initial]
     if not channels.trainable:
         raise ReshuffleError(
-            "private initial states cannot be trained with: in one step only few entities would have a channel",
+            "training with private initial states is not possible: in one step only few entities would have a channel",
             hint="train with 'bits', and answer with model.on(graph, initial='private')",
         )
     if not channels.per_query and architecture.slot_weights:

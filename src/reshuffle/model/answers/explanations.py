@@ -1,4 +1,4 @@
-"""Why a model believes a triple: how reasons are found, and data trees with text, JSON and Mermaid renderings."""
+"""Explanations of a model's scores: reasons as data trees, with text, JSON and Mermaid output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.evaluation.questions import question_about
+from reshuffle.evaluation.questions import other_side, question_about, told_scores
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.answers.predictions import Judgement, parts_of
 from reshuffle.model.evidence.registry import SHOWN_NAMES
@@ -134,6 +134,14 @@ class Explanation:
     remarks: tuple[Remark, ...]
     proofs: tuple[Proof, ...] = ()
     """How injected rules derive it."""
+    side: Side = "tail"
+    """Which end was asked for."""
+    other_score: float | None = None
+    """As an answer to the question for the other end, which has matrices of its own; None if not asked."""
+
+    def __bool__(self) -> bool:
+        """Whether something supports the triple, as proofs and sums have it."""
+        return self.supported
 
     @property
     def supported(self) -> bool:
@@ -148,10 +156,18 @@ class Explanation:
         better_than = 0.0 if self.better_than is None else self.better_than
         return not self.hard and bool(self.reasons) and better_than >= _MOST
 
+    @property
+    def scores(self) -> dict[Side, float]:
+        """By the end that is asked for, as far as they are known."""
+        other = {} if self.other_score is None else {other_side(self.side): self.other_score}
+        return {self.side: self.judgement.score, **other}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
             **self.judgement.to_dict(),
+            "side": self.side,
+            "scores": self.scores,
             "known": self.known,
             "follows": self.follows,
             "confidence": self.confidence,
@@ -177,7 +193,7 @@ class Explanation:
         return tree.grown(f"why {goal}")
 
     def rule_rows(self, most: int | None = None) -> list[dict[str, Any]]:
-        """The rules that speak for it, a row each: injected ones, and those of up to so many reasons."""
+        """The rules that speak for it, a row each: injected ones, and those of the first reasons."""
         injected = dict.fromkeys(str(proof.rule) for proof in self.proofs)
         learned = {str(reason.rule): reason.share for reason in reversed(self.reasons[:most])}
         rows: list[dict[str, Any]] = [{"rule": rule, "origin": "injected"} for rule in injected]
@@ -203,7 +219,8 @@ class Explanation:
 
 def _verdict(explanation: Explanation) -> str:
     judged = explanation.judgement
-    parts = [_of_constraints(explanation), f"score {judged.score:.3f}"]
+    scores = told_scores(judged.triple, explanation.side, explanation.scores)
+    parts = [_of_constraints(explanation), scores]
     if explanation.confidence is not None:
         parts.append(f"confidence {explanation.confidence:.2f}")
     if explanation.known:
@@ -296,7 +313,18 @@ def explain(
         reasons=_reasons_of(model, triple, walks, side),
         remarks=_remarks(model, scores, question, answer),
         proofs=rule_proofs(model, triple, most=most) if judged.injected == 0 else (),
+        side=side,
+        other_score=_other_score(model, triple, other_side(side)),
     )
+
+
+def _other_score(model: ModelOnGraph, triple: Triple, side: Side) -> float | None:
+    """The score as an answer to the question for the other end; None where the model cannot be asked for heads."""
+    if side == "head" and model.kind.per_query and not model.through_inverse:
+        return None
+    question, answer = question_about(model.graph, model.relations, triple, side)
+    scores = model.scores(np.array([question.anchor]), np.array([question.relation]), side=side)
+    return Judgement(triple, **parts_of(scores, 0, answer, derived=model.derived[question.relation])).score
 
 
 def rule_proofs(model: ModelOnGraph, triple: Triple, *, most: int) -> tuple[Proof, ...]:

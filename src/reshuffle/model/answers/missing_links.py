@@ -1,7 +1,7 @@
 """The most plausible missing links of a whole graph, without ever holding the scores of all pairs.
 
-Questions (h, r, ?), or (?, r, t) where links to one entity are asked for, are asked some at a time, and only the best
-links so far are kept. Links of different questions are compared by
+Questions (h, r, ?), or (?, r, t) for links to one entity, are answered in batches, and only the best links so far are
+kept. Links of different questions are compared by
 
     plausibility = score + log(share) + log(likely),
 

@@ -1,9 +1,8 @@
-"""Missing links of a soft model on Spark: each task asks the questions of its share.
+"""Missing links of a soft model on Spark: each task answers the questions of its share.
 
-The model is saved to the folder that all workers see, and a process loads it once. Shares are of the pieces into which
-one machine cuts its questions: the last bits of a score depend on the queries beside it. So every score is computed by
-the same call as on one machine, and the best links of all tasks are those of one machine. A run that was cut off leaves
-the links of its shares to the next one.
+The model is saved to a folder that all workers see, and each process loads it once. The last bits of a score depend on
+the other queries of its batch, so tasks use the same batches as one machine. Scores and best links are therefore those
+of one machine. An interrupted run leaves the links of finished shares to the next run.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ def links_on_spark(
     """What `best_links` gives for all questions about the ids that are asked."""
     if source is None:
         raise InputError(
-            "these answers stand alone: no other process can load the model that they came from",
-            hint="ask the answers of a Reshuffle, model.on(facts)",
+            "these answers are detached from their model, so other processes cannot load it",
+            hint="use the answers of a Reshuffle, model.on(facts)",
         )
     about = None if spark.beside is None else _digest(source, model, asked, top)
     with workers_on(model.graph, spark, about=about, progress=progress, notes=notes) as workers:

@@ -141,7 +141,7 @@ class ModelAnswers(DerivedByOthers):
         facts, entities = len(self.graph), self.graph.num_entities
         graph = f"{counted(facts, 'fact')} of {counted(entities, 'entity', 'entities')}"
         strange = facts - len(self._on_graph.tensors.triples)
-        left_out = f", {strange:,} of them passed over" if strange else ""
+        left_out = f", {strange:,} of them skipped" if strange else ""
         return f"<ModelAnswers: {size}, {known}; on {graph}{left_out}>"
 
     @property
@@ -150,7 +150,7 @@ class ModelAnswers(DerivedByOthers):
         return _unlearned_facts(self.graph, self.relations)
 
     def on(self, graph: Triples, *, notes: Notes = UNHEARD) -> ModelAnswers:
-        """The same model on another graph; `notes` hears of facts that are passed over."""
+        """The same model on another graph; `notes` hears of facts that are skipped."""
         return ModelAnswers(
             self._model,
             self.relations,
@@ -239,7 +239,7 @@ class ModelAnswers(DerivedByOthers):
     def add(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
         """New facts, new entities included; of the states only what changes is computed again.
 
-        Facts of relations that the model does not know are passed over, and `notes` hears of them.
+        Facts of relations that the model does not know are skipped, and `notes` hears of them.
         """
         new = as_graph(triples)
         with self.shared.writing():
@@ -250,7 +250,7 @@ class ModelAnswers(DerivedByOthers):
     def remove(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
         """Take facts back, and with its last fact whoever came by `add`; given entities stay.
 
-        Triples that are no facts, or not any more, are passed over, as the answers of rules do, and `notes` hears of
+        Triples that are no facts, or not any more, are skipped, as the answers of rules do, and `notes` hears of
         them; a name that was never known is refused before anything is taken back.
         """
         taken = as_graph(triples)
@@ -274,6 +274,7 @@ class ModelAnswers(DerivedByOthers):
         tail: str | None = None,
         top: int = 10,
         known: Known = "exclude",
+        progress: Progress = SILENT,
     ) -> Predictions:
         """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
 
@@ -284,7 +285,7 @@ class ModelAnswers(DerivedByOthers):
         with self.shared.reading():
             if relation is None:
                 check_about_one(head=head, tail=tail, known=known)
-                return self.missing(head=head, tail=tail, top=top)
+                return self.missing(head=head, tail=tail, top=top, progress=progress)
             model = self._on_graph
             question = question_of(model.graph, self.relations, relation, head=head, tail=tail)
             return predict(self, model, question, top=top, known=known)
@@ -335,7 +336,9 @@ class ModelAnswers(DerivedByOthers):
     def explain(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"
     ) -> Explanation:
-        """What a triple's score is made of, the reasons for it, and what the evidence looked at."""
+        """What a triple's score is made of as an answer to (head, relation, ?), the reasons for it, and what the
+        evidence looked at; `side="head"` asks about it as an answer to (?, relation, tail), which has its own score.
+        """
         triple, calibration = Triple(head, relation, tail), self.calibration
         with self.shared.reading():
             return explanations.explain(self._on_graph, triple, most=most, side=side, calibration=calibration)

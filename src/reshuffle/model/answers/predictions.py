@@ -1,4 +1,4 @@
-"""Ranked answers to questions: new links, what their scores are made of, as a list and as a table."""
+"""Ranked answers to questions: new links with the parts of their scores, as a list and as a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError
-from reshuffle.evaluation.questions import check_known, check_top
+from reshuffle.evaluation.questions import check_known, check_top, told_question
 from reshuffle.evaluation.ranks import found_nan
 from reshuffle.kg import Triple
 from reshuffle.kg.frames import ArrowFrames
@@ -17,6 +17,7 @@ from reshuffle.kg.io.writing import check_row_ending, write_rows
 from reshuffle.model.evidence.registry import SHOWN_NAMES
 from reshuffle.pictures.markup import SHOWN
 from reshuffle.pictures.notebook import shown_rows
+from reshuffle.progress import SILENT
 from reshuffle.reasoning.proofs import spelled
 from reshuffle.text import counted, table
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.scoring import Scores
+    from reshuffle.progress import Progress
     from reshuffle.reasoning.proofs import Proof
 
 _BETWEEN_REASONS = " | "
@@ -152,7 +154,7 @@ class Prediction(JudgedTriple):
     def _asked(self) -> ModelAnswers:
         if self.answers is None:
             raise InputError(
-                "this prediction stands alone: it does not know the answers it came from",
+                "this prediction is detached from its model",
                 hint="ask answers.reasons(head, relation, tail)",
             )
         return self.answers
@@ -191,9 +193,14 @@ class Predictions(ArrowFrames):
     def __getitem__(self, place: int) -> Prediction:
         return self.rows[place]
 
-    def to_dict(self, *, reasons: int = 0) -> dict[str, Any]:
-        """Plain data; with so many reasons for each."""
-        return {"predictions": [_data(row, reasons) for row in self.rows]}
+    def to_dict(self, *, reasons: int = 0, progress: Progress = SILENT) -> dict[str, Any]:
+        """Plain data; with that number of reasons for each."""
+        data = []
+        with progress("looking for reasons", total=len(self.rows), unit="links") as report:
+            for row in self.rows:
+                data.append(_data(row, reasons))
+                report(1)
+        return {"predictions": data}
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table: head, relation, tail, the scores, a column per kind of evidence, confidence, known.
@@ -225,7 +232,7 @@ class Predictions(ArrowFrames):
     def write(self, path: str, *, reasons: int = 0) -> None:
         """The table as a file: .parquet, .csv or .tsv, with a header.
 
-        With reasons, a column `reasons` has up to so many for each link: a list in Parquet, else one text.
+        With reasons, a column `reasons` has up to that number for each link: a list in Parquet, else one text.
         """
         import pyarrow as pa  # noqa: PLC0415 - slow to load, and only needed here
 
@@ -241,7 +248,7 @@ class Predictions(ArrowFrames):
         write_rows(rows, path)
 
     def text(self, *, reasons: int, shown: Callable[[str], str] = str) -> str:
-        """The table, followed by so many reasons for each link; `shown` says how names are shown."""
+        """The table, followed by that number of reasons for each link; `shown` formats names."""
         lines = [self._table(shown)]
         for place, row in enumerate(self.rows if reasons else (), start=1):
             proofs = row.proofs(reasons)  # a rule that somebody wrote comes before what was learned
@@ -250,7 +257,7 @@ class Predictions(ArrowFrames):
             lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
             lines += [f"by injected rules:\n{proof}" for proof in proofs]
             lines += [str(reason) for reason in learned]
-        return "\n".join(lines)
+        return "\n".join([*lines, *told_question(self.rows, several=self.whole_graph)])
 
     def __str__(self) -> str:
         return self._table(str)
@@ -281,7 +288,7 @@ class Predictions(ArrowFrames):
         return table([*header, *Triple._fields], cells, align=align)
 
     def shown(self, most: int | None = None) -> list[dict[str, Any]]:
-        """The rows, up to so many, with the evidence by the names that people see."""
+        """The first rows, with display names for kinds of evidence."""
         rows = (row.row() for row in self.rows[:most])
         return [{SHOWN_NAMES.get(name, name): value for name, value in row.items()} for row in rows]
 
@@ -309,7 +316,7 @@ def _told(score: float | None) -> str:
 
 
 def _told_reasons(row: Prediction, most: int) -> list[str]:
-    """Up to so many reasons, a line each: how much it brings, the rule, and the facts it uses."""
+    """The first reasons, a line each: its contribution, the rule, and the facts it uses."""
     proofs = row.proofs(most)
     learned = row.reasons(most - len(proofs)) if len(proofs) < most else ()
     told = [("by an injected rule", proof) for proof in proofs]
@@ -323,7 +330,7 @@ def _told_reasons(row: Prediction, most: int) -> list[str]:
 def _data(row: Prediction, reasons: int) -> dict[str, Any]:
     data = row.row()
     evidence = {kind: data.pop(kind) for kind in row.evidence}
-    data["evidence"] = evidence
+    data |= {"evidence": evidence, "side": row.side}
     if not reasons:
         return data
     if proofs := row.proofs(reasons):

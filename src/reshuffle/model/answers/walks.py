@@ -1,4 +1,4 @@
-"""The walks by which a head reaches a tail, and how much of what is met at the tail each brings.
+"""Find the walks from a head to a tail, and how much of the score each contributes.
 
 In the channel of head h, slot i of t holds z_i, and relation r asks for b_i with weight w_i. What is met is
 sum_i w_i min(b_i, z_i). A walk r1;...;rn from h to t brings the vector v = B_rn ... B_r1 1 <= z by itself, and gets
@@ -51,7 +51,7 @@ _LITTLE = 1 / 200  # of all that is met: no walk returns for a slot that is wort
 
 @dataclass(frozen=True)
 class Walk:
-    """From the head to the tail: relations as the model numbers them, without identities, and who is passed."""
+    """From the head to the tail: relations as the model numbers them, without identities, and the entities passed."""
 
     relations: tuple[int, ...]
     entities: tuple[int, ...]  # one more
@@ -59,7 +59,7 @@ class Walk:
 
 
 class _Trail(NamedTuple):
-    """An end of a walk: every step, identities too, and who is passed."""
+    """An end of a walk: every step, identities too, and the entities passed."""
 
     labels: tuple[int, ...]
     entities: tuple[int, ...]

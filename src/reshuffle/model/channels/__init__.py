@@ -1,4 +1,4 @@
-"""What a channel of the states means, which the initial states Z^(0) decide.
+"""Kinds of channels; the initial states Z^(0) decide what a channel means.
 
 The theory asks for independent, non-negative coordinates with at least two possible values. On the CPU values are drawn
 one after the other, so that the draw of an entity does not depend on how many come after it.

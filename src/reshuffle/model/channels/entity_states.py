@@ -1,4 +1,4 @@
-"""Channels in which every entity has a state before a question, kept true while facts come and go.
+"""Channels whose states do not depend on the question; they are updated when facts are added or removed.
 
 Every layer is kept from the first change on. If the states of some entities differ in layer l, then in layer l + 1 at
 most theirs, those of their neighbours, and those at the ends of facts that came or went can differ. Each of these is
@@ -114,7 +114,7 @@ class EntityChannels(ChannelsOnGraph):
 
 @dataclass
 class Draw:
-    """The initial states of one seed, entity after entity: who comes later changes nothing for those before."""
+    """The initial states of one seed, entity after entity; later entities do not change earlier ones."""
 
     kind: ChannelKind
     architecture: Architecture

@@ -1,4 +1,4 @@
-"""What every kind of channels has: how states begin, and how queries on a graph are scored with them."""
+"""The interface of a kind of channels: initial states, and the scores of queries on a graph."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ChannelsOnGraph(ABC):
 
     @abstractmethod
     def plan(self, width: int | None, *, forward: bool) -> Plan:
-        """What queries cost, each with so many candidates, or all entities."""
+        """The cost of queries, each with that number of candidates, or with all entities."""
 
     @property
     def keeps_layers(self) -> bool:

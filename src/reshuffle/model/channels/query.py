@@ -46,8 +46,8 @@ class PerQuery(ChannelKind):
         """Refused: there is nothing to begin with before a question."""
         del shape, probability, generator
         raise ReshuffleError(
-            "with initial = 'head' there are no states before a question: every query has a channel of its own",
-            hint="ask for scores, or for the states of given heads; or choose another kind, such as 'bits'",
+            "with initial = 'head' states depend on the query: every query has a channel of its own",
+            hint="use scores, or the states of given heads; or choose another kind, such as 'bits'",
         )
 
     def on_graph(self, graph: ModelGraph, matrices: Tensor, *, seed: int) -> QueryChannels:

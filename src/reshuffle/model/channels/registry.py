@@ -1,4 +1,4 @@
-"""The kinds of channels that there are, by the values of the setting `initial`."""
+"""All kinds of channels, by the values of the setting `initial`."""
 
 from __future__ import annotations
 

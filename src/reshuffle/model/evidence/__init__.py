@@ -1,13 +1,13 @@
-"""Evidence beside the constraints: what speaks for or against a triple without being a rule.
+"""Evidence in addition to the constraints: scores for or against a triple that are not rules.
 
 | kind | looks at | sign |
 | --- | --- | --- |
-| unary | the candidate alone: its roles, how often it has the one that is asked for, how connected it is | either |
-| proximity | in how many steps the candidate is reached from the query's head, by any relations | either |
-| paths | through which slots the candidate is reached, beyond what the constraints ask for | never negative |
+| unary | the candidate alone: its roles, how often it has the requested role, its degree | either |
+| proximity | the distance of the candidate from the query's head, over any relations | either |
+| paths | the slots through which the candidate is reached, beyond those of the constraints | never negative |
 | ways | how many random walks from the query's head end at the candidate | never negative |
-| far | how many walks leave a candidate that lies further away than proximity looks | either |
-| negative | facts that hold between the two already, as most pairs are related in one way only | never positive |
+| far | the connectivity of candidates beyond `num_hops` | either |
+| negative | other facts between head and tail, as most pairs have only one relation | never positive |
 
 With `direct_facts = "both"` facts between the two may also speak for a triple. Then the kind "negative" has two parts:
 what speaks against the triple is reported as "negative", what speaks for it as "proximity".

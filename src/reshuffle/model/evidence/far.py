@@ -1,9 +1,9 @@
-"""Far evidence: what the surroundings of a candidate look like that no walk of the steps that are looked at reaches.
+"""Far evidence: the connectivity of candidates beyond `num_hops` steps from the query's head.
 
-Of such a candidate proximity says "further away" and paths say nothing, so that all of them would tie but for their
-roles. Here the number of walks of 1 to 6 steps that leave the candidate tells who lies in the thick of the graph and
-who at its rim. Numbers count by their logarithm, and by how far they are from the average of the graph, so that graphs
-of other sizes are comparable.
+For such candidates proximity is constant and paths say nothing, so without this evidence only their roles would
+distinguish them. Far evidence counts the walks of 1 to 6 steps that leave the candidate: candidates in dense parts of
+the graph have many, candidates at its border have few. It uses logarithms of the counts relative to the mean of the
+graph, so that graphs of different sizes are comparable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every kind of evidence has: its weights, its scores, its penalty and its words."""
+"""The interface of a kind of evidence: weights, scores, penalty and description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Negative evidence: facts that hold between the two already, as most pairs are related in one way only.
+"""Negative evidence: other facts between head and tail, as most pairs have only one relation.
 
 With `direct_facts = "both"` a fact between the two may also speak for a triple. Then this kind has two parts, which are
 reported apart: what speaks for the triple as "proximity", what speaks against it as "negative".

@@ -1,4 +1,4 @@
-"""Evidence from paths: through which slots the candidate is reached, beyond what the constraints ask for."""
+"""Evidence from paths: the slots through which the candidate is reached, beyond those of the constraints."""
 
 from __future__ import annotations
 

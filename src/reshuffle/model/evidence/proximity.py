@@ -1,4 +1,4 @@
-"""Evidence from proximity: in how many steps the candidate is reached from the query's head, by any relations."""
+"""Evidence from proximity: the distance of the candidate from the query's head, over any relations."""
 
 from __future__ import annotations
 

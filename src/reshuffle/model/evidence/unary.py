@@ -1,6 +1,6 @@
-"""Unary evidence: what the candidate itself tells, whoever is asked about.
+"""Unary evidence: scores of the candidate alone, independent of the query's entity.
 
-It looks at the candidate's roles, at how often the candidate has the role that is asked for, and at its degree.
+It uses the candidate's roles, how often the candidate has the requested role, and its degree.
 """
 
 from __future__ import annotations

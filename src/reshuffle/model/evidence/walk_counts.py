@@ -1,6 +1,6 @@
-"""Evidence from the number of walks: how many random walks from the query's head end at the candidate.
+"""Evidence from walk counts: how many random walks from the query's head end at the candidate.
 
-States tell whether a candidate is reached, and only the best walk counts. Here all walks are added up. A walk of some
+In the states only the best walk to a candidate counts. Here all walks are summed. A walk of some
 steps starts at the head and leaves each entity by any of its edges alike, forwards or backwards. Weights of the
 relations, for each relation that is asked for and each step, say which edges matter. They start at 1, where it is a
 plain random walk, and stay between 0 and 2. What ends at a candidate, for each number of steps, speaks for it.

@@ -1,4 +1,4 @@
-"""The loops that torch has no operation for, once for the CPU (numba) and once for the GPU (Triton).
+"""Kernels that torch lacks, for the CPU (numba) and for the GPU (Triton).
 
 Both modules have the same functions. Two are about products of matrices [relation, slot, slot] and states
 [row, slot, channel]:

@@ -217,10 +217,10 @@ def _add_product(matrix, state, result):  # noqa: C901 - one loop for the blocks
 
 @compiled(fastmath=_FAST)
 def _add_outer(gradient, state, matrix):
-    """matrix += gradient x state^T; rows without gradient are passed over: most messages win nowhere in most slots.
+    """matrix += gradient x state^T; rows without gradient are skipped: most messages win nowhere in most slots.
 
     Invariant: a row of the matrix changes only where its row of the gradient is not 0.
-    Cost: slots x channels for each row that is not passed over, and channels for each that is.
+    Cost: slots x channels for each row that is not skipped, and channels for each that is.
     """
     slots, channels = state.shape
     whole = slots // 4 * 4

@@ -1,6 +1,6 @@
-"""What the states of candidates miss of what is asked for, slot by slot, in numba.
+"""The unmet demand of candidates, slot by slot, in numba.
 
-In training torch would go through all states ten times, and memory is what a CPU waits for; here it is once each way.
+In training, torch would read all states ten times, and memory bandwidth limits a CPU; this reads them once per pass.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Walks from the heads of queries, in numba: how long the shortest ones are, and how many end where.
+"""Walks from the heads of queries, in numba: their shortest lengths, and the counts per end.
 
 Most walks of few steps reach a small part of a graph, so both loops pass over entities that no walk has reached.
 """
@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 from reshuffle.compiled import compiled
+from reshuffle.kg.rows import starts_of
+from reshuffle.kg.searching.steps import Edges, steps_to_everyone
 from reshuffle.model.kernels.threads import threads_for
 
 if TYPE_CHECKING:
@@ -23,12 +25,14 @@ _TOGETHER = 16  # queries of one thread: their numbers fill a line of the cache
 
 def steps(heads: Tensor, graph: MessageGraph, edges: Tensor, *, most: int) -> Tensor:  # query entity
     """In how many steps each entity is reached from each head; most + 1 where it takes more."""
-    result = np.full((len(heads), graph.num_entities), most + 1, dtype=np.int64)
-    words = np.zeros((graph.num_entities, (len(heads) + 63) // 64), dtype=np.uint64)
-    arrays = (*_arrays(heads, graph.heads, graph.starts, edges), most, words, result)
-    with threads_for(len(edges) * len(heads)):
-        _steps(*arrays)
-    return torch.from_numpy(result)
+    senders, starts, messages = _arrays(graph.heads, graph.starts, edges)
+    shown = messages < len(senders)  # all others are hidden
+    bounds = starts_of(shown)[starts]
+    heard = Edges(bounds, senders[messages[shown]].astype(np.int32))
+    (sources,) = _arrays(heads)
+    nobody = np.full(len(sources), -1, dtype=np.int32)
+    found = steps_to_everyone(heard, sources.astype(np.int32), nobody, most=most)
+    return torch.from_numpy(found.astype(np.int64))
 
 
 def walk_step(there: Tensor, weights: Tensor, shares: Tensor, graph: EvidenceGraph) -> Tensor:  # entity query
@@ -60,50 +64,6 @@ class _WalkStep(torch.autograd.Function):
 
 def _arrays(*tensors: Tensor) -> tuple[Any, ...]:
     return tuple(tensor.detach().numpy() for tensor in tensors)
-
-
-@compiled(parallel=True)
-def _steps(heads, message_heads, starts, edges, most, seen, result):
-    """Breadth-first from all heads at once, a bit per query.
-
-    Invariant: `fresh` has the bits of those reached by the step before, `seen` of all; an entity is one thread's alone.
-    Cost: edges x queries / 64 for each step, until nobody new is reached.
-    """
-    for query in range(len(heads)):
-        seen[heads[query], query // 64] |= np.uint64(1) << np.uint64(query % 64)
-        result[query, heads[query]] = 0
-    fresh = seen.copy()
-    for step in range(1, most + 1):
-        reached = np.zeros_like(seen)
-        for entity in numba.prange(len(seen)):
-            own = edges[starts[entity] : starts[entity + 1]]
-            for word in range(seen.shape[1]):
-                bits = _received(own, message_heads, fresh[:, word]) & ~seen[entity, word]
-                if bits != 0:
-                    reached[entity, word] = bits
-                    seen[entity, word] |= bits
-                    _note(step, bits, result[64 * word : 64 * word + 64, entity])
-        if not reached.any():
-            break
-        fresh = reached
-
-
-@compiled
-def _received(edges, message_heads, words):
-    """The bits of all that an entity hears; a message with the number `count` is hidden. Cost: the edges."""
-    bits, count = np.uint64(0), len(message_heads)
-    for place in range(len(edges)):
-        if edges[place] < count:
-            bits |= words[message_heads[edges[place]]]
-    return bits
-
-
-@compiled
-def _note(step, bits, result):
-    """result[query] = step for every bit that is set. Cost: the queries."""
-    for query in range(len(result)):
-        if (bits >> np.uint64(query)) & np.uint64(1):
-            result[query] = step
 
 
 @compiled(parallel=True)

@@ -22,6 +22,7 @@ from reshuffle.reasoning.scaling.engine_interface import Deduction
 from reshuffle.reasoning.sharing import Shared, stepwise
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
+from reshuffle.rules.exactness import by_chase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
     from reshuffle.rules import RuleBase
+    from reshuffle.rules.exactness import Way
 
 _LEAST_BITS = 20  # of an entity in a key: a million entities may come before keys are made anew
 
@@ -73,7 +75,8 @@ class ChaseAnswers(Answers):
         self._memory, self._layout, self._progress = memory, layout, progress
         self._without_geometry = without_geometry
         self._entities = GrowingVocabulary(facts.entities)
-        names = dict.fromkeys([*facts.relations, *(base_relation(name) for name in rules.relations)])
+        own = (name for name in map(base_relation, rules.relations) if name not in rules.fresh)
+        names = dict.fromkeys([*facts.relations, *own])
         self._relations = {name: number for number, name in enumerate(names)}
         self._program = Program(rules, self._relations)
         self._graph: KnowledgeGraph | None = facts
@@ -138,10 +141,14 @@ class ChaseAnswers(Answers):
         return tuple(column.astype(np.int32) for column in columns)  # type: ignore[return-value]
 
     @property
-    def exactness(self) -> str:
-        """What the answers are: the exact fixpoint, computed without geometry."""
-        reason = "" if self._without_geometry is None else f": {self._without_geometry}"
-        return f"the exact fixpoint, by the chase (no geometry{reason})"
+    def way(self) -> Way:
+        """By the chase, and why."""
+        return by_chase(self._without_geometry)
+
+    @property
+    def read_rules(self) -> RuleBase | None:
+        """The rules that were read."""
+        return self.rules
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
@@ -263,7 +270,7 @@ class ChaseAnswers(Answers):
         return self._relations.setdefault(name, self._num_relations)
 
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """Take facts back, by delete and re-derive; triples of known names that are no facts are passed over.
+        """Take facts back, by delete and re-derive; triples of known names that are no facts are skipped.
 
         Where more than half of the fixpoint would be in doubt, it is computed again when next asked for.
         """
@@ -309,9 +316,11 @@ class ChaseAnswers(Answers):
         relation = next(name for name, known in self._relations.items() if known == number)
         return Triple(self._entities[key >> self._bits & mask], relation, self._entities[key & mask])
 
-    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+    def why_not(
+        self, head: str, relation: str, tail: str, *, most: int = 5, progress: Progress = SILENT
+    ) -> list[PartialDerivation]:
         """The nearest partial derivations of a triple that does not follow."""
-        return why_not(self, self.rules, head, relation, tail, most=most)
+        return why_not(self, self.rules, head, relation, tail, most=most, progress=progress)
 
     def violations(self) -> Iterator[Violation]:
         """The pairs that break a disjointness constraint of the rules, with both proofs."""

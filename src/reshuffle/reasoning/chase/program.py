@@ -33,7 +33,7 @@ class CodedRule:
     body: tuple[int, ...]
     head: int
     source: Rule | None
-    """The user's rule that this one completes; None for a fresh relation, which stands for a prefix."""
+    """The user's rule that this one completes; None for a fresh relation, which stands for a part of a body."""
 
     def turned(self, backwards: int) -> CodedRule:
         """The rule, read from its second variable if `backwards` is 1."""
@@ -51,7 +51,10 @@ class Program:
         self.rules = rules
         self.codes = {name: 2 * number for name, number in relation_ids.items()}
         binary, user = rules.binarised(), _names(rules)
-        fresh = [name for name in binary.relations if base_relation(name) not in user]
+        fresh = [
+            name for name in map(base_relation, binary.relations) if name not in user or name in rules.fresh
+        ]
+        fresh = list(dict.fromkeys(fresh))
         # Apart from the user's names, since facts may call a relation `~1`, too.
         self._fresh = {name: 2 * (len(relation_ids) + number) for number, name in enumerate(fresh)}
         self.num_relations = len(relation_ids) + len(fresh)
@@ -60,12 +63,11 @@ class Program:
 
     def code(self, relation: str) -> int:
         """The atom code of a relation or of its inverse."""
-        if relation in self._fresh:
-            return self._fresh[relation]
-        return self.codes[base_relation(relation)] + is_inverse(relation)
+        name = base_relation(relation)
+        return (self._fresh[name] if name in self._fresh else self.codes[name]) + is_inverse(relation)
 
     def is_fresh(self, relation: int) -> bool:
-        """Does the relation stand for a prefix of a body?"""
+        """Does the relation stand for a part of a body?"""
         return len(self.codes) <= relation < self.num_relations
 
     def _coded(self, rule: Rule, source: Rule | None) -> CodedRule:
@@ -127,7 +129,8 @@ def _origins(rules: RuleBase, binary: RuleBase) -> dict[Rule, Rule]:
     """The user's rule behind each rule of the binarised base that ends in a relation of the user's."""
     user = _names(rules)
     completing = [rule for rule in binary.rules if base_relation(rule.head) in user]
-    return dict(zip(completing, rules.rules, strict=True))
+    origins = zip(completing, rules.rules, strict=True)
+    return {rule: origin for rule, origin in origins if origin.head not in rules.fresh}
 
 
 def _names(rules: RuleBase) -> set[str]:

@@ -1,6 +1,6 @@
-"""How small proofs are: bounds that guide the search, and exact sizes for where the bounds mislead it.
+"""Sizes of proofs: bounds that guide the search, and exact sizes where the bounds are misleading.
 
-Four computations, each for a case in which the others are too slow:
+There are four computations; each is for a case in which the others are too slow:
 
 - `Bounds` cost next to nothing and suffice over sparse facts, where most questions are asked.
 - `CheapestSizes` settles the exact sizes instance by instance, for sparse fixpoints of any number of entities.
@@ -41,7 +41,7 @@ from reshuffle.reasoning.chase.store import Store, doubled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reshuffle.reasoning.chase.program import Program
+    from reshuffle.reasoning.chase.program import CodedRule, Program
 
 UNREACHABLE = 1 << 40
 _ENTRIES = 1 << 10  # rows of levels at first
@@ -239,7 +239,8 @@ class Bounds:
         has_facts = np.bincount(given >> 2 * entity_bits, minlength=size)[:size] > 0
         self._by_relation = _relation_bounds(program, has_facts)
         self._atoms = _atoms_spanned(program)
-        self._longest = max((len(rule.body) for rule in program.rules.path_rules), default=2)
+        user = (rule for rule in program.coded if rule.source is not None)
+        self._longest = max((_spanned(rule, self._atoms) for rule in user), default=2)
         self._landmarks: list[NDArray[np.int32]] = []
 
     def set_landmarks(self, entities: tuple[int, ...]) -> None:
@@ -292,9 +293,15 @@ def _relation_bounds(program: Program, has_facts: NDArray[np.bool_]) -> NDArray[
 
 
 def _atoms_spanned(program: Program) -> NDArray[np.int64]:
-    """For each relation how many atoms it spans: 1, or the length of the prefix that a fresh one stands for."""
+    """For each relation how many atoms it spans: 1, or the length of the part of a body that a fresh one stands for."""
     atoms = np.ones(program.num_relations, dtype=np.int64)
-    for rule in program.coded:  # in the order of the base, so shorter prefixes come first
+    for rule in program.coded:  # in the order of the base, so shorter parts come first
         if rule.source is None:
-            atoms[rule.head >> 1] = sum(int(atoms[atom >> 1]) for atom in rule.body)
+            atoms[rule.head >> 1] = _spanned(rule, atoms)
     return atoms
+
+
+def _spanned(rule: CodedRule, atoms: NDArray[np.int64]) -> int:
+    """How many atoms there can be between the ends of what the rule derives."""
+    each = [int(atoms[atom >> 1]) for atom in rule.body]
+    return sum(each) if rule.kind == "chain" else max(each)

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from reshuffle.kg import inverse_name
 from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.geometry.kernels import product as kernel
@@ -388,9 +387,14 @@ def _product(graph: KnowledgeGraph, automata: list[Automaton], labels: Mapping[s
 
 
 def _goes_round(automaton: Automaton) -> bool:
-    """Can a walk go back by the fact it came by, as over a symmetric and transitive relation?
+    """Does a cycle of states lead back to one of them, as for a transitive relation?
 
-    Then whole components have the same answers. Directed cycles would do as well, but are rare in facts.
+    Then whole components of the product may have the same answers. Without a cycle there are no components.
     """
-    loops = {label for source, label, target in automaton.arcs if source == target}
-    return any(inverse_name(label) in loops for label in loops)
+    after: dict[int, set[int]] = {}
+    for source, _, target in automaton.arcs:
+        after.setdefault(source, set()).add(target)
+    left = set(after)
+    while leaves := {state for state in left if after[state].isdisjoint(left)}:
+        left -= leaves
+    return bool(left)

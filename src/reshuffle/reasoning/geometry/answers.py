@@ -31,6 +31,7 @@ from reshuffle.reasoning.sharing import Shared, budget, stepwise, usable_cores
 from reshuffle.reasoning.violations import violations
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
+from reshuffle.rules.exactness import within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,14 +44,13 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.sharing import Unchanged
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
+    from reshuffle.rules.exactness import Way
 
 _MANY = 1000  # facts added at once from which storing everything anew is the faster way
 
 
 class GeometryAnswers(Answers):
     """Exactly what constraints capture over a graph. Made by `Reasoner.on`."""
-
-    exactness: str = ""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class GeometryAnswers(Answers):
     ) -> None:
         """`memory` limits the bytes of answering, `node_budget` the size of the automata, when they are first made."""
         self.shared = Shared()
-        self.constraints, self.exactness = constraints, constraints.exactness
+        self.constraints = constraints
         self._memory, self._progress = memory, progress
         self._stored: MaterialisedPairs | None = None
         self._workspaces = Workspaces(memory)
@@ -88,6 +88,16 @@ class GeometryAnswers(Answers):
         """The relations that facts or rules use; fresh ones and inverses are not among them."""
         with self.shared.reading():
             return tuple(dict.fromkeys([*self.constraints.answerable, *self.live.relations]))
+
+    @property
+    def way(self) -> Way:
+        """By geometry, for any number of steps or for so many."""
+        return within(self.constraints.bound)
+
+    @property
+    def read_rules(self) -> RuleBase | None:
+        """The rules that were read."""
+        return self.constraints.rules
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
@@ -289,7 +299,7 @@ class GeometryAnswers(Answers):
     def remove(self, triples: Iterable[tuple[str, str, str]]) -> None:
         """Take facts back; what followed only from them no longer holds.
 
-        Triples that are no facts are passed over; an unknown name is refused before anything is taken back.
+        Triples that are no facts are skipped; an unknown name is refused before anything is taken back.
         """
         given = as_triples(triples)
         with self.shared.writing():
@@ -335,9 +345,11 @@ class GeometryAnswers(Answers):
                 search = self._search
             return search.proofs(goal, most=most)
 
-    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+    def why_not(
+        self, head: str, relation: str, tail: str, *, most: int = 5, progress: Progress = SILENT
+    ) -> list[PartialDerivation]:
         """The nearest partial derivations of a triple that does not follow; none without rules."""
-        return why_not(self, self._rules, head, relation, tail, most=most)
+        return why_not(self, self._rules, head, relation, tail, most=most, progress=progress)
 
     def failed_slots(self, head: str, relation: str, tail: str) -> list[tuple[int, int]]:
         """The (start, exit) slots that decide the relation and between which no value arrives."""

@@ -1,4 +1,4 @@
-"""A knowledge graph that changes: facts come and go, names are added, and the kernels see it at once.
+"""A knowledge graph with updates: facts are added and removed, names are added, and kernels see it at once.
 
 Edges lie in compressed rows, with the few added ones in linked lists beside them. Both directions lie in one row: label
 2r is relation r forwards, 2r + 1 is r backwards. A removed edge of a compressed row stays in its place as the
@@ -222,7 +222,7 @@ def rows_of_added(edges: Edges, used: int) -> NDArray[np.int32]:
 def neighbours_of(edges: Edges, entity: int, label: int) -> NDArray[np.int32]:
     """All neighbours over one label.
 
-    Invariant: nothing is written; removed edges are passed over.
+    Invariant: nothing is written; removed edges are skipped.
     Cost: a search in the row, its hits, and the list.
     """
     found = np.empty(16, dtype=np.int32)

@@ -24,6 +24,7 @@ from reshuffle.reasoning.geometry.relation_automata import SlotGraph, assemble
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented, without_circles
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, RuleBase
+from reshuffle.rules.rule import ConstantRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -167,6 +168,7 @@ class ProofSearch:
         found = self._path_proofs(goal, most=most)
         below |= {goal}
         for rule in self._rules:
+            assert not isinstance(rule, ConstantRule)  # these are encoded
             premises = self._premises(rule, goal)
             if premises is None or not below.isdisjoint(premises):
                 continue

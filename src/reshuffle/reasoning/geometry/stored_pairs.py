@@ -1,4 +1,4 @@
-"""All pairs that hold, stored once and updated while facts come and go."""
+"""All derived pairs, stored once and updated when facts are added or removed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MaterialisedPairs:
         self._touches = _touches(machine, list(self._relations), num_relations)
 
     def has_room_for(self, num_entities: int) -> bool:
-        """Do the ids of so many entities fit?"""
+        """Do the ids of that number of entities fit?"""
         return num_entities < 1 << self._bits
 
     def fill(

@@ -1,7 +1,7 @@
-"""Past one process: the same answers from DuckDB and Spark.
+"""The same answers from DuckDB and Spark, for data larger than one process can hold.
 
-    engine_interface  what every engine is given and gives
-    engines           which engine it is, and where it works (`kg/unfinished_work` keeps what is done)
+    engine_interface  the interface of these engines
+    engines           choose the engine and its work folder (`kg/unfinished_work`)
     deduction         constraints or rules over the relations of some facts
     machine_tables    automata as tables, and the recursive query that runs them
     rule_tables       rules as tables, and the one statement of a round
@@ -11,9 +11,9 @@
     spark             shares of the sources for workers, or the same tables, round by round
     parquet_facts     facts that stay in Parquet files
     data_sets         Parquet data sets with a folder per relation
-    estimates         what facts would take in memory
+    estimates         how much memory facts take
 
-Answers over a graph come from searches that start at every entity, and none of these searches needs another. So the
-work can be cut by sources: into buckets that fit the memory, or into shares for workers. Where a graph is larger than a
-worker, or where rules have no automata, all rules are rows of tables and a round is one statement of joins.
+Answers over a graph come from independent searches, one from each entity. So the work can be split by sources: into
+buckets that fit into memory, or into shares for workers. If the graph is larger than a worker's memory, or if rules
+have no automata, all rules are rows of tables, and a round is one statement of joins.
 """

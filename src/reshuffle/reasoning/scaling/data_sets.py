@@ -2,11 +2,12 @@
 
 `out/relation=bornIn/part-0.parquet` holds the columns head and tail, and its folder says the relation, as Spark,
 DuckDB, Arrow and Hive have it. Characters that file systems or these readers dislike are written as %XX. A data set is
-written aside and renamed: it is there whole, or not at all.
+written under a temporary name and renamed, so it is complete or absent.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import secrets
@@ -22,10 +23,12 @@ import pyarrow as pa
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.io.files import flush_to_disk, full_disk_told, made_directory
+from reshuffle.kg.io.folders import exchanged, folder_aside
 from reshuffle.kg.io.tables import SCHEMA
+from reshuffle.locks import is_abandoned, is_own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 _PARTITION = "relation="
 _PLAIN = re.compile(r"[A-Za-z0-9_.,@$~!()+-]|[^\x00-\x7f]")
@@ -49,7 +52,7 @@ def folder_of(relation: str) -> str:
 
 
 def relation_of(folder: str) -> str:
-    """The relation of a folder, whoever wrote it.
+    """The relation of a folder, written by any program.
 
     >>> relation_of("relation=%2Ffilm%2Fgenre")
     '/film/genre'
@@ -103,15 +106,40 @@ def written_folder(path: str | os.PathLike[str], *, aside: Path | None = None) -
     """
     target = Path(os.path.realpath(path))
     check_folder_writable(path)
-    folder = aside or target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     with full_disk_told(path):
-        made_directory(folder)
-        try:
+        _put_back(target)
+        if aside is not None:
+            yield made_directory(aside)
+            _put_in_place(aside, target)
+            return
+        with folder_aside(target, may_go=_may_be_replaced) as folder:
             yield folder
             _put_in_place(folder, target)
-        finally:
-            if aside is None:
-                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put_back(target: Path) -> None:
+    """Give a data set its name again if a process was killed between the two renames that replace it."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part\.old")
+    for old in target.parent.glob(f".{glob.escape(target.name)}.*.part.old"):
+        if not name.fullmatch(old.name) or old.is_symlink() or not is_own(old) or not _may_be_replaced(old):
+            continue
+        aside = old.with_suffix("")
+        if aside.exists() and not is_abandoned(aside):  # somebody is at it
+            continue
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(target)
+
+
+def keep_only(folder: Path, files: Collection[Path]) -> None:
+    """Remove all other files of a folder of ours, and the folders that are empty then."""
+    for found in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder comes before it
+        if found.is_dir() and not found.is_symlink():
+            if not any(found.iterdir()):
+                found.rmdir()
+        elif found not in files:
+            found.unlink()
 
 
 def emptied(folder: Path) -> Path:
@@ -121,18 +149,31 @@ def emptied(folder: Path) -> Path:
 
 
 def _put_in_place(aside: Path, target: Path) -> None:
-    """Give the new folder its name; what was there before moves away first, since a folder cannot be replaced."""
-    old = aside.with_name(f"{aside.name}.old")
-    if target.exists():
-        target.rename(old)
-    try:
+    """Give the new folder its name; what was there before goes.
+
+    Where the system can exchange two names, a kill leaves the old data set or the new one. Elsewhere the old one moves
+    away first; after a kill at that moment the next run gives it its name back.
+    """
+    if not target.exists():
         aside.rename(target)
-    except OSError:
-        if old.exists():
+    elif exchanged(aside, target):
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        old = target.with_name(f"{_part_name(aside, target)}.old")
+        target.rename(old)
+        try:
+            aside.rename(target)
+        except OSError:
             old.rename(target)
-        raise
+            raise
+        shutil.rmtree(old, ignore_errors=True)
     flush_to_disk(target.parent)
-    shutil.rmtree(old, ignore_errors=True)
+
+
+def _part_name(aside: Path, target: Path) -> str:
+    """The name of the folder aside, or one like it where the folder lies elsewhere."""
+    beside = aside.parent == target.parent
+    return aside.name if beside else f".{target.name}.{secrets.token_hex(4)}.part"
 
 
 def check_folder_writable(path: str | os.PathLike[str]) -> None:
@@ -148,7 +189,7 @@ def check_folder_writable(path: str | os.PathLike[str]) -> None:
         )
     if target.is_dir() and not _may_be_replaced(target):
         raise InputError(
-            "found a folder with other things than a Parquet data set in it",
+            "the folder contains more than a Parquet data set",
             place=place,
             hint="name a new folder, or empty this one",
         )

@@ -1,4 +1,4 @@
-"""What is derived, and by what: automata of constraints, or the chase's program of rules."""
+"""The program to run: automata of constraints, or the chase's rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from reshuffle.reasoning.chase.program import CodedRule, Program
 from reshuffle.reasoning.geometry.relation_automata import assemble
 from reshuffle.reasoning.scaling.machine_tables import machine_tables
 from reshuffle.reasoning.scaling.rule_tables import rule_tables
-from reshuffle.rules.class_axioms import TYPE
+from reshuffle.rules.class_axioms import forbidden
+from reshuffle.rules.encoding import encoding_of
+from reshuffle.rules.rule import DisjointEnds, Disjointness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.machine_tables import MachineTables
     from reshuffle.reasoning.scaling.rule_tables import RuleTables
-    from reshuffle.rules.class_axioms import DisjointClasses
-    from reshuffle.rules.rule import Disjointness
+    from reshuffle.rules.rule import Constraint
 
 
 def on_relations(deduction: Deduction, used: Sequence[str]) -> Deducing:
@@ -32,7 +33,8 @@ def on_relations(deduction: Deduction, used: Sequence[str]) -> Deducing:
     if deduction.constraints is not None:
         own = deduction.constraints.answerable
     elif deduction.rules is not None:
-        own = map(base_relation, deduction.rules.relations)
+        rules = deduction.rules
+        own = (name for name in map(base_relation, rules.relations) if name not in rules.fresh)
     relation_ids = {name: number for number, name in enumerate(dict.fromkeys([*used, *own]))}
     return Deducing(deduction, relation_ids, _machine(deduction, used))
 
@@ -70,20 +72,24 @@ class Deducing:
 
     @property
     def disjointness(self) -> tuple[Disjointness, ...]:
-        """The constraints that answers should not break."""
-        return () if self.deduction.rules is None else self.deduction.rules.disjointness
+        """The constraints on pairs that answers should not break."""
+        return tuple(pair for pair in self._constraints if isinstance(pair, Disjointness))
 
     @property
-    def disjoint_classes(self) -> tuple[DisjointClasses, ...]:
-        """The classes that should share no entity."""
-        classes = None if self.deduction.rules is None else self.deduction.rules.classes
-        return () if classes is None or TYPE not in self.relation_ids else classes.disjoint
+    def disjoint_ends(self) -> tuple[DisjointEnds, ...]:
+        """The ends that no entity should lead to both of."""
+        return tuple(pair for pair in self._constraints if isinstance(pair, DisjointEnds))
+
+    @property
+    def _constraints(self) -> tuple[Constraint, ...]:
+        rules = self.deduction.rules
+        return () if rules is None else forbidden(rules.source or rules)
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The helper relations of class axioms, among those of the facts."""
-        classes = None if self.deduction.rules is None else self.deduction.rules.classes
-        return frozenset() if classes is None else classes.relations & self.relation_ids.keys()
+        """The helper relations of rules with constants, among those of the facts."""
+        encoding = None if self.deduction.rules is None else encoding_of(self.deduction.rules)
+        return frozenset() if encoding is None else encoding.relations & self.relation_ids.keys()
 
     def machine_tables(self) -> list[MachineTables]:
         """The automata as tables; there must be some."""

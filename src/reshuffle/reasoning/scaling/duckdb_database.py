@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import signal
 import threading
@@ -9,7 +11,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import MissingPackageError
+import pyarrow as pa
+
+from reshuffle.errors import InputError, MissingPackageError, Place
 from reshuffle.progress import UNHEARD
 from reshuffle.reasoning.scaling.parquet_facts import quoted_text
 from reshuffle.reasoning.sharing import usable_cores
@@ -18,12 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import pyarrow as pa
-
     from reshuffle.progress import Notes
 
 LEAST_MEMORY = 100_000_000  # bytes that DuckDB itself needs
 _ROWS = 1 << 16  # of one block of names
+_NO_ROOM = (*map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)), "max_temp_directory_size")
 _FILE, _SPILLED = "tables.duckdb", "spilled"
 
 
@@ -38,30 +41,54 @@ def duckdb() -> Any:
 @contextmanager
 def database(folder: Path, memory: int | None, *, notes: Notes = UNHEARD) -> Iterator[Any]:
     """The database of a folder, where it also puts what does not fit into the memory; made if there is none."""
-    connection = _connected(folder, notes)
-    try:
+    with _full_disk_told(folder), _connected(folder, notes) as connection:
         run(connection, f"SET memory_limit = '{memory_limit(memory) // 1000}kB'")
         run(connection, f"SET temp_directory = {quoted_text(folder / _SPILLED)}")
         run(connection, "SET preserve_insertion_order = false")
         run(connection, "SET enable_progress_bar = false")
         run(connection, f"SET threads = {usable_cores()}")
-        yield connection
+        with _interrupts_raised():
+            yield connection
+
+
+@contextmanager
+def _interrupts_raised() -> Iterator[None]:
+    try:
+        yield
     except RuntimeError as error:
         if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
             raise KeyboardInterrupt from error
         raise
-    finally:
-        connection.close()
+
+
+@contextmanager
+def _full_disk_told(folder: Path) -> Iterator[None]:
+    """Where DuckDB has no room for its tables, or for what it puts aside, the error says so and names the folder."""
+    try:
+        yield
+    except (duckdb().Error, pa.ArrowException, OSError) as error:
+        if not _is_full_disk(error):
+            raise
+        raise InputError(
+            "DuckDB cannot write its tables: the disk is full",
+            place=Place(str(folder)),
+            hint="free some disk space, and run it again; existing output is unchanged",
+        ) from error
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    """DuckDB has no type of its own for it, and reading by Arrow changes the type of its errors."""
+    return any(words in str(error) for words in _NO_ROOM)
 
 
 def _connected(folder: Path, notes: Notes) -> Any:
     shutil.rmtree(folder / _SPILLED, ignore_errors=True)  # of a run that was killed
     try:
         return duckdb().connect(str(folder / _FILE))
-    except duckdb().Error:
-        if not (folder / _FILE).exists():
+    except duckdb().Error as error:
+        if _is_full_disk(error) or not (folder / _FILE).exists():
             raise
-    notes("starting anew: DuckDB cannot read the tables of the run that was cut off")
+    notes("starting from the beginning: DuckDB cannot read the tables of the interrupted run")
     for left in folder.glob(f"{_FILE}*"):  # the file, and its log
         left.unlink()
     return duckdb().connect(str(folder / _FILE))
@@ -102,7 +129,7 @@ def interrupts_held_back(notes: Notes) -> Iterator[None]:
         nonlocal asked
         asked = True
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        notes("stopping when these entities are done; Ctrl-C once more ends it at once")
+        notes("stopping after the current entities; press Ctrl-C again to stop now")
 
     signal.signal(signal.SIGINT, ask)
     try:

@@ -1,10 +1,11 @@
-"""DuckDB as the engine: embedded, out of core, in the memory that it is allowed.
+"""The DuckDB engine: embedded, out of core, with a memory limit.
 
 Facts become tables of ids, names are encoded once and inside DuckDB. Automata run as one recursive query per bucket of
-sources (`machine_tables`), rules as one statement per round (`rule_tables`). What follows lies in the table `derived`.
+sources (`machine_tables`), rules as one statement per round (`rule_tables`). The table `derived` holds the derived
+triples.
 
-Each bucket and each round is one transaction. So the database of a run that was cut off says how far it had come, and a
-run that finds it goes on from there.
+Each bucket and each round is one transaction. So the database of an interrupted run records its progress, and the next
+run continues from there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from reshuffle.kg.io.files import flush_to_disk
 from reshuffle.kg.io.tables import SCHEMA
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.reasoning.scaling.data_sets import RelationFolders, check_folders, is_data_set, written_folder
+from reshuffle.reasoning.proofs import atom_triple
+from reshuffle.reasoning.scaling.data_sets import (
+    RelationFolders,
+    check_folders,
+    is_data_set,
+    keep_only,
+    written_folder,
+)
 from reshuffle.reasoning.scaling.deduction import on_relations
 from reshuffle.reasoning.scaling.duckdb_database import (
     LEAST_MEMORY,
@@ -36,7 +44,6 @@ from reshuffle.reasoning.scaling.fact_search import derivation_facts, path_facts
 from reshuffle.reasoning.scaling.machine_tables import arrivals_query, counts_query, starts_query, steps_query
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts, quoted_text
 from reshuffle.reasoning.sharing import spelled_bytes
-from reshuffle.rules.class_axioms import TYPE
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -47,8 +54,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.fact_search import Ids
     from reshuffle.reasoning.scaling.machine_tables import MachineTables
-    from reshuffle.rules.class_axioms import DisjointClasses
-    from reshuffle.rules.rule import Disjointness
+    from reshuffle.rules.rule import Constraint, DisjointEnds
 
 _BYTES_PER_ROW = 64  # of a pair that a recursive query has reached
 _SHARE = 0.4  # of the memory, for what one bucket reaches
@@ -212,7 +218,7 @@ class DuckDBAnswers(EngineAnswers):
     def _too_small(self) -> BudgetError:
         return BudgetError(
             f"the answers of one entity do not fit into {spelled_bytes(self._memory_limit)}",
-            hint="allow more with --memory (Python: memory=)",
+            hint="increase --memory (Python: memory=)",
         )
 
     def _chase(self) -> None:
@@ -262,9 +268,7 @@ class DuckDBAnswers(EngineAnswers):
         done = {f"part-{part}" for part, _ in rows}
         # A run with another memory goes on with the parts that were begun.
         parts = rows[0][1] if rows else self._num_parts(with_facts)
-        for left in [*aside.rglob("*.parquet")]:
-            if left.name.rpartition("-")[0] not in done:
-                left.unlink()
+        keep_only(aside, {file for file in aside.rglob("*.parquet") if file.name.rpartition("-")[0] in done})
         if done:
             self._notes(f"going on after {counted(len(done), 'part')} of the output")
         for part, batches in enumerate(self._parts(parts, with_facts=with_facts)):
@@ -362,9 +366,9 @@ class DuckDBAnswers(EngineAnswers):
         names = dict(run(self._db, f"SELECT id, name FROM entity WHERE id IN ({listed})"))
         return [(names[head], self.relations[relation], names[tail]) for relation, head, tail in facts]
 
-    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness | DisjointClasses, Triple, Triple]]:
-        """Up to `most` pairs of triples for each disjointness, of relations or classes, that they break."""
-        if self.deducing.disjointness or self.deducing.disjoint_classes:
+    def forbidden_pairs(self, most: int) -> Iterator[tuple[Constraint, Triple, Triple]]:
+        """Up to `most` pairs of triples for each disjointness, of pairs or ends, that they break."""
+        if self.deducing.disjointness or self.deducing.disjoint_ends:
             self.derive()
         for constraint in self.deducing.disjointness:
             first, second = base_relation(constraint.first), base_relation(constraint.second)
@@ -380,21 +384,24 @@ class DuckDBAnswers(EngineAnswers):
             for head, tail in pairs:
                 other = (tail, second, head) if turned else (head, second, tail)
                 yield constraint, Triple(head, first, tail), Triple(*other)
-        for classes in self.deducing.disjoint_classes:
-            for entity in self._of_both(classes, most):
-                yield classes, Triple(entity, TYPE, classes.first), Triple(entity, TYPE, classes.second)
+        for apart in self.deducing.disjoint_ends:
+            for entity in self._of_both(apart, most):
+                one, two = (atom_triple(relation, entity, end) for relation, end in apart.sides)
+                yield apart, one, two
 
-    def _of_both(self, classes: DisjointClasses, most: int) -> list[str]:
-        """Entities of two classes, in order."""
-        number = self.deducing.relation_ids[TYPE]
-        members = (
-            f"(SELECT x.head FROM {_EVERYTHING} x JOIN entity c ON c.id = x.tail "
-            f"WHERE x.relation = {number} AND c.name = {quoted_text(name)})"
-            for name in (classes.first, classes.second)
-        )
-        found = " INTERSECT ".join(members)
+    def _of_both(self, ends: DisjointEnds, most: int) -> list[str]:
+        """Entities that lead to both ends, in order."""
+        found = " INTERSECT ".join(f"({self._leading_to(*side)})" for side in ends.sides)
         named = f"SELECT name FROM entity WHERE id IN ({found}) ORDER BY name LIMIT {most}"
         return [name for (name,) in run(self._db, named)]
+
+    def _leading_to(self, relation: str, end: str) -> str:
+        here, there = ("tail", "head") if is_inverse(relation) else ("head", "tail")
+        number = self.deducing.relation_ids[base_relation(relation)]
+        return (
+            f"SELECT x.{here} FROM {_EVERYTHING} x JOIN entity c ON c.id = x.{there} "
+            f"WHERE x.relation = {number} AND c.name = {quoted_text(end)}"
+        )
 
     # --- statements ---------------------------------------------------------------------------------
 

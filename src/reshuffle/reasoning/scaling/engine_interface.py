@@ -1,4 +1,4 @@
-"""What every engine past one process is given and gives: what to derive by, options, answers, outputs."""
+"""The interface of the DuckDB and Spark engines: program, options, answers, outputs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import Triple
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.rules import RuleBase
-    from reshuffle.rules.class_axioms import DisjointClasses
-    from reshuffle.rules.rule import Disjointness
+    from reshuffle.rules.rule import Constraint
 
 ENGINES = ("duckdb", "spark")
 PLANS = ("split", "tables")
@@ -72,7 +71,7 @@ class Options:
         if self.plan is not None and self.plan not in PLANS:
             raise InputError(
                 f"unknown plan '{self.plan}'{did_you_mean(self.plan, PLANS)}",
-                hint="split: shares of the sources, where the graph fits a worker; tables: joins, round by round",
+                hint="split: shares of the sources, if the graph fits into a worker; tables: joins, round by round",
             )
         self.spark  # noqa: B018 - refuses what it cannot take
 
@@ -114,7 +113,7 @@ class EngineAnswers(ABC):
         """Facts from which the triple follows, not more than one derivation needs; None where it does not follow."""
 
     @abstractmethod
-    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness | DisjointClasses, Triple, Triple]]:
+    def forbidden_pairs(self, most: int) -> Iterator[tuple[Constraint, Triple, Triple]]:
         """Up to `most` pairs of triples for each disjointness, of relations or classes, that they break."""
 
     def violations(self, proof: Callable[[Triple], Proof]) -> Iterator[Violation]:

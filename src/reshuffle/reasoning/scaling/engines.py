@@ -1,4 +1,4 @@
-"""The ways past one process, behind one interface: DuckDB, or Spark with shares of the sources or with tables."""
+"""Choose an engine behind one interface: DuckDB, or Spark with shares of the sources or with tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
     from reshuffle.rules import RuleBase
 
-_FORMAT = 1  # of what engines keep; one more where the next version cannot go on with it
+_FORMAT = 2  # of what engines keep; one more where the next version cannot go on with it
 
 
 @contextmanager
@@ -93,8 +93,8 @@ def digest_of(deduction: Deduction, facts: KnowledgeGraph | ParquetFacts, engine
 
 
 def _told(rules: RuleBase) -> str:
-    classes = None if rules.classes is None else rules.classes.to_list()
-    return repr(([*map(str, rules.given)], [*map(str, rules.disjointness)], sorted(rules.fresh), classes))
+    said = rules.source or rules
+    return repr(([*map(str, said.given)], [*map(str, rules.disjointness)], sorted(rules.fresh)))
 
 
 def check_output(path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""What facts would take in memory, and what there is; rough, and on the safe side."""
+"""Conservative estimates of the memory that facts need, and the free memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bytes_to_load(path: Path) -> int:
 
 
 def bytes_of_rows(count: int) -> int:
-    """About how many bytes so many facts take, with their names and as rows in both directions."""
+    """About how many bytes that number of facts takes, with their names and as rows in both directions."""
     return count * _BYTES_PER_ROW
 
 

@@ -1,4 +1,4 @@
-"""The facts behind one triple, pulled out of DuckDB, so that a proof can be made of them in memory.
+"""Fetch the facts behind one triple from DuckDB, to make a proof in memory.
 
 Automata: a search from the head, level by level, and the way back from the tail; it takes as many statements as the
 shortest path has facts. Rules: each triple of `held` knows its round, so a derivation from earlier rounds leads back to

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +15,13 @@ from reshuffle.kg import KnowledgeGraph, refuse_inverse_names
 from reshuffle.kg.io.tables import refusing_damage
 from reshuffle.kg.rows import COLUMNS
 from reshuffle.reasoning.scaling.data_sets import files_of, relation_of
-from reshuffle.rules.class_axioms import ANYTHING, HUB
+from reshuffle.rules.encoding import ANYTHING, HUB, KEPT
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from reshuffle.rules.class_axioms import ClassAxioms
+    from reshuffle.rules.encoding import Encoding
 
 
 def quoted_text(text: str | os.PathLike[str]) -> str:
@@ -41,7 +41,7 @@ class ParquetFacts:
     files: tuple[Path, ...]
     in_folders: bool
     """Do folders `relation=...` say the relation?"""
-    classes: ClassAxioms | None = None
+    encoding: Encoding | None = None
     """What asks for helper facts, which the facts get where they are loaded."""
 
     @classmethod
@@ -53,7 +53,7 @@ class ParquetFacts:
         place = Place(os.fspath(path))
         with refusing_damage(Place(str(files[0]))):
             found = pq.read_schema(files[0])
-        in_folders = "relation" not in found.names and files[0].parent.name.startswith("relation=")
+        in_folders = "relation" not in found.names and all(_is_partition(file, Path(path)) for file in files)
         for column in COLUMNS:
             if column == "relation" and in_folders:
                 continue
@@ -65,9 +65,9 @@ class ParquetFacts:
                 )
         return cls(os.fspath(path), files, in_folders)
 
-    def with_axioms(self, classes: ClassAxioms) -> ParquetFacts:
-        """The same facts, with the helper facts of class axioms."""
-        return replace(self, classes=classes)
+    def with_helpers_of(self, encoding: Encoding) -> ParquetFacts:
+        """The same facts, with the helper facts of rules with constants."""
+        return replace(self, encoding=encoding)
 
     @property
     def num_rows(self) -> int:
@@ -91,16 +91,18 @@ class ParquetFacts:
         return KnowledgeGraph.from_arrow(pa.concat_tables(tables))
 
     def graph_with_helpers(self) -> KnowledgeGraph:
-        """The facts as a graph in memory, with the helper facts of class axioms."""
+        """The facts as a graph in memory, with the helper facts of rules with constants."""
         graph = self.graph()
-        if self.classes is None:
+        if self.encoding is None:
             return graph
-        self.classes.refuse_kept_names(graph.relations, place=Place(self.path))
+        self.encoding.refuse_kept_names(graph.relations, graph.entities, place=Place(self.path))
+        if not self.encoding.needs_entities:
+            return graph | self.encoding.helpers
         names = graph.entities.to_arrow().cast(pa.large_string())
         same = pa.array(np.zeros(len(names), np.int32))
         columns = names, *(pa.array([name], pa.large_string()).take(same) for name in (ANYTHING, HUB))
         everyone = KnowledgeGraph.from_arrow(pa.table(dict(zip(COLUMNS, columns, strict=True))))
-        return graph | KnowledgeGraph.from_arrow(helper_table(self.classes)) | everyone
+        return graph | self.encoding.helpers | everyone
 
     def load(self, connection: Any, report: Callable[[int], None]) -> list[str]:
         """Make the tables entity and fact in DuckDB; returns the relations by id."""
@@ -115,13 +117,15 @@ class ParquetFacts:
         found = connection.execute(f"SELECT DISTINCT relation FROM {source} ORDER BY relation").fetchall()
         relations = [name for (name,) in found]
         refuse_inverse_names(relations, place=Place(self.path))
-        if self.classes is not None:
-            self.classes.refuse_kept_names(relations, place=Place(self.path))
         names = f"SELECT head AS name FROM {source} UNION SELECT tail FROM {source}"
         connection.execute(
             "CREATE OR REPLACE TABLE entity AS "
             f"SELECT CAST(row_number() OVER () - 1 AS INTEGER) AS id, name FROM ({names})"
         ).fetchall()
+        if self.encoding is not None:
+            kept = f"SELECT name FROM entity WHERE starts_with(name, {quoted_text(KEPT)})"
+            entities = {name for (name,) in connection.execute(kept).fetchall()}
+            self.encoding.refuse_kept_names(relations, entities, place=Place(self.path))
         report(1)
         # An enumeration, not a join: DuckDB 2.0 fails now and then where a small table is joined below another join.
         kinds = ", ".join(map(quoted_text, relations))
@@ -130,15 +134,21 @@ class ParquetFacts:
             f"CAST(enum_code(CAST(f.relation AS ENUM({kinds}))) AS INTEGER) AS relation, h.id AS head, t.id AS tail "
             f"FROM {source} f JOIN entity h ON h.name = f.head JOIN entity t ON t.name = f.tail"
         ).fetchall()
-        if self.classes is not None:
-            relations = _add_helpers(connection, helper_table(self.classes), relations)
+        if self.encoding is not None:
+            relations = _add_helpers(connection, self.encoding, relations)
         report(1)
         return relations
 
     def _source(self) -> str:
+        """What SQL reads the facts from. DuckDB must not look for columns in the path: a folder above these files may
+        be called `head=5`. The relation is said by the last folder, and by nothing else.
+        """
         listed = ", ".join(map(quoted_text, self.files))
-        folders = "true, hive_types_autocast = false" if self.in_folders else "false"
-        return f"read_parquet([{listed}], hive_partitioning = {folders})"
+        if not self.in_folders:
+            return f"read_parquet([{listed}], hive_partitioning = false)"
+        last = r"url_decode(regexp_extract(filename, '[/\\]relation=([^/\\]*)[/\\][^/\\]*$', 1))"
+        read = f"read_parquet([{listed}], hive_partitioning = false, filename = true)"
+        return f"(SELECT head, tail, {last} AS relation FROM {read})"
 
     def refuse(self, empty: int, rows: int) -> None:
         """Refuse facts of which some names are missing, or of which there are none."""
@@ -146,7 +156,7 @@ class ParquetFacts:
             raise InputError(
                 "found no triples, expected at least one row",
                 place=Place(self.path),
-                hint="check that the program which wrote it came to its end",
+                hint="check that the program that wrote it finished",
             )
         if empty:
             raise InputError(
@@ -156,29 +166,33 @@ class ParquetFacts:
             )
 
 
-def helper_table(classes: ClassAxioms) -> pa.Table:
-    """The helper facts of axioms; besides, `ANYTHING` leads from each entity that the facts name to `HUB`."""
-    columns = zip(*classes.by_helper, (HUB, ANYTHING, HUB), strict=True)
-    return pa.table({name: pa.array(column) for name, column in zip(COLUMNS, columns, strict=True)})
+def _is_partition(file: Path, root: Path) -> bool:
+    """Does the file lie in a folder of a relation, below the folder that was named?"""
+    return file.parent != root and file.parent.name.startswith("relation=")
 
 
-def _add_helpers(connection: Any, helpers: pa.Table, relations: list[str]) -> list[str]:
+def _add_helpers(connection: Any, encoding: Encoding, relations: list[str]) -> list[str]:
     """Add helper facts to the tables entity and fact of DuckDB; returns the relations by id, theirs at the end."""
-    everything = [*relations, *sorted(set(helpers["relation"].to_pylist()))]
+    helpers = encoding.helper_table()
+    used = {*helpers["relation"].unique().to_pylist(), *((ANYTHING,) if encoding.needs_entities else ())}
+    everything = [*relations, *sorted(used)]
     ids = pa.array(range(len(everything)), pa.int32())
     tables = {"helper": helpers, "helper_relation": pa.table({"id": ids, "name": everything})}
     for name, table in tables.items():
         connection.register(name, table)
     given = connection.execute("SELECT count(*) FROM entity").fetchall()[0][0]
-    names = "SELECT head AS name FROM helper UNION SELECT tail FROM helper EXCEPT SELECT name FROM entity"
+    names = f"SELECT head AS name FROM helper UNION SELECT tail FROM helper UNION SELECT {quoted_text(HUB)}"
     number = f"CAST({given} + row_number() OVER () - 1 AS INTEGER)"
     hub = f"SELECT id FROM entity WHERE name = {quoted_text(HUB)}"
-    for statement in (
-        f"INSERT INTO entity SELECT {number}, name FROM ({names})",
+    statements = [
+        f"INSERT INTO entity SELECT {number}, name FROM ({names} EXCEPT SELECT name FROM entity)",
         "INSERT INTO fact SELECT r.id, h.id, t.id FROM helper f JOIN helper_relation r ON r.name = f.relation "
         "JOIN entity h ON h.name = f.head JOIN entity t ON t.name = f.tail",
-        f"INSERT INTO fact SELECT {everything.index(ANYTHING)}, id, ({hub}) FROM entity WHERE id < {given}",
-    ):
+    ]
+    if encoding.needs_entities:  # rules may name some of the entities of the facts, too
+        everyone = f"SELECT {everything.index(ANYTHING)}, id, ({hub}) FROM entity WHERE id < {given}"
+        statements.append(f"INSERT INTO fact {everyone} EXCEPT SELECT * FROM fact")
+    for statement in statements:
         connection.execute(statement).fetchall()
     for name in tables:
         connection.unregister(name)

@@ -1,4 +1,4 @@
-"""Sketches: random channels instead of searches. They never miss an answer and sometimes say yes wrongly.
+"""Sketches: random channels instead of searches. They find every answer, and sometimes wrong ones.
 
 channels     how many channels a rate of false positives needs
 fan_in       how many values arrive at an entity, which decides that number

@@ -1,8 +1,8 @@
-"""Sketched answers: k random channels for all entities in one pass, then every question in constant time.
+"""Answers from a sketch: k random channels for all entities in one pass, then each question in constant time.
 
 The states run to the fixpoint of Z_f <- max(Z_f, max over (e, r, f) of B_r Z_e), and (a, r, b) is taken to hold when
-Z_a[start] ⪯ Z_b[exit] for every pair that decides r. What follows is never missed. What does not follow passes with
-a probability that falls exponentially with k (`channels`); how fast depends on how many values arrive at b.
+Z_a[start] ⪯ Z_b[exit] for every pair that decides r. Every triple that follows is found. A triple that does not follow
+passes with a probability that falls exponentially with k (`channels`); the rate depends on how many values arrive at b.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from reshuffle.reasoning.sketch.channels import (
 )
 from reshuffle.reasoning.sketch.fan_in import sample_of
 from reshuffle.reasoning.sketch.propagation import moves_of, propagate, random_states, start_slots
+from reshuffle.rules.exactness import sketched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
+    from reshuffle.rules import RuleBase
+    from reshuffle.rules.exactness import Way
 
 _MEMORY = 4_000_000_000  # for the states, unless the user says otherwise
 _SAMPLE = 1000  # triples that do not follow, on which the error is estimated and measured
@@ -93,7 +96,7 @@ class SketchedAnswers(Answers):
             raise BudgetError(
                 f"{asked} needs {self.channels:,} channels, {spelled_bytes(needed)} as packed bits; "
                 f"{spelled_bytes(self._memory)} are allowed",
-                hint="allow more memory, accept a larger epsilon, or ask exactly, without a sketch",
+                hint="allow more memory, use a larger epsilon, or exact answers without a sketch",
             )
 
     def _size(self, channels: int) -> int:
@@ -130,17 +133,22 @@ class SketchedAnswers(Answers):
     @property
     def deduction(self) -> Deduction:
         """A sketch has none: other engines answer exactly."""
-        raise InputError("a sketch is made in memory", hint="write exact answers with this engine")
+        raise InputError("a sketch is computed in memory only", hint="write exact answers with this engine")
 
     @property
-    def exactness(self) -> str:
-        """What the answers are, with the rate of false positives as bounded and as measured."""
+    def way(self) -> Way:
+        """How it answers, with the rate of false positives as bounded and as measured."""
         kind = "continuous values" if self.density is None else f"bits with P(1) = {self.density:.3g}"
-        return (
+        return sketched(
             f"sketch: false positives {self.measured_false_positives:.4f} measured on {len(self._sample.triples)} "
             f"triples that do not follow, {self.bound_on_false_positives:.4f} bounded; {self.channels:,} channels, "
             f"{kind}; nothing is missed"
         )
+
+    @property
+    def read_rules(self) -> RuleBase | None:
+        """The rules that were read."""
+        return self.constraints.rules
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
@@ -278,9 +286,11 @@ class SketchedAnswers(Answers):
         """Derivations, found exactly: none for a false positive."""
         return self._exact.proofs(head, relation, tail, most=most)
 
-    def why_not(self, head: str, relation: str, tail: str, *, most: int = 5) -> list[PartialDerivation]:
+    def why_not(
+        self, head: str, relation: str, tail: str, *, most: int = 5, progress: Progress = SILENT
+    ) -> list[PartialDerivation]:
         """The nearest partial derivations, found exactly."""
-        return self._exact.why_not(head, relation, tail, most=most)
+        return self._exact.why_not(head, relation, tail, most=most, progress=progress)
 
     def violations(self) -> Iterator[Violation]:
         """Broken disjointness constraints, found exactly: a sketch would see more than there are."""

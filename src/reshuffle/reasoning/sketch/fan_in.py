@@ -1,4 +1,4 @@
-"""How many initial values arrive where: the p of the channel bounds, as the graph actually has it."""
+"""The number of initial values that arrive at each entity: the p of the channel bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inner loops of fitting: which candidates a question has, and the loss of a batch with its gradient."""
+"""The inner loops of fitting: the candidates of a question, and the loss of a batch with its gradient."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from reshuffle.rulelist.kernels.scoring_sums import type_features
 
 
 @compiled
-def choose_candidates(questions, known, walks, steps, order, windows, out):
-    """Write the candidates of each question: the answer, who is reached by rules, and a window of all entities.
+def choose_candidates(questions, known, walks, order, windows, out):
+    """Write the candidates of each question: the answer, entities reached by rules, and a window of all entities.
 
     Known answers are no candidates. `order` is a permutation of the entities, and question q takes those from
     `windows[q]` on, as many as `out` has room for. Entries of known answers are dropped, the others get the place of
     their candidate; returns the numbers of candidates and of entries.
 
-    Invariant: `place[entity]` is 0 for who is no candidate yet, -1 for known answers, else one more than its place.
-    Cost: a step per entry of `walks`, per known answer, and per entity of a window.
+    Invariant: `place[entity]` is 0 for entities that are no candidates yet, -1 for known answers, else one more than
+    its place. Cost: a step per entry of `walks`, per known answer, and per entity of a window.
     """
     answers = questions[2]
     known_starts, known_answers = known
     walk_starts, walk_rules, walk_ends, walk_counts = walks
-    starts, reached, entities, distances, entry_starts, places, rules, logs = out
+    starts, reached, entities, entry_starts, places, rules, logs = out
     window = windows[1]
     place = np.zeros(len(order), dtype=np.int64)
     filled, entries = 0, 0
@@ -56,7 +56,6 @@ def choose_candidates(questions, known, walks, steps, order, windows, out):
                 filled += 1
                 place[entity] = filled - first
         for at in range(first, filled):
-            distances[at] = steps[query, entities[at]]
             place[entities[at]] = 0
         for at in range(known_starts[query], known_starts[query + 1]):
             place[known_answers[at]] = 0
@@ -69,7 +68,7 @@ def loss_and_gradient(batch, data, roles, log_shares, weights, gradients):
     """The summed loss of some questions; adds its gradient to `gradients`.
 
     The loss of a question is -log of the answer's share in a softmax over its candidates. The first candidate is the
-    answer, with its own fact hidden. Who comes from a window stands for several who are not there, by `boosts`. Where
+    answer, with its own fact hidden. A candidate from a window represents several absent ones, by `boosts`. Where
     there are `targets`, they are the shares that the candidates should have instead.
 
     Invariant: a gradient is the sum over questions of (share - target) times the feature. Cost: two steps per

@@ -1,4 +1,4 @@
-"""The inner loops of scores: what the tables say of an entity, and the sums over rules."""
+"""The inner loops of scores: table values of an entity, and sums over rules."""
 
 from __future__ import annotations
 
@@ -32,14 +32,36 @@ def type_features(entity, relation, own, roles, log_shares):
     return share, count, log_degrees[entity, own]
 
 
+@compiled(inline=True)
+def type_value(entity, row, roles, log_shares, weights):
+    """What the table of types adds for an entity as the answer over a directed relation.
+
+    Invariant: nothing is hidden. Cost: a step per role of the entity.
+    """
+    share, count, degree = type_features(entity, row, 0, roles, log_shares)
+    return weights[row, 0] * share + weights[row, 1] * count + weights[row, 2] * degree
+
+
 @compiled
-def all_type_features(relation, roles, log_shares, out):
-    """Write the features of all entities over one directed relation into `out[entity]`.
+def all_type_values(row, roles, log_shares, weights, out):
+    """Write what the table of types adds for every entity into `out[entity]`.
 
     Invariant: nothing is hidden. Cost: a step per role of each entity.
     """
     for entity in range(len(roles[0]) - 1):
-        out[entity, 0], out[entity, 1], out[entity, 2] = type_features(entity, relation, 0, roles, log_shares)
+        out[entity] = type_value(entity, row, roles, log_shares, weights)
+
+
+@compiled
+def hidden_type_values(entities, rows, weights, roles, log_shares, out):
+    """Write what the table of types adds for each entity over the row beside it, with one fact of that role hidden.
+
+    Invariant: as `type_features` says. Cost: a step per role of the entities.
+    """
+    for place in range(len(entities)):
+        row = rows[place]
+        share, count, degree = type_features(entities[place], row, 1, roles, log_shares)
+        out[place] = weights[row, 0] * share + weights[row, 1] * count + weights[row, 2] * degree
 
 
 @compiled

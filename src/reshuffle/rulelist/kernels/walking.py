@@ -1,6 +1,6 @@
-"""The inner loops of rule features: walks along bodies with their numbers, and steps from an entity to all others.
+"""The inner loops of rule features: counts of walks along bodies, without the hidden fact.
 
-A fact that is asked for is hidden: with `answer` >= 0 the edge from the anchor over the asked relation to the answer,
+The fact of a question is hidden: with `answer` >= 0 the edge from the anchor over the asked relation to the answer,
 and the same edge backwards, are not there. Codes of relations are r, and r + R for the inverse of r.
 """
 
@@ -58,7 +58,7 @@ def _step(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
 def _meet(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
     body, length, edges, anchor, asked, answer, num_relations, further, further_counts
 ):
-    """Who is a neighbour of the anchor over all relations of an intersection; returns how many.
+    """Write the neighbours of the anchor over all relations of an intersection; returns how many.
 
     Invariant: as for `_step`; each entity that is found has the count 1. Cost: the edges of the first relation at the
     anchor, with a binary search for each other relation.
@@ -88,7 +88,7 @@ def _meet(  # noqa: PLR0913, PLR0917 - numba passes arrays, not objects
 
 @compiled(inline=True)
 def _common(body, other, most):
-    """How many first codes two bodies share, at most so many.
+    """The number of first codes that two bodies share, up to a limit.
 
     Invariant: all codes before the answer are equal. Cost: one step per code.
     """
@@ -99,7 +99,7 @@ def _common(body, other, most):
 
 
 @compiled
-def _clear(state, first, last):
+def clear_walk(state, first, last):
     """Forget the levels from `first` to `last` of a walk.
 
     Invariant: afterwards their numbers are 0 everywhere. Cost: the entities that they hold.
@@ -130,7 +130,7 @@ def _walk_on(state, body, depth, length, edges, question, num_relations):
 
 @compiled
 def _write(state, level, rule, skipped, filled, rules, ends, counts):  # noqa: PLR0913, PLR0917
-    """Write whom a level holds, but for the entity `skipped`; returns how many entries there are then.
+    """Write the entities of a level except `skipped`; returns the number of entries.
 
     Invariant: there is room for all. Cost: the entities of the level.
     """
@@ -144,6 +144,42 @@ def _write(state, level, rule, skipped, filled, rules, ends, counts):  # noqa: P
 
 
 @compiled
+def walk_row(state, program, row, walked, valid, edges, question, num_relations):  # noqa: PLR0913, PLR0917
+    """Walk the body of a row from the anchor of a question, on from what it shares with the body `walked`.
+
+    Returns the level where it ends, the body that the levels are now about (-1 for none), and the next row to look at.
+
+    Invariant: level d is where the first d steps of the body `walked` lead, for d up to `valid`, and by how many walks.
+    Cost: the edges that the body walks behind its shared steps.
+    """
+    _, bodies, lengths, jumps, meets, _, _ = program
+    frontiers, numbers, sizes = state
+    anchor, relation, answer = question
+    depth, length = 0, lengths[row]
+    if walked >= 0 and not meets[row]:
+        depth = _common(bodies[row], bodies[walked], min(valid, length))
+    clear_walk(state, depth + 1, valid)
+    if meets[row]:
+        sizes[1] = _meet(
+            bodies[row], length, edges, anchor, relation, answer, num_relations, frontiers[1], numbers[1]
+        )
+        return 1, -1, row + 1
+    reached = _walk_on(state, bodies[row], depth, length, edges, question, num_relations)
+    return reached, row, jumps[row, reached - 1] if sizes[reached] == 0 else row + 1
+
+
+@compiled
+def room_for_walks(program, num_entities):
+    """Levels without anybody, for the longest body.
+
+    Invariant: the numbers are 0 everywhere. Cost: the room itself.
+    """
+    deepest = program[1].shape[1] + 1
+    frontiers = np.empty((deepest, num_entities), dtype=np.int32)
+    return frontiers, np.zeros((deepest, num_entities), dtype=np.float64), np.zeros(deepest, dtype=np.int64)
+
+
+@compiled
 def walk(program, edges, num_relations, questions, most_reached, starts, rules, ends, counts):  # noqa: PLR0913, PLR0917
     """For each question the rules that lead from its anchor, where to, and by how many walks.
 
@@ -151,91 +187,46 @@ def walk(program, edges, num_relations, questions, most_reached, starts, rules, 
     are done, where question q has the entries `starts[q] : starts[q + 1]`. An end that is the anchor itself is left
     out unless the relation has loops, and a rule that reaches more than `most_reached` entities for that anchor is.
 
-    Invariant: in `state`, level d is where the first d steps of the body `walked` lead, for d up to `valid`, and by how
-    many walks. Cost: the edges that the bodies walk, shared first steps once; bodies whose first steps lead nowhere
-    are passed over together.
+    Invariant: that of `walk_row`. Cost: the edges that the bodies walk, shared first steps once; bodies whose first
+    steps lead nowhere are skipped together.
     """
-    firsts, bodies, lengths, jumps, meets, rule_ids, loops = program
-    num_entities, deepest = len(edges[0]) - 1, bodies.shape[1] + 1
-    frontiers = np.empty((deepest, num_entities), dtype=np.int32)
-    numbers = np.zeros((deepest, num_entities), dtype=np.float64)
-    sizes = np.zeros(deepest, dtype=np.int64)
-    state = frontiers, numbers, sizes
+    firsts, _, _, _, _, rule_ids, loops = program
+    state = room_for_walks(program, len(edges[0]) - 1)
+    frontiers, numbers, sizes = state
     for query in range(len(starts) - 1):
-        anchor, relation, answer = question = questions[0][query], questions[1][query], questions[2][query]
+        anchor, relation = questions[0][query], questions[1][query]
+        question = anchor, relation, questions[2][query]
         frontiers[0, 0], numbers[0, anchor], sizes[0] = anchor, 1, 1
         filled, valid, walked, row = starts[query], 0, -1, firsts[relation]
         while row < firsts[relation + 1]:
-            depth, length, following = 0, lengths[row], row + 1
-            if walked >= 0 and not meets[row]:
-                depth = _common(bodies[row], bodies[walked], min(valid, length))
-            _clear(state, depth + 1, valid)
-            if meets[row]:
-                sizes[1] = _meet(
-                    bodies[row],
-                    length,
-                    edges,
-                    anchor,
-                    relation,
-                    answer,
-                    num_relations,
-                    frontiers[1],
-                    numbers[1],
-                )
-                valid, walked = 1, -1
-            else:
-                valid, walked = (
-                    _walk_on(state, bodies[row], depth, length, edges, question, num_relations),
-                    row,
-                )
-                if sizes[valid] == 0:
-                    following = jumps[row, valid - 1]
+            valid, walked, following = walk_row(
+                state, program, row, walked, valid, edges, question, num_relations
+            )
             if sizes[valid] <= most_reached:
                 if filled + sizes[valid] > len(rules):
                     return query
-                filled = _write(
-                    state,
-                    valid,
-                    rule_ids[row],
-                    -1 if loops[relation] else anchor,
-                    filled,
-                    rules,
-                    ends,
-                    counts,
-                )
+                skipped = -1 if loops[relation] else anchor
+                filled = _write(state, valid, rule_ids[row], skipped, filled, rules, ends, counts)
             row = following
-        _clear(state, 0, valid)
+        clear_walk(state, 0, valid)
         starts[query + 1] = filled
     return len(starts) - 1
 
 
 @compiled
-def steps_from(edges, num_relations, questions, most, steps):
-    """Write into `steps[query, entity]` how many edges lead from the anchor to each entity; `most + 1`: more.
+def only_edge_hidden(edges, questions):
+    """The answer of each question that the hidden fact alone makes a neighbour of its anchor, else -1.
 
-    Invariant: entities come into `queue` by rising number of steps. Cost: the edges within `most` steps of the anchor.
+    Invariant: nothing is written but the result. Cost: the edges of the anchors.
     """
     starts, codes, neighbours = edges
     anchors, asked, answers = questions
-    queue = np.empty(len(starts) - 1, dtype=np.int32)
+    hidden = answers.copy()
     for query in range(len(anchors)):
-        anchor, relation, answer = anchors[query], asked[query], answers[query]
-        row = steps[query]
-        row[:] = most + 1
-        row[anchor] = 0
-        queue[0] = anchor
-        first, last = 0, 1
-        while first < last:
-            here = queue[first]
-            first += 1
-            if row[here] == most:
+        if answers[query] < 0:
+            continue
+        for edge in range(starts[anchors[query]], starts[anchors[query] + 1]):
+            if neighbours[edge] == answers[query] and codes[edge] != asked[query]:
+                hidden[query] = -1
                 break
-            for edge in range(starts[here], starts[here + 1]):
-                there = neighbours[edge]
-                if row[there] <= most:
-                    continue
-                if is_hidden(here, codes[edge], there, anchor, relation, answer, num_relations):
-                    continue
-                row[there] = row[here] + 1
-                queue[last] = there
-                last += 1
+    return hidden

@@ -11,8 +11,8 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from reshuffle.rules.formats.statement import Atom, SourceLine, Statement, relation_name
-from reshuffle.rules.rule import Quality, quoted_text
+from reshuffle.rules.formats.statement import Atom, SourceLine, Statement, relation_name, unquoted
+from reshuffle.rules.rule import Constant, ConstantRule, Quality, quoted_text
 from reshuffle.text import HIDDEN
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _QUOTED_NAME = r'"(?:\\.|[^"\\])*"(?:\^-1)*|<[^<>]*>(?:\^-1)*'
 _WIDE = re.compile(rf"{_QUOTED_NAME}|\S+(?: \S+)*")
 _NARROW = re.compile(rf"{_QUOTED_NAME}|\S+")
 _UNBRACKETED = re.compile(rf'[<>{HIDDEN}"\\]|\A=')
+_VARIABLE = re.compile(r"\?\w+\Z")
 _HINT = "an atom of AMIE is written ?a  relation  ?b"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -53,8 +54,12 @@ def lines(base: RuleBase) -> Iterator[str]:
     """AMIE's header and its eight columns; what `Quality` does not hold stays empty."""
     yield "\t".join(_HEADER)
     for rule in base.given:
-        names = [_variable(index) for index in range(len(rule.body) + 1)]
-        *body, head = (f"{start}  {_written(name)}  {end}" for name, start, end in rule.terms(names))
+        names = [_variable(index) for index in range(2 * len(rule.body) + 2)]
+        if isinstance(rule, ConstantRule):
+            terms = rule.terms(names, _written)
+        else:
+            terms = rule.terms(names[: len(rule.body) + 1])
+        *body, head = (f"{start}  {_written(name)}  {end}" for name, start, end in terms)
         yield "\t".join((f"{'  '.join(body)}   => {head}", *_columns(rule.quality or Quality())))
 
 
@@ -74,7 +79,12 @@ def _atoms(line: SourceLine, start: int, end: int, what: str) -> list[Atom]:
 
 
 def _atom(start: re.Match[str], relation: re.Match[str], end: re.Match[str]) -> Atom:
-    return Atom(relation_name(relation[0]), start[0], end[0], relation.start(), start.start(), end.start())
+    ends = _argument(start[0]), _argument(end[0])
+    return Atom(relation_name(relation[0]), *ends, relation.start(), start.start(), end.start())
+
+
+def _argument(written: str) -> str:
+    return written if _VARIABLE.match(written) else Constant(unquoted(written))
 
 
 def _quality(line: SourceLine, columns: list[str], at: int) -> Quality | None:

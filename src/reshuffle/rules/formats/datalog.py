@@ -1,4 +1,4 @@
-"""What the Datalog dialects share: clauses, and names for languages that are strict on them."""
+"""Shared by the Datalog dialects: clauses, and names for dialects with strict name rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.rules.rule import variables
+from reshuffle.rules.rule import ConstantRule, quoted_text, variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -19,16 +19,25 @@ _LEADING = "x"  # a name may not start with an escape, since `_` starts a variab
 
 
 def clauses(
-    base: RuleBase, written: Callable[[str], str], *, prefix: str = "", stop: str = "."
+    base: RuleBase,
+    written: Callable[[str], str],
+    *,
+    quoted: Callable[[str], str] = quoted_text,
+    prefix: str = "",
+    stop: str = ".",
 ) -> Iterator[str]:
-    """One clause `head :- body` per rule; `written` gives a relation's name in the dialect.
+    """One clause `head :- body` per rule; `written` gives a relation's name in the dialect, `quoted` a constant.
 
     `prefix` stands before every variable, `stop` after every clause.
     """
     for rule in base.given:
         names = [prefix + variable for variable in variables(len(rule.body) + 1)]
-        *body, head = (f"{written(name)}({start}, {end})" for name, start, end in rule.terms(names))
-        yield f"{head} :- {', '.join(body)}{stop}"
+        if isinstance(rule, ConstantRule):
+            terms = rule.terms([prefix + name for name in variables(rule.num_variables)], quoted)
+        else:
+            terms = rule.terms(names)
+        *body, head = (f"{written(name)}({start}, {end})" for name, start, end in terms)
+        yield f"{head} :- {', '.join(body)}{stop}" if body else f"{head}{stop}"
 
 
 def declared(base: RuleBase) -> dict[str, bool]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reshuffle.rules.formats.statement import (
     BRACKETED,
     QUOTED,
+    Bare,
     statement_of,
+    unquoted,
     with_names_apart,
     written_columns,
 )
+from reshuffle.rules.rule import VARIABLE, Constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 _WORD = r"[^\W\d](?:[\w.:]|-(?!>))*"
 _NAME = rf"(?:{_WORD}|{QUOTED}|{BRACKETED})(?:\^-1)*"
 _ARGUMENT = rf'\s*({QUOTED}|{BRACKETED}|[^(),&"<>\s](?:[^(),&"<>]*[^(),&"<>\s])?)\s*'
-_ATOM = re.compile(rf"({_NAME})\s*\({_ARGUMENT},{_ARGUMENT}\)")
+_ATOM = re.compile(rf"({_NAME})\s*\({_ARGUMENT}(?:,{_ARGUMENT})?\)")
 _BLANKS = re.compile(r"\s*")
 _SEPARATOR = re.compile(r"\s*([&,])")
 _ARROW = re.compile(r"\s*->")
@@ -41,11 +45,32 @@ def read_line(line: SourceLine) -> Statement:
     start = _skip_blanks(line, 0)
     columns = _COLUMNS.match(line.text, start)
     assert columns is not None
-    body, at = _conjunction(line, columns.end())
-    head, at = _head(line, _after_arrow(line, at))
+    body, at = _body(line, columns.end())
+    is_fact = len(body) == 1 and _END.match(line.text, at) is not None and _is_ground(body[0])
+    head: re.Match[str] | None = body.pop() if is_fact else None
+    if not is_fact:
+        head, at = _head(line, _after_arrow(line, at))
     if not _END.match(line.text, at):
         raise _trailing(line, _skip_blanks(line, at))
-    return with_names_apart(statement_of(line, body, head, (start, columns.end())))
+    if head is None and not body:
+        raise line.error("missing body", at=start, hint="a constraint is written body -> false")
+    statement = statement_of(line, body, head, (start, columns.end()), _argument)
+    return with_names_apart(replace(statement, is_fact=is_fact))
+
+
+def _body(line: SourceLine, at: int) -> tuple[list[re.Match[str]], int]:
+    return ([], at) if _ARROW.match(line.text, at) else _conjunction(line, at)
+
+
+def _is_ground(atom: re.Match[str]) -> bool:
+    written: tuple[str | None, ...] = atom[2], atom[3]
+    return all(name is None or isinstance(_argument(name), Constant) for name in written)
+
+
+def _argument(written: str) -> str:
+    if written[0] in '"<':
+        return Constant(unquoted(written))
+    return written if VARIABLE.match(written) else Bare(written)
 
 
 def lines(base: RuleBase) -> Iterator[str]:
@@ -144,12 +169,12 @@ def _why_no_arguments(line: SourceLine, name: str, at: int, opening: int) -> Inp
         )
     inside = closed[0][:-1]
     arguments = [argument.strip() for argument in inside.split(",")] if inside.strip() else []
-    if len(arguments) != 2:
+    if len(arguments) > 2 or not arguments:
         plural = "" if len(arguments) == 1 else "s"
         return line.error(
-            f"wrong arity: {name} has {len(arguments)} argument{plural} here, and needs 2",
+            f"wrong arity: {name} has {len(arguments)} argument{plural} here, and needs 1 or 2",
             at=at,
-            hint="relations are binary: relation(X, Y)",
+            hint='relations are binary: relation(X, Y); kind(X) says the same as kind(X, "true")',
         )
     if "" in arguments:
         return line.error(f"an argument of {name} is empty", at=opening, hint=_ATOM_HINT)

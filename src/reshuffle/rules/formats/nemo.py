@@ -1,6 +1,6 @@
 """Datalog as nemo reads it (`.rls`): `<head>(?X, ?Y) :- <body>(?X, ?Y) .`, names as percent-encoded IRIs.
 
-Rules are read, too; what else a program may hold (facts, imports) is not.
+Rules can be read, too; facts and imports are not.
 """
 
 from __future__ import annotations
@@ -12,23 +12,58 @@ from urllib.parse import quote, unquote
 
 from reshuffle.rules.formats import anyburl
 from reshuffle.rules.formats.datalog import clauses
+from reshuffle.rules.formats.statement import BRACKETED, QUOTED, unquoted
+from reshuffle.rules.rule import Constant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from reshuffle.rules.formats.statement import Atom, SourceLine, Statement
     from reshuffle.rules.rule import RuleBase
 
+_ARGUMENT = rf"\s*({QUOTED}|{BRACKETED}|[^(),\"<>\s](?:[^(),\"<>]*[^(),\"<>\s])?)\s*"
+_ATOM = re.compile(
+    rf"\s*((?:{QUOTED}|{BRACKETED})(?:\^-1)*|[^\s(),&](?:[^(),&]*))\({_ARGUMENT}(?:,{_ARGUMENT})?\)"
+)
+_QUESTION_MARK = re.compile(rf"{QUOTED}|{BRACKETED}|[(,]\s*(\?\w+)\s*[,)]")
+_NAMED = re.compile(r"\?\w+\Z")
+_UPPER = re.compile(r"(?:_|[^\W\d_a-z])\w*\Z")
 _FULL_STOP = re.compile(r"(?<=\))\s*\.\s*(#.*)?\Z")
 
 
-def read_line(line: SourceLine, arrow_at: int) -> Statement:
-    """The statement on a line `head :- body .`: AnyBURL's order, with another arrow and a full stop."""
+def read_line(line: SourceLine, arrow_at: int, argument: Callable[[str], str] | None = None) -> Statement:
+    """The statement on a line `head :- body .`: AnyBURL's order, with another arrow and a full stop.
+
+    Unless `argument` says it, a variable is `?name` on a line that has one; elsewhere it is as in Prolog, a word that
+    begins with an upper-case letter or `_`.
+    """
     bare = replace(line, text=_FULL_STOP.sub("", line.text))
-    statement = anyburl.read_line(bare, arrow_at)
+    if argument is None:
+        argument = question_mark if has_question_marks(line.text) else upper_case
+    statement = anyburl.read_line(bare, arrow_at, anyburl.Syntax((_ATOM,), argument, needs_body=True))
     head = None if statement.head is None else _decoded(statement.head, line)
     body = tuple(_decoded(atom, line) for atom in statement.body)
     return replace(statement, line=line, body=body, head=head)
+
+
+def has_question_marks(text: str) -> bool:
+    """Does a text write variables as nemo does?"""
+    return any(match[1] for match in _QUESTION_MARK.finditer(text))
+
+
+def question_mark(written: str) -> str:
+    """An argument where `?name` is a variable."""
+    return written if _NAMED.match(written) else constant(written)
+
+
+def upper_case(written: str) -> str:
+    """An argument as Prolog reads it: `Person` and `_` are variables."""
+    return written if _UPPER.match(written) or _NAMED.match(written) else constant(written)
+
+
+def constant(written: str) -> Constant:
+    """The entity that an argument names."""
+    return Constant(unquoted(written))
 
 
 def _decoded(atom: Atom, line: SourceLine) -> Atom:

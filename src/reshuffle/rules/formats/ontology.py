@@ -1,4 +1,4 @@
-"""An ontology as triples: loading one, and what its nodes name."""
+"""Load an ontology as triples, and find the names of its nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
-from reshuffle.kg.io.rdf import from_iri, pyoxigraph
+from reshuffle.kg.guards.limits import NameBudget
+from reshuffle.kg.io.files import Format, Source
+from reshuffle.kg.io.rdf import from_iri, pyoxigraph, quads_of
 
 OWL = "http://www.w3.org/2002/07/owl#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -76,12 +78,15 @@ class Ontology:
 def load(content: bytes, file: str) -> Ontology:
     """The ontology in a file's content; whatever is no RDF raises `InputError`."""
     library = pyoxigraph(Place(file))
-    syntax = getattr(library.RdfFormat, _serialisation(content, file))
+    source, budget = Source(file, len(content), content=content), NameBudget(Place(file), len(content))
+    triples = []
     try:
-        quads = list(library.parse(content, format=syntax))
+        for quad in quads_of(source, Format[_serialisation(content, file)]):
+            if (length := len(str(quad))) > NameBudget.LONG:
+                budget.spend(length)
+            triples.append((quad.subject, quad.predicate.value, quad.object))
     except SyntaxError as error:
         raise _malformed(error, file) from None
-    triples = [(quad.subject, quad.predicate.value, quad.object) for quad in quads]
     anonymous: dict[Any, dict[str, Any]] = {}
     for subject, predicate, target in triples:
         if isinstance(subject, library.BlankNode):

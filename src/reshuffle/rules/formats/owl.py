@@ -18,6 +18,7 @@ An anonymous `[ owl:inverseOf p ]` is the inverse relation. Names become IRIs as
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -25,22 +26,25 @@ from reshuffle.errors import Place
 from reshuffle.kg import inverse_name
 from reshuffle.kg.io.rdf import pyoxigraph, to_term
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.rules.class_axioms import TYPE
 from reshuffle.rules.formats import owl_classes
 from reshuffle.rules.formats.ontology import OWL, RDF, RDFS, Ontology, UnreadableError, load, shortened
 from reshuffle.rules.formats.owl_classes import Lacking, Said
-from reshuffle.rules.rule import Disjointness, PathRule, Unread
+from reshuffle.rules.rule import ConstantRule, Disjointness, PathRule, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.rules.class_axioms import ClassAxiom, DisjointClasses
-    from reshuffle.rules.rule import RuleBase
+    from reshuffle.rules.rule import Constraint, Rule, RuleBase
 
 _T = TypeVar("_T")
+Triple: TypeAlias = tuple[str, str, str]
 
 # Declarations and the ontology's own header say nothing about triples.
 _DECLARED = {
+    f"{OWL}Annotation",
     f"{OWL}AnnotationProperty",
+    f"{OWL}Axiom",  # which is annotated
     f"{OWL}Class",
     f"{OWL}DatatypeProperty",
     f"{OWL}NamedIndividual",
@@ -125,16 +129,34 @@ _BY_TYPE: dict[str, _Reader] = {
 }
 
 
+AXIOM_RELATIONS = frozenset(
+    {*_BY_PREDICATE, *(f"{OWL}{name}" for name in ("sameAs", "hasKey", "complementOf"))}
+)
+"""The relations whose triples are axioms."""
+_AXIOM_TYPES = frozenset(
+    {
+        *_BY_TYPE,
+        *(
+            f"{OWL}{name}Property"
+            for name in ("Functional", "InverseFunctional", "Reflexive", "Irreflexive", "Asymmetric")
+        ),
+    }
+)
+_OTHERS = "facts and annotations"
+
+
 def _disjointness(first: str, second: str) -> Disjointness:
     if is_inverse(first):
         first, second = inverse_name(first), inverse_name(second)
     return Disjointness(first, second)
 
 
-def read(content: bytes, file: str) -> tuple[list[Axiom | ClassAxiom | DisjointClasses], list[Unread]]:
-    """The rules, constraints and class axioms of an ontology in document order, and what else it holds."""
+def read(content: bytes, file: str) -> tuple[list[Rule | Constraint], list[Unread], Counter[Triple]]:
+    """The rules, constraints and class axioms of an ontology in document order, what is not read, and all axioms as
+    triples.
+    """
     ontology = load(content, file)
-    axioms: list[Axiom | ClassAxiom | DisjointClasses] = []
+    axioms: list[Rule | Constraint] = []
     unread: dict[str, list[str]] = {}
     for subject, predicate, target in ontology.triples:
         for said in _axioms(ontology, subject, predicate, target):
@@ -143,7 +165,43 @@ def read(content: bytes, file: str) -> tuple[list[Axiom | ClassAxiom | DisjointC
                 unread.setdefault(kind, []).append(f"{file}: {_said(subject, predicate, target)}")
             else:
                 axioms.append(_head_forwards(said))
-    return axioms, [Unread(kind, len(found), found[0]) for kind, found in unread.items()]
+                if relation := _about_axioms(said):
+                    kind = _kind(predicate, target, shortened(relation))
+                    unread.setdefault(kind, []).append(f"{file}: {_said(subject, predicate, target)}")
+    stated = Counter(_stated(ontology))
+    return axioms, [Unread(kind, len(found), found[0], _noun(kind)) for kind, found in unread.items()], stated
+
+
+def _stated(ontology: Ontology) -> Iterator[Triple]:
+    """The axioms as triples of names, as they would stand among facts."""
+    for subject, predicate, target in ontology.triples:
+        ends = (
+            ontology.named(node) if isinstance(node, ontology.named_node) else "_:"
+            for node in (subject, target)
+        )
+        head, tail = ends
+        if is_axiom(head, predicate, tail):
+            yield head, predicate, tail
+
+
+def is_axiom(head: str, relation: str, tail: str) -> bool:
+    """Does a triple of names say something about a relation or a class, beyond declaring it?
+
+    Blank nodes begin with `_:`; a part of an expression, which has such a head, is none by itself.
+    """
+    if relation == f"{RDF}type":
+        return tail in _AXIOM_TYPES
+    return relation in AXIOM_RELATIONS and not (head.startswith("_:") and relation in _PARTS)
+
+
+def _noun(kind: str) -> str:
+    return "" if kind == _OTHERS else "axiom"
+
+
+def _about_axioms(axiom: Axiom | Said) -> str:
+    """A relation between classes or properties that an axiom is about: what follows for it is not followed further."""
+    names = (*axiom.body, axiom.head) if isinstance(axiom, PathRule | ConstantRule) else ()
+    return next((name for name in map(base_relation, names) if name in AXIOM_RELATIONS), "")
 
 
 def _said(subject: Any, predicate: str, target: Any) -> str:
@@ -178,7 +236,7 @@ def _axioms(ontology: Ontology, subject: Any, predicate: str, target: Any) -> Se
 def _kind(predicate: str, target: Any, construct: str) -> str:
     name = shortened(getattr(target, "value", "") if predicate == f"{RDF}type" else predicate)
     if not name:
-        return "facts and annotations"
+        return _OTHERS
     return f"{name} axioms with {construct}" if construct else f"{name} axioms"
 
 
@@ -187,15 +245,16 @@ def lines(base: RuleBase) -> Iterator[str]:
     pyoxigraph(Place("an ontology"))  # which knows what is an IRI
     yield f"@prefix owl: <{OWL}> ."
     yield f"@prefix rdfs: <{RDFS}> ."
-    for relation in dict.fromkeys(map(base_relation, base.own_relations)):
-        yield f"{_property(relation)} a owl:ObjectProperty ."
-    for rule in base.own_rules:
+    for relation in dict.fromkeys(map(base_relation, base.relations)):
+        if relation != TYPE:
+            yield f"{_property(relation)} a owl:ObjectProperty ."
+    for rule in base.given:
         if isinstance(rule, PathRule):
             yield _statement(rule.reversed() if is_inverse(rule.head) else rule)
     for pair in base.disjointness:
-        yield f"{_property(pair.first)} owl:propertyDisjointWith {_property(pair.second)} ."
-    if base.classes is not None:
-        yield from owl_classes.lines(base.classes)
+        if isinstance(pair, Disjointness):
+            yield f"{_property(pair.first)} owl:propertyDisjointWith {_property(pair.second)} ."
+    yield from owl_classes.lines(base)
 
 
 def _statement(rule: PathRule) -> str:

@@ -1,4 +1,4 @@
-"""What every reader of rule lines produces, and what kind of rule it is.
+"""The statement that every rule reader produces, and the kind of rule it is.
 
 A statement has atoms that know their columns, so that errors can point there. `meaning` is the one definition of the
 rule class: a closed path, an intersection or a disjointness. A body is a path when its atoms, in any order and
@@ -15,12 +15,22 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import is_inverse
-from reshuffle.rules.rule import VARIABLE, Disjointness, IntersectionRule, PathRule, Quality
+from reshuffle.rules.linked_variables import Links
+from reshuffle.rules.rule import (
+    Constant,
+    ConstantRule,
+    DisjointEnds,
+    Disjointness,
+    IntersectionRule,
+    PathRule,
+    Quality,
+    quoted_text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from reshuffle.rules.rule import Rule
+    from reshuffle.rules.rule import Constraint, Rule
 
 SKIP_HINT = "--skip-unsupported (skip_unsupported=True) reads on and counts them"
 QUOTED = r'"(?:\\.|[^"\\])*"'
@@ -73,6 +83,16 @@ class SourceLine:
         return f"{self.file}:{self.number}: {text}"
 
 
+UNARY = Constant("true")
+"""The second argument of an atom that has one: `kind(X)` says the same as `kind(X, "true")`."""
+
+
+class Bare(Constant):
+    """A word that is neither a variable nor in quotes, in a format that asks for one of the two."""
+
+    __slots__ = ()
+
+
 class Atom(NamedTuple):
     """`relation(start, end)` with the offsets of its three parts."""
 
@@ -92,6 +112,14 @@ class Statement:
     body: tuple[Atom, ...]
     head: Atom | None
     quality: Quality | None = None
+    is_fact: bool = False
+    """Is it the head alone, as given?"""
+
+    @property
+    def variables(self) -> set[str]:
+        """The variables as they were written."""
+        ends = (end for atom in self.body for end in (atom.start, atom.end))
+        return {end for end in ends if not isinstance(end, Constant)}
 
 
 def statement_of(
@@ -99,18 +127,24 @@ def statement_of(
     body: Iterable[re.Match[str]],
     head: re.Match[str] | None,
     columns: tuple[int, int],
+    argument: Callable[[str], str],
 ) -> Statement:
     """The statement of a line whose atoms and leading columns have been found.
 
-    The groups of an atom's match are its relation and its two arguments; `columns` are two offsets.
+    The groups of an atom's match are its relation and its two arguments, of which `argument` makes variables and
+    constants; `columns` are two offsets.
     """
-    atoms = tuple(_atom(match) for match in body)
-    return Statement(line, atoms, None if head is None else _atom(head), _read_columns(line, *columns))
+    atoms = tuple(_atom(match, argument) for match in body)
+    target = None if head is None else _atom(head, argument)
+    return Statement(line, atoms, target, _read_columns(line, *columns))
 
 
-def _atom(match: re.Match[str]) -> Atom:
-    name, start, end = match[1].strip(), match[2], match[3]
-    return Atom(relation_name(name), start, end, match.start(1), match.start(2), match.start(3))
+def _atom(match: re.Match[str], argument: Callable[[str], str]) -> Atom:
+    name, start = match[1].strip(), argument(match[2])
+    end = UNARY if match[3] is None else argument(match[3])
+    return Atom(
+        relation_name(name), start, end, match.start(1), match.start(2), match.start(3 if match[3] else 2)
+    )
 
 
 def relation_name(written: str) -> str:
@@ -149,11 +183,17 @@ def _read_columns(line: SourceLine, start: int, end: int) -> Quality | None:
     if len(fields) != 3:
         raise _odd_columns(line, f"found {len(fields)}", start)
     try:
-        predictions, support = (None if field.strip() == _UNKNOWN else int(field) for field in fields[:2])
+        predictions, support = map(_count, fields[:2])
         confidence = None if fields[2].strip() == _UNKNOWN else _finite(fields[2])
     except ValueError:
         raise _odd_columns(line, "found " + ", ".join(repr(field) for field in fields), start) from None
     return Quality(predictions, support, confidence)
+
+
+def _count(written: str) -> int | None:
+    """A count; of a rule without a body AnyBURL writes `7221:5563`, and the first is the predictions."""
+    first = written.partition(":")[0].strip()
+    return None if first == _UNKNOWN else int(first)
 
 
 def _finite(written: str) -> float:
@@ -184,41 +224,37 @@ def _odd_columns(line: SourceLine, found: str, at: int) -> InputError:
 
 
 NOT_A_PATH = "rules that are not closed paths"
-WITH_CONSTANTS = "rules with constants"
 REPEATING = "rules with the same variable twice in an atom"
 WIDE_CONSTRAINT = "constraints that are not two atoms over the same variables"
 
 
-def meaning(statement: Statement) -> Rule | Disjointness:
+def meaning(statement: Statement) -> Rule | Constraint:
     """The rule that a statement writes, or an error that points at the first atom which does not fit.
 
     The head of the result is never an inverse relation: such a rule is read from its second variable.
     """
-    for atom in statement.body if statement.head is None else (*statement.body, statement.head):
+    atoms = statement.body if statement.head is None else (*statement.body, statement.head)
+    for atom in atoms:
         _check_arguments(statement, atom)
+    with_constants = not statement.body or any(
+        isinstance(end, Constant) for atom in atoms for end in (atom.start, atom.end)
+    )
     if statement.head is None:
-        return _disjointness(statement)
+        return _disjoint_ends(statement) if with_constants else _disjointness(statement)
+    if with_constants:
+        return _with_constants(statement, statement.head)
     _check_head_variables(statement, statement.head)
     rule = _intersection(statement, statement.head) or _path(statement, statement.head)
     return rule.reversed() if is_inverse(rule.head) else rule
 
 
-def is_variable(argument: str) -> bool:
-    """Is the argument one upper-case letter with optional digits, or `?name`?
-
-    >>> is_variable("X"), is_variable("Z12"), is_variable("?who"), is_variable("London")
-    (True, True, True, False)
-    """
-    return VARIABLE.match(argument) is not None
-
-
 def with_names_apart(statement: Statement) -> Statement:
     """The same statement; a plain word may not be both a relation and a variable of one rule."""
     atoms = statement.body if statement.head is None else (*statement.body, statement.head)
-    variables = {variable for atom in atoms for variable in (atom.start, atom.end)}
+    variables = {name for atom in atoms for name in (atom.start, atom.end) if not isinstance(name, Constant)}
     for atom in atoms:
         written_plain = statement.line.text[atom.at] not in '"<'
-        if written_plain and atom.relation in variables and is_variable(atom.relation):
+        if written_plain and atom.relation in variables:
             raise statement.line.error(
                 f"{atom.relation} is used as a relation and as a variable",
                 at=atom.at,
@@ -227,17 +263,52 @@ def with_names_apart(statement: Statement) -> Statement:
     return statement
 
 
+def _with_constants(statement: Statement, head: Atom) -> ConstantRule:
+    """The rule, if its variables hang together as paths."""
+    *body, conclusion = ((atom.relation, atom.start, atom.end) for atom in (*statement.body, head))
+    rule = ConstantRule.of(body, conclusion, statement.quality)
+    found = Links(rule).why_outside()
+    if found is not None:
+        reason, kind = found if body else ("missing body", "rules without a body")
+        raise statement.line.outside_class(reason, at=head.at, kind=kind, hint=SKIP_HINT)
+    return rule
+
+
+def _disjoint_ends(statement: Statement) -> DisjointEnds:
+    sides = [
+        (atom.relation, atom.start, atom.end)
+        if isinstance(atom.end, Constant)
+        else (inverse_name(atom.relation), atom.end, atom.start)
+        for atom in statement.body
+    ]
+    if len(sides) == 1:  # nothing may lead there
+        sides *= 2
+    if (
+        len(sides) != 2
+        or sides[0][1] != sides[1][1]
+        or any(isinstance(who, Constant) or not isinstance(end, Constant) for _, who, end in sides)
+    ):
+        raise statement.line.outside_class(
+            "not a disjointness: '-> false' takes two atoms over the same variables",
+            at=statement.body[-1].at if statement.body else 0,
+            kind=WIDE_CONSTRAINT,
+            hint='write r1(X, Y) & r2(X, Y) -> false, or r1(X, "a") & r2(X, "b") -> false',
+        )
+    (first, _, first_end), (second, _, second_end) = sides
+    return DisjointEnds(first, str(first_end), second, str(second_end))
+
+
 def _check_arguments(statement: Statement, atom: Atom) -> None:
     for argument, at in ((atom.start, atom.start_at), (atom.end, atom.end_at)):
-        if not is_variable(argument):
+        if isinstance(argument, Bare):
             raise statement.line.outside_class(
-                f"constant {argument} in an atom: arguments are variables,"
-                " one upper-case letter with optional digits or ?name",
+                f"{argument} is neither a variable nor a name in quotes",
                 at=at,
-                kind=WITH_CONSTANTS,
-                hint=f"rules with constants, as AnyBURL mines them, are outside the class; {SKIP_HINT}",
+                kind="rules with names that are not in quotes",
+                hint=f"write {quoted_text(argument)} for the entity; a variable is one upper-case letter with"
+                f" optional digits, or ?name; {SKIP_HINT}",
             )
-    if atom.start == atom.end:
+    if atom.start == atom.end and not isinstance(atom.start, Constant):
         raise statement.line.outside_class(
             f"{atom.start} occurs twice in one atom: the two arguments must differ",
             at=atom.end_at,
@@ -278,7 +349,7 @@ def _check_head_variables(statement: Statement, head: Atom) -> None:
             )
 
 
-def _intersection(statement: Statement, head: Atom) -> Rule | None:
+def _intersection(statement: Statement, head: Atom) -> PathRule | IntersectionRule | None:
     ends = {head.start, head.end}
     if any({atom.start, atom.end} != ends for atom in statement.body):
         return None

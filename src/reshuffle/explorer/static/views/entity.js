@@ -74,7 +74,8 @@ function Predicted({ name, version }) {
       <tbody>${[...data.predictions].sort((one, other) => (other.confidence ?? 0) - (one.confidence ?? 0)).map((row) => html`<tr><td title=${row.relation}>${plain(row.relation)}</td>
         <td><${Name} name=${side === "head" ? row.tail : row.head} /></td>
         <td class="number">${row.confidence !== undefined && row.confidence !== null ? html`<${Share} value=${row.confidence} />` : row.score.toFixed(3)}</td>
-        <td><${WhyLink} triple=${[row.head, row.relation, row.tail]} /></td></tr>`)}</tbody></table>`
+        <td><${WhyLink} triple=${[row.head, row.relation, row.tail]} side=${row.side} /></td></tr>`)}</tbody></table>
+      <p class="muted">As answers to ${side === "head" ? `(${label(name)}, relation, ?)` : `(?, relation, ${label(name)})`}: a model scores a link as an answer to the one question or to the other.</p>`
       : html`<p class="muted">No new link is likely.</p>`}<//></section>`;
 }
 
@@ -101,7 +102,7 @@ function grown(shown, page) {
         nodes.set(other, { id: other, near: page.entity });
       }
       const [from, to_] = group.side === "tail" ? [page.entity, other] : [other, page.entity];
-      if (from === to_) continue;
+      if (from === to_) { left += 1; continue; } // a loop has no room among names
       const pair = from < to_ ? from + "\u0000" + to_ : to_ + "\u0000" + from;
       const known = edges.get(pair);
       if (!known) edges.set(pair, { from, to: to_, kind, labels: [plain(group.relation)] });

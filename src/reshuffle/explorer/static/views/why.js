@@ -31,7 +31,7 @@ function Question({ params, exhibit }) {
 }
 
 function Because({ params, exhibit, version, changed }) {
-  const question = { head: params.head, relation: params.relation, tail: params.tail, most: params.most };
+  const question = { head: params.head, relation: params.relation, tail: params.tail, most: params.most, side: params.side };
   const state = useAnswer("why", ofCurrent(question), version);
   const picture = useRef(null);
   const [shown, setShown] = useState(0);
@@ -64,14 +64,35 @@ function Verdict({ data, exhibit }) {
   const words = data.known ? "It is a fact." : exhibit.kind === "rules"
     ? (holds ? "It follows." : "It does not follow.") : holds ? "It is supported." : "Little supports it.";
   const numbers = [
-    told.score !== undefined ? `score ${told.score.toFixed(3)}` : null,
+    told.score !== undefined ? scoreText(told, data.triple) : null,
     told.confidence !== undefined && told.confidence !== null ? `confidence ${told.confidence.toFixed(2)}` : null,
     told.better_than !== undefined && told.better_than !== null ? `fits better than ${Math.floor(100 * told.better_than)}% of the others` : null,
     told.proofs && told.proofs.length && told.proofs[0].size ? `${told.proofs[0].size} rule application${told.proofs[0].size > 1 ? "s" : ""}` : null,
     told.exactness || null,
   ].filter(Boolean);
   return html`<div class=${"verdict " + (data.known ? "fact" : holds ? "yes" : "no")} role="status">
-    <strong>${words}</strong> <${TripleText} triple=${data.triple} /> <span class="muted">${numbers.join(" · ")}</span></div>`;
+    <strong>${words}</strong> <${TripleText} triple=${data.triple} /> <span class="muted">${numbers.join(" · ")}</span>
+    <${OtherQuestion} told=${told} triple=${data.triple} /></div>`;
+}
+
+// The question that a score answers: a model has one score for each.
+function askedText([head, relation, tail], side) {
+  return side === "tail" ? `(${label(head)}, ${plain(relation)}, ?)` : `(?, ${plain(relation)}, ${label(tail)})`;
+}
+
+function other(side) { return side === "tail" ? "head" : "tail"; }
+
+function haveTwoScores({ scores }) { return scores && new Set(Object.values(scores).map((score) => score.toFixed(3))).size > 1; }
+
+function scoreText(told, triple) {
+  return `score ${told.score.toFixed(3)}` + (haveTwoScores(told) ? ` as an answer to ${askedText(triple, told.side)}` : "");
+}
+
+function OtherQuestion({ told, triple }) {
+  if (!haveTwoScores(told)) return null;
+  const side = other(told.side);
+  const [head, relation, tail] = triple;
+  return html`<div class="muted">score ${told.scores[side].toFixed(3)} as an answer to <a href=${to("/why", { head, relation, tail, side })}>${askedText(triple, side)}</a></div>`;
 }
 
 function atom(triple) { return shortened(`${label(triple[0])} ${plain(triple[1])} ${label(triple[2])}`, 52); }
@@ -89,7 +110,7 @@ function Tree({ drawn, picture }) {
       href: node.triple ? (node.kind === "fact" ? to("/entity", { name: node.triple[0] }) : to("/why", { head: node.triple[0], relation: node.triple[1], tail: node.triple[2] }))
         : node.rule ? to("/rule", { rule: node.rule }) : undefined,
     })),
-    drawn.edges.map((edge) => ({ from: edge.from, to: edge.to })),
+    drawn.edges.map((edge) => ({ from: edge.from, to: edge.to, ...(edge.times > 1 ? { label: `${edge.times}×`, title: `used ${edge.times} times` } : {}) })),
   ], [drawn]);
   return html`<section class="card"><h2 class="hidden">The picture</h2>
     <${Layered} nodes=${nodes} edges=${edges} picture=${picture} label="From facts below to the conclusion above" />

@@ -50,7 +50,7 @@ class Weights(NamedTuple):
 def offer(costs: Costs, key: int, cost: int) -> bool:
     """The triple can be had for `cost`; False when there was no room to note it.
 
-    Invariant: `cost` is the least that was offered; dearer entries stay in their lists and are passed over
+    Invariant: `cost` is the least that was offered; dearer entries stay in their lists and are skipped
     later.
     Cost: one search.
     """

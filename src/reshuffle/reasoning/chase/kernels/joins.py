@@ -2,7 +2,7 @@
 
 A new pair (u, v) of an atom is joined with the rows of its partners only, so every instance of a rule is met
 by the last of its premises (semi-naive evaluation). Between dense relations a join is a difference of two
-rows of bits, `row(partner, v) & ~row(head, u)`: all that is known already is passed over 64 at a time
+rows of bits, `row(partner, v) & ~row(head, u)`: all that is known already is skipped 64 at a time
 (Chaudhuri, "Subcubic algorithms for recursive state machines", POPL 2008).
 """
 

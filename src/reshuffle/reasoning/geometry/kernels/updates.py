@@ -1,4 +1,4 @@
-"""What one fact more, or one less, changes in the stored pairs.
+"""The changes to stored pairs when one fact is added or removed.
 
 A fact (h, s, t) adds an edge (u, x) -> (v, y) to the product for every arc x -s-> y, where (u, v) is (h, t), or
 (t, h) for an arc that walks s backwards. A pair (a, b) is new only if a path from (a, start) to an accepting

@@ -1,6 +1,6 @@
 """Spark as the engine of rules: two plans.
 
-plans             which plan is taken
+plans             choose the plan
 shares            shares of the sources, searched by the kernels of one machine
 shared_graph      the searches over the graph that workers map into their memory
 table_rounds      rules as tables: one statement of joins per round

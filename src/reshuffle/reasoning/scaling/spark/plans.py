@@ -1,4 +1,4 @@
-"""Spark as the engine: which plan is taken, and its session."""
+"""The Spark engine: choose a plan, and open its session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph and its constraints as files, which any number of processes on a machine map into their memory once."""
+"""A graph and its constraints as files; the processes of a machine share them by memory mapping."""
 
 from __future__ import annotations
 

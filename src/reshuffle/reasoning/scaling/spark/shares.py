@@ -1,8 +1,8 @@
 """Spark with shares of the sources: each task runs the kernels of one machine on its share.
 
-There are no rounds and nothing is exchanged. A task writes files of its own and reports their names; files that no
-report names are of tasks that failed, and are removed. Then the folder gets its name. A run that was cut off leaves its
-shares to the next one (`spark/workers.py`).
+There are no rounds, and tasks exchange nothing. A task writes its own files and reports their names. Files without a
+report come from failed tasks and are removed. Then the folder gets its final name. An interrupted run leaves its
+finished shares to the next run (`spark/workers.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from reshuffle.kg.io.files import flush_to_disk
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.scaling.data_sets import keep_only
 from reshuffle.reasoning.scaling.spark.shared_graph import share_graph, shared_graph
 from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
 from reshuffle.spark.workers import Workers, num_shares
@@ -55,13 +56,7 @@ class ShareAnswers(SparkAnswers):
         task = partial(_write, str(self._folder), str(folder), self._memory)
         columns = "relation string, file string, triples long"
         reported = self.workers.reports(task, columns, work=folder.name, shown="deriving")
-        named = {self._folder / file for _, file, _ in reported}
-        for file in [*folder.rglob("*.parquet")]:
-            if file not in named:
-                file.unlink()
-        for inner in [*folder.iterdir()]:
-            if not any(inner.iterdir()):
-                inner.rmdir()
+        keep_only(folder, {self._folder / file for _, file, _ in reported})
         return sum(triples for _, _, triples in reported)
 
     def counts(self) -> dict[str, tuple[int, int]]:

@@ -2,8 +2,8 @@
 
 The facts need not fit any machine. What a round adds is written to Parquet and read again: this cuts the plan that
 Spark would otherwise repeat from the first round on, survives workers that die, and tells how many triples are new.
-Spark splits partitions that a few entities make too large (adaptive execution). A run that was cut off leaves the
-tables that it has written; the next one takes those that Spark has marked as whole, and goes on.
+Spark splits partitions that a few entities make too large (adaptive execution). An interrupted run leaves the
+tables it has written; the next run continues from those that Spark has marked as complete.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from reshuffle.errors import Place
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.reasoning.scaling.data_sets import emptied, folder_of
-from reshuffle.reasoning.scaling.parquet_facts import helper_table, quoted_text
+from reshuffle.reasoning.scaling.parquet_facts import quoted_text
 from reshuffle.reasoning.scaling.spark.written_answers import SparkAnswers
-from reshuffle.rules.class_axioms import ANYTHING, HUB
+from reshuffle.rules.encoding import ANYTHING, HUB, KEPT
 from reshuffle.spark.spark_session import without_pandas_warning
 
 if TYPE_CHECKING:
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.scaling.engine_interface import Deduction, Options
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
-    from reshuffle.rules.class_axioms import ClassAxioms
+    from reshuffle.rules.encoding import Encoding
 
 _PER_CORE = 2  # partitions of a shuffle; adaptive execution joins small ones
+_DECODED = (
+    "coalesce(try_url_decode(replace({0}, '+', '%2B')), {0})"  # by itself it makes blanks of plus signs
+)
 
 
 class TableAnswers(SparkAnswers):
@@ -68,17 +71,14 @@ class TableAnswers(SparkAnswers):
 
     def _encode(self, facts: ParquetFacts) -> list[str]:
         """Number the names inside Spark. The numbers are written at once: computed again, they would be others."""
-        read = self._spark.read.option("basePath", facts.path) if facts.in_folders else self._spark.read
-        self._spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-        given = read.parquet(*map(str, facts.files))
-        given.createOrReplaceTempView("given")
+        self._read(facts).createOrReplaceTempView("given")
         empty = self._spark.sql(
             "SELECT count(*) AS n FROM given WHERE coalesce(head, '') = '' OR coalesce(tail, '') = '' "
             "OR coalesce(relation, '') = ''"
         ).first()["n"]
         facts.refuse(empty, facts.num_rows)
-        if facts.classes is not None:
-            self._add_helpers(facts.classes, facts.path)
+        if facts.encoding is not None:
+            self._add_helpers(facts.encoding, facts.path)
         names = "SELECT head AS name FROM given UNION SELECT tail FROM given"
         self._put("entity", f"SELECT monotonically_increasing_id() AS id, name FROM ({names})")
         used = sorted(row[0] for row in self._spark.sql("SELECT DISTINCT relation FROM given").collect())
@@ -92,16 +92,36 @@ class TableAnswers(SparkAnswers):
         )
         return used
 
-    def _add_helpers(self, classes: ClassAxioms, path: str) -> None:
-        """Let the view of the given facts have the helper facts of class axioms, too."""
+    def _read(self, facts: ParquetFacts) -> Any:
+        """The columns of the facts. Spark must not look for columns in the path: a folder above may be `head=5`.
+
+        The relation is said by the last folder, and by nothing else.
+        """
+        read = self._spark.read.option("recursiveFileLookup", "true").parquet(*map(str, facts.files))
+        folder = "regexp_extract(_metadata.file_path, '/relation=([^/]*)/[^/]*$', 1)"
+        # Once as part of an address, once as the name of a folder.
+        last = f"{_DECODED.format(_DECODED.format(folder))} AS relation"
+        return read.selectExpr("head", "tail", last if facts.in_folders else "relation")
+
+    def _add_helpers(self, encoding: Encoding, path: str) -> None:
+        """Let the view of the given facts have the helper facts of rules with constants, too."""
         relations = [row[0] for row in self._spark.sql("SELECT DISTINCT relation FROM given").collect()]
-        classes.refuse_kept_names(relations, place=Place(path))
-        self._store("helper", helper_table(classes))
-        everyone = "SELECT head AS name FROM given UNION SELECT tail FROM given"
-        self._spark.sql(
-            "SELECT head, relation, tail FROM given UNION ALL SELECT head, relation, tail FROM helper UNION ALL "
-            f"SELECT name, {quoted_text(ANYTHING)}, {quoted_text(HUB)} FROM ({everyone})"
-        ).createOrReplaceTempView("given")
+        encoding.refuse_kept_names(relations, self._kept(), place=Place(path))
+        self._store("helper", encoding.helper_table())
+        queries = ["SELECT head, relation, tail FROM given", "SELECT head, relation, tail FROM helper"]
+        if encoding.needs_entities:
+            everyone = "SELECT head AS name FROM given UNION SELECT tail FROM given"
+            queries.append(f"SELECT name, {quoted_text(ANYTHING)}, {quoted_text(HUB)} FROM ({everyone})")
+        self._spark.sql(" UNION ALL ".join(queries)).createOrReplaceTempView("given")
+
+    def _kept(self) -> set[str]:
+        """The names of facts that are those of made-up entities."""
+        starts = quoted_text(f"{KEPT}%")
+        names = "SELECT head AS name FROM given UNION SELECT tail FROM given"
+        return {
+            row[0]
+            for row in self._spark.sql(f"SELECT name FROM ({names}) WHERE name LIKE {starts}").collect()
+        }
 
     def _store(self, name: str, rows: pa.Table) -> None:
         """A table of ours as a view of Spark's."""

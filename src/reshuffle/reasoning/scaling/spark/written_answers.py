@@ -1,10 +1,9 @@
-"""What both plans on Spark share: answers that lie in a data set, which workers have written."""
+"""Shared by both Spark plans: answers in a data set that workers have written."""
 
 from __future__ import annotations
 
 import shutil
 from abc import abstractmethod
-from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.io.files import made_directory
 from reshuffle.kg.io.tables import SCHEMA, name_batches, rows_of
 from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.reasoning.proofs import atom_triple
 from reshuffle.reasoning.scaling.data_sets import (
     RelationFolders,
     check_folders,
@@ -29,7 +29,6 @@ from reshuffle.reasoning.scaling.deduction import on_relations
 from reshuffle.reasoning.scaling.duckdb_database import database
 from reshuffle.reasoning.scaling.duckdb_engine import DuckDBAnswers
 from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
-from reshuffle.rules.class_axioms import TYPE
 
 if TYPE_CHECKING:
     import os
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
-    from reshuffle.rules.class_axioms import DisjointClasses
-    from reshuffle.rules.rule import Disjointness
+    from reshuffle.rules.rule import Constraint
 
 
 class SparkAnswers(EngineAnswers):
@@ -130,7 +128,7 @@ class SparkAnswers(EngineAnswers):
             answers.load(self._facts, None)
             return answers.behind(head, relation, tail)
 
-    def forbidden_pairs(self, most: int) -> Iterator[tuple[Disjointness | DisjointClasses, Triple, Triple]]:
+    def forbidden_pairs(self, most: int) -> Iterator[tuple[Constraint, Triple, Triple]]:
         """Up to `most` pairs of triples for each disjointness that they break; those of its relations are held."""
         for constraint in self.deducing.disjointness:
             first, second = base_relation(constraint.first), base_relation(constraint.second)
@@ -141,13 +139,18 @@ class SparkAnswers(EngineAnswers):
             )
             for head, tail, other in islice((pair for pair in pairs if pair[2] in held), most):
                 yield constraint, Triple(head, first, tail), Triple(other[0], second, other[1])
-        of_class: dict[str, set[str]] = defaultdict(set)
-        for entity, name in self._pairs(TYPE) if self.deducing.disjoint_classes else ():
-            of_class[name].add(entity)
-        for classes in self.deducing.disjoint_classes:
-            both = sorted(of_class[classes.first] & of_class[classes.second])
-            for entity in both[:most]:
-                yield classes, Triple(entity, TYPE, classes.first), Triple(entity, TYPE, classes.second)
+        for apart in self.deducing.disjoint_ends:
+            leading = [self._leading_to(*side) for side in apart.sides]
+            for entity in sorted(leading[0] & leading[1])[:most]:
+                one, two = (atom_triple(relation, entity, end) for relation, end in apart.sides)
+                yield apart, one, two
+
+    def _leading_to(self, relation: str, end: str) -> set[str]:
+        """The entities that lead to one by a relation, or by an inverse one."""
+        pairs = self._pairs(base_relation(relation))
+        if is_inverse(relation):
+            return {tail for head, tail in pairs if head == end}
+        return {head for head, tail in pairs if tail == end}
 
     def _pairs(self, relation: str) -> set[tuple[str, str]]:
         """All pairs of a relation that hold."""

@@ -1,4 +1,4 @@
-"""What is wrong with a line of TSV or CSV: what was found, what was expected, and a way out."""
+"""Errors for lines of TSV or CSV: what was found, what was expected, and how to fix it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError
 from reshuffle.kg.io.columns import by_role
-from reshuffle.kg.io.files import LONGEST_LINE
 from reshuffle.kg.rows import COLUMNS
 from reshuffle.kg.vocabulary import named_like_an_inverse
 from reshuffle.text import counted
@@ -35,15 +34,6 @@ _SEPARATORS = (
     Separator("vertical bars", "|"),
     Separator("spaces", " "),
 )
-
-
-def too_long(source: Source, number: int) -> InputError:
-    """A line that fills the memory."""
-    return InputError(
-        f"this line has {LONGEST_LINE:,} bytes or more, expected one triple in it",
-        place=source.place(number),
-        hint="check that the file has line breaks, and that it unpacks to triples",
-    )
 
 
 def bad_row(
@@ -119,7 +109,7 @@ def _other_format(line: str) -> str | None:
 def one_column(source: Source, number: int, line: str, found: Separator) -> InputError:
     """A CSV file whose columns something else than commas separates."""
     return InputError(
-        f"found columns that {found.plural} separate, expected commas",
+        f"found columns separated by {found.plural}, expected commas",
         place=source.place(number),
         source=shown_line(line),
         hint="let the file name end in .tsv, and name its columns with --columns (columns=)"

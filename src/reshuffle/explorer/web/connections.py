@@ -1,0 +1,89 @@
+"""Connections with time limits: a client that sends half a request does not keep others out.
+
+uvicorn limits how long a connection may be idle between requests, but not how long a request may take to arrive. Here
+every connection that waits for its client has a deadline: for the headers of a request, for the rest of its body, for
+the next request, or until the client takes its answers. If there are too many such connections, the one that has waited
+longest is closed. A connection whose answer is being computed stays open.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+SECONDS = {"header": 10.0, "body": 20.0, "idle": 30.0, "sending": 300.0, "closing": 10.0}
+"""How long a client may take, by what is waited for."""
+MOST_WAITING = 300
+
+
+class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not there where types are checked
+    """One connection: what it waits for, and until when."""
+
+    phase = "answer"
+    timer: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting(self) -> OrderedDict[LimitedProtocol, None]:
+        """All connections of the server that wait for their clients; the one that has waited longest is the first."""
+        state: dict[str, Any] = self.server_state.__dict__
+        found: OrderedDict[LimitedProtocol, None] = state.setdefault("waiting", OrderedDict())
+        return found
+
+    def connection_made(self, transport: Any) -> None:
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._enter("header")
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived."""
+        super().data_received(data)
+        self._enter(self._phase_now("header"))
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._enter(self._phase_now("idle"))
+
+    def pause_writing(self) -> None:
+        """Wait until the client takes what was sent."""
+        super().pause_writing()
+        self._enter("sending")
+
+    def resume_writing(self) -> None:
+        """Go on where the client has taken enough."""
+        super().resume_writing()
+        self._enter(self._phase_now("idle"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing."""
+        super().connection_lost(exc)
+        self._enter("answer")
+
+    def _phase_now(self, between: str) -> str:
+        """What the connection waits for; `between` where it is at no request."""
+        if self.transport.is_closing():
+            return "closing"
+        if self.flow.write_paused:
+            return "sending"
+        if self.cycle is None or (self.cycle.response_complete and not self.cycle.more_body):
+            return between
+        return "body" if self.cycle.more_body else "answer"
+
+    def _enter(self, phase: str) -> None:
+        if phase == self.phase:  # its deadline stays, however slowly bytes arrive
+            return
+        self.phase = phase
+        self.waiting.pop(self, None)
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = None
+        if phase in SECONDS:
+            self.waiting[self] = None
+            self.timer = self.loop.call_later(SECONDS[phase], self.transport.abort)
+            if len(self.waiting) > MOST_WAITING:
+                self.waiting.popitem(last=False)[0].transport.abort()

@@ -1,0 +1,1 @@
+"""Graph searches: distances between entities."""

@@ -1,0 +1,1 @@
+"""What mining looks at: samples of facts, and the walks that are counted on them."""
