@@ -25,6 +25,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from benchmarks.agreement import fidelity
 from benchmarks.machine import describe
 from benchmarks.pages import rewrite, text_table
 from benchmarks.paper import DATASETS
@@ -34,7 +35,6 @@ from reshuffle.cli.console import Console
 from reshuffle.data.load import load_benchmark
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.extraction import extract_rules
-from reshuffle.extraction.fidelity import fidelity
 from reshuffle.kg.io.toml import read_toml
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.learning.estimator import Reshuffle

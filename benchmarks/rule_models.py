@@ -1,13 +1,11 @@
-"""Rule models on the 12 inductive data sets: `python -m benchmarks.rule_models [--models MODELS] [--jobs N]`.
+"""Rule models on the 12 inductive data sets: `python -m benchmarks.rule_models [--jobs N]`.
 
 | form | what it is |
 | --- | --- |
 | mined | rules that are found in the training facts, with fitted weights: `learn_rules(facts)` |
 | mined-100, mined-1000 | of these the first 100 or 1,000 as they are listed, fitted again |
-| distilled | the rules of a soft model, with weights fitted to the facts and to its ranking |
 
-MODELS is a folder of soft models as `reshuffle bench paper --recipe best-0.1 --models MODELS` leaves them; without it
-nothing is distilled. Each cell is ranked on the test graph, full and against 50 negatives, and stored in
+Each cell is ranked on the test graph, full and against 50 negatives, and stored in
 `benchmarks/results/rule_models.jsonl`; what is stored is not run again. Settings are those of `RuleSettings()`.
 """
 
@@ -18,7 +16,6 @@ import os
 import sys
 import time
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 FILE = RESULTS / "rule_models.jsonl"
 PAGE = ROOT / "docs" / "explanation" / "extraction.md"
 PICTURE = PAGE.with_name("rule-list-size.svg")
-FORMS = ("mined", "mined-100", "mined-1000", "distilled")
+FORMS = ("mined", "mined-100", "mined-1000")
 _THREADS = 2  # of one cell
 
 
@@ -47,7 +44,7 @@ class Cell(NamedTuple):
     seed: int
 
 
-def run(cell: Cell, models: Path | None) -> dict[str, Any]:
+def run(cell: Cell) -> dict[str, Any]:
     """Learn one model, and rank the test triples."""
     from reshuffle.data.load import load_benchmark
     from reshuffle.evaluation import evaluate
@@ -56,7 +53,7 @@ def run(cell: Cell, models: Path | None) -> dict[str, Any]:
     bench = load_benchmark(cell.dataset)
     assert isinstance(bench, InductiveBenchmark)
     started, clock = time.perf_counter(), time.process_time()
-    model = learned(cell, bench.train.facts, models)
+    model = learned(cell, bench.train.facts)
     seconds, processor = time.perf_counter() - started, time.process_time() - clock
     answers, known = model.on(bench.test.facts), bench.test
     full, sampled = (
@@ -82,31 +79,21 @@ def run(cell: Cell, models: Path | None) -> dict[str, Any]:
     }
 
 
-def learned(cell: Cell, facts: KnowledgeGraph, models: Path | None) -> RuleModel:
+def learned(cell: Cell, facts: KnowledgeGraph) -> RuleModel:
     """The model of a cell."""
     from reshuffle.rulelist.learner import RuleSettings, learn_rules, refit
 
     settings = RuleSettings().changed(seed=cell.seed)
-    if cell.form != "distilled":
-        model = learn_rules(facts, settings=settings)
-        _, _, number = cell.form.partition("-")
-        return refit(model.top(int(number)), facts, settings=settings) if number else model
-    from reshuffle.learning.distillation import SoftTeacher, rules_of
-    from reshuffle.learning.estimator import Reshuffle
-
-    assert models is not None
-    soft = Reshuffle.load(next(models.glob(f"{cell.dataset}.*")))
-    rules, teacher = rules_of(soft, facts, max_length=3), SoftTeacher(soft, facts)
-    return learn_rules(facts, rules=rules, mine=False, teacher=teacher, settings=settings)
+    model = learn_rules(facts, settings=settings)
+    _, _, number = cell.form.partition("-")
+    return refit(model.top(int(number)), facts, settings=settings) if number else model
 
 
-def _task(given: tuple[Cell, Path | None]) -> dict[str, Any]:
+def _task(cell: Cell) -> dict[str, Any]:
     import numba
-    import torch
 
-    torch.set_num_threads(_THREADS)
     numba.set_num_threads(min(_THREADS, numba.get_num_threads()))
-    return run(*given)
+    return run(cell)
 
 
 def stored() -> dict[Cell, dict[str, Any]]:
@@ -123,8 +110,8 @@ def keep(row: dict[str, Any]) -> None:
         )
         results.about = {
             "what": "rule models on the test graphs: full MRR, Hits@10 among 50 negatives",
-            "command": "python -m benchmarks.rule_models --models MODELS",
-            **describe(["torch", "numpy", "numba"], gpu=True),
+            "command": "python -m benchmarks.rule_models",
+            **describe(["numpy", "numba"]),
         }
 
 
@@ -141,16 +128,15 @@ def made_tables() -> dict[str, str]:
 
 
 def metric_table(metric: str) -> str:
-    """Mean over seeds of each form, beside the soft model and its extracted rules, and what the better list keeps."""
+    """Mean over seeds of each form, beside the soft model and its extracted rules, and what the list keeps."""
     others = {row["dataset"]: row["forms"] for row in read_results(RESULTS / "fidelity.jsonl").rows}
     noisy = _noisy_or(metric)
     rows: list[list[object]] = []
     for dataset in DATASETS:
         own = {form: mean(_values(dataset, form, metric)) for form in FORMS if _values(dataset, form, metric)}
-        if dataset not in others or not {"mined", "distilled"} <= set(own):
+        if dataset not in others or "mined" not in own:
             continue
         soft, extracted = others[dataset]["soft"][metric], others[dataset]["rules"][metric]
-        best = max(own["mined"], own["distilled"])
         wide = spread(_values(dataset, "mined", metric))
         cells = [own.get(form, "") for form in ("mined-100", "mined-1000")]
         rows.append(
@@ -160,9 +146,8 @@ def metric_table(metric: str) -> str:
                 extracted,
                 own["mined"],
                 wide,
-                own["distilled"],
                 soft,
-                best / soft,
+                own["mined"] / soft,
                 *cells,
             ]
         )
@@ -172,7 +157,6 @@ def metric_table(metric: str) -> str:
         "extracted",
         "mined list",
         "±",
-        "distilled",
         "soft",
         "kept",
         "100 rules",
@@ -217,16 +201,10 @@ def cost_table() -> str:
     """Rules, seconds and tie rates."""
     rows: list[list[object]] = []
     for dataset in DATASETS:
-        found = [
-            [round(mean(_values(dataset, form, name))) for name in ("rules", "processor seconds")]
-            for form in ("mined", "distilled")
-            if _values(dataset, form, "rules")
-        ]
-        if len(found) == 2:
-            ties = [mean(_values(dataset, form, "tie rate")) for form in ("mined", "distilled")]
-            rows.append([dataset, *found[0], ties[0], *found[1], ties[1]])
-    header = ["data set", "mined rules", "s", "tie rate", "distilled rules", "s", "tie rate"]
-    return text_table(header, rows)
+        if _values(dataset, "mined", "rules"):
+            found = [round(mean(_values(dataset, "mined", name))) for name in ("rules", "processor seconds")]
+            rows.append([dataset, *found, mean(_values(dataset, "mined", "tie rate"))])
+    return text_table(["data set", "rules", "s", "tie rate"], rows)
 
 
 def _means(rows: list[list[object]]) -> list[object]:
@@ -240,15 +218,13 @@ def _means(rows: list[list[object]]) -> list[object]:
 def main() -> None:
     """Run the cells that are not stored, and rewrite the page."""
     parser = argparse.ArgumentParser(description="Rule models on the inductive data sets.")
-    parser.add_argument("--models", type=Path)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--page", action="store_true", help="only rewrite the page")
     options = parser.parse_args()
     if not options.page:
-        forms = [form for form in FORMS if form != "distilled" or options.models is not None]
         cells = [
-            Cell(dataset, form, seed) for dataset in DATASETS for form in forms for seed in options.seeds
+            Cell(dataset, form, seed) for dataset in DATASETS for form in FORMS for seed in options.seeds
         ]
         cells = [
             cell
@@ -258,7 +234,7 @@ def main() -> None:
         os.environ.setdefault("NUMBA_NUM_THREADS", str(_THREADS))
         cells.sort(key=lambda cell: cell.dataset[-1], reverse=True)  # the large ones first
         with get_context("spawn").Pool(options.jobs, maxtasksperchild=8) as pool:
-            for row in pool.imap_unordered(_task, [(cell, options.models) for cell in cells]):
+            for row in pool.imap_unordered(_task, cells):
                 print(row, file=sys.stderr, flush=True)
                 keep(row)
     rewrite(PAGE, made_tables())

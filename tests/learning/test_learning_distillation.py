@@ -1,11 +1,10 @@
-"""Rule models of soft models: what the teacher says, what is fitted, and what is told."""
+"""Rule models of soft models: what is fitted, and what is told."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from reshuffle.cli.main import main
@@ -13,13 +12,10 @@ from reshuffle.cli.verbs.demo import SETTINGS
 from reshuffle.data.families import families
 from reshuffle.data.load import load_benchmark
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.learning.distillation import SoftTeacher, distilled, parted, rules_of
+from reshuffle.learning.distillation import distilled, parted, rules_of
 from reshuffle.learning.estimator import Reshuffle
 from reshuffle.rulelist import load_rule_model
-from reshuffle.rulelist.features import FeatureGraph, Questions
-from reshuffle.rulelist.learner import RuleSettings, learn_rules, measured_on
-from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.training_rows import Room, training_rows
+from reshuffle.rulelist.learner import RuleSettings, measured_on
 from reshuffle.rules import IntersectionRule, Rule
 
 if TYPE_CHECKING:
@@ -46,93 +42,12 @@ def soft(facts: KnowledgeGraph) -> Reshuffle:
     return Reshuffle(**FAST).fit(facts)
 
 
-def asked(graph: KnowledgeGraph, places: list[int], *, inverse: bool) -> Questions:
-    rows, shift = np.array(places), len(graph.relations) if inverse else 0
-    ends = (graph.heads[rows], graph.tails[rows])
-    anchors, answers = ends[::-1] if inverse else ends
-    return Questions(anchors, (graph.relation_ids[rows] + shift).astype(np.int32), answers)
-
-
-@pytest.mark.parametrize("inverse", [False, True])
-def test_the_teacher_does_not_see_the_fact_that_is_asked_about(
-    soft: Reshuffle, facts: KnowledgeGraph, inverse: bool
-) -> None:
-    place = 7
-    triple = list(facts)[place]
-    taught = SoftTeacher(soft, facts).scores(asked(facts, [place], inverse=inverse))[0]
-    answers = soft.on(facts)
-    answers.remove([triple])
-    graph = answers.graph
-    anchor = graph.entities.id(triple[2 if inverse else 0])
-    expected = answers.scores(
-        np.array([anchor], dtype=np.int32),
-        np.array([graph.relations.id(triple[1])], dtype=np.int32),
-        side="head" if inverse else "tail",
-        candidates=None,
-    )[0]
-    assert list(graph.entities) == list(facts.entities)
-    np.testing.assert_allclose(taught, expected, rtol=1e-4, atol=1e-4)
-    seen = soft.on(facts).scores(
-        np.array([anchor], dtype=np.int32),
-        np.array([facts.relations.id(triple[1])], dtype=np.int32),
-        side="head" if inverse else "tail",
-        candidates=None,
-    )[0]
-    assert not np.allclose(taught, seen, atol=1e-4)
-
-
-def test_a_teacher_without_channels_of_single_questions(facts: KnowledgeGraph) -> None:
-    paper = Reshuffle(recipe="paper", num_slots=4, num_channels=4, max_epochs=1, device="cpu").fit(facts)
-    questions = asked(facts, [0, 3], inverse=True)
-    taught = SoftTeacher(paper, facts).scores(questions)
-    relations = (questions.relations - len(facts.relations)).astype(np.int32)
-    expected = paper.on(facts).scores(questions.anchors, relations, side="head", candidates=None)
-    np.testing.assert_allclose(taught, expected, rtol=1e-5)
-
-
-def test_targets_are_half_the_answer_and_half_the_teachers_shares(
-    soft: Reshuffle, facts: KnowledgeGraph
-) -> None:
-    rules = rules_of(soft, facts, max_length=2).rules
-    features = FeatureGraph(facts)
-    program = Program.of(list(rules), list(facts.relations), loops=frozenset())
-    rows = training_rows(features, program, room=Room(window=16), seed=0, teacher=SoftTeacher(soft, facts))
-    sums = np.add.reduceat(rows.targets.astype(np.float64), rows.starts[:-1])
-    np.testing.assert_allclose(sums, 1, atol=1e-5)
-    assert (rows.targets[rows.starts[:-1]] >= 0.5).all() and (rows.targets >= 0).all()
-    plain = training_rows(features, program, room=Room(window=16), seed=0)
-    assert len(plain.targets) == 0 and np.array_equal(plain.entities, rows.entities)
-
-
-def test_a_taught_list_ranks_more_as_its_teacher_does(soft: Reshuffle, facts: KnowledgeGraph) -> None:
-    rules = rules_of(soft, facts, max_length=2)
-    settings = RuleSettings().changed(steps=100)
-    taught = learn_rules(facts, rules=rules, mine=False, teacher=SoftTeacher(soft, facts), settings=settings)
-    plain = learn_rules(facts, rules=rules, mine=False, settings=settings)
-    anchors = facts.heads[::7].astype(np.int32)
-    relations = facts.relation_ids[::7].astype(np.int32)
-    teacher, *lists = (
-        model.on(facts).scores(anchors, relations, side="tail", candidates=None).astype(np.float64)
-        for model in (soft, taught, plain)
-    )
-
-    def logs(scores: np.ndarray) -> np.ndarray:
-        shifted = scores - scores.max(axis=1, keepdims=True)
-        return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-
-    def distance(scores: np.ndarray) -> float:
-        """The divergence of the shares from the teacher's, on average."""
-        return float((np.exp(logs(teacher)) * (logs(teacher) - logs(scores))).sum(axis=1).mean())
-
-    assert distance(lists[0]) < distance(lists[1])
-
-
 def test_what_is_held_out_is_told_and_not_fitted_to(soft: Reshuffle, facts: KnowledgeGraph) -> None:
     known, held_out = parted(facts, seed=1)
     assert len(held_out) == int(len(facts) * 0.05) and known | held_out == facts and not known & held_out
     found = distilled(soft, facts, settings=RuleSettings().changed(steps=20), seed=1)
     assert found.held_out == len(held_out) and found.compared is not None
-    assert set(found.compared.reports) == {"soft", "rules"}
+    assert [report.queries for report in found.compared] == [len(held_out)] * 2
     tiny = distilled(soft, KnowledgeGraph(list(facts)[:12]), settings=RuleSettings().changed(steps=2))
     assert tiny.compared is None and tiny.held_out == 0
 
@@ -178,9 +93,7 @@ def test_the_verb(soft: Reshuffle, facts: KnowledgeGraph, tmp_path: Path, capsys
     told = json.loads(capsys.readouterr().out)
     model = load_rule_model(tmp_path / "list")
     assert told["rules"] == len(model) > 0 and told["held_out"] == int(len(facts) * 0.05)
-    assert 0 <= told["first_answers_agree"] <= 1 and {"mrr", "soft_mrr", "hits@10", "soft_hits@10"} <= set(
-        told
-    )
+    assert all(0 < told[name] <= 1 for name in ("mrr", "soft_mrr", "hits@10", "soft_hits@10"))
     assert main(["predict", str(tmp_path / "list"), str(tmp_path / "facts.tsv"), "--all", "--top", "3"]) == 0
 
 

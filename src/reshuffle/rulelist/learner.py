@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.fitting import FitState
-    from reshuffle.rulelist.training_rows import Teacher, TrainingRows
+    from reshuffle.rulelist.training_rows import TrainingRows
     from reshuffle.rules import Rule
     from reshuffle.rules.parsing import Rules
     from reshuffle.spark.spark_session import Spark
@@ -112,7 +112,6 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     *,
     rules: Rules = (),
     mine: bool = True,
-    teacher: Teacher | None = None,
     settings: RuleSettings | None = None,
     relations: Iterable[str] | None = None,
     minutes: float | None = None,
@@ -128,8 +127,7 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
 ) -> RuleModel:
     """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out to stop by.
 
-    Mined rules whose weights are fitted to 0 are left out; given ones stay. A teacher is a model whose ranking the
-    weights are fitted to as well.
+    Mined rules whose weights are fitted to 0 are left out; given ones stay.
 
     `relations` names those to learn, None for all: rules are looked for and fitted for these alone, with the whole
     budget. With `minutes` the model is there after so much time, whatever the graph; the search does as much as fits,
@@ -146,7 +144,7 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
         raise InputError("found no facts to learn from", hint="give at least one triple")
     about = None if relations is None else _known(relations, graph)
     deadline = NO_DEADLINE if minutes is None else Deadline.after(60 * _checked_minutes(minutes))
-    learning = _Learning(graph, settings or RuleSettings(), teacher, progress, notes, spark, about, deadline)
+    learning = _Learning(graph, settings or RuleSettings(), progress, notes, spark, about, deadline)
     return learning.model(
         given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
     )
@@ -200,18 +198,17 @@ def measured_on(model: RuleModel, facts: Triples, *, progress: Progress = SILENT
 
 
 class _Learning:
-    def __init__(  # noqa: PLR0913, PLR0917 - what `learn_rules` was called with
+    def __init__(
         self,
         graph: KnowledgeGraph,
         settings: RuleSettings,
-        teacher: Teacher | None,
         progress: Progress,
         notes: Notes,
         spark: Spark | None,
         about: frozenset[str] | None,
         deadline: Deadline,
     ) -> None:
-        self.graph, self.settings, self.teacher = graph, settings, teacher
+        self.graph, self.settings = graph, settings
         self.progress, self.notes, self.spark = progress, notes, spark
         self.about, self.deadline = about, deadline
 
@@ -253,7 +250,7 @@ class _Learning:
         features, loops = FeatureGraph(self.graph), loops_of(self.graph)
         program = Program.of(rules, list(self.graph.relations), loops=loops)
         seed, count = self.settings.seed, len(self.graph.relations)
-        options: dict[str, Any] = {"room": self.settings.room, "seed": seed, "teacher": self.teacher}
+        options: dict[str, Any] = {"room": self.settings.room, "seed": seed}
         options |= {"about": self.about, "deadline": self.deadline.part(_FOR_FEATURES), "parts": checkpoint}
         rows = training_rows(features, program, **options, progress=self.progress)
         if len(rows) < (asked := len(questions_of(self.graph, self.about).anchors)):
@@ -300,7 +297,6 @@ class _Learning:
             asdict(self.settings),
             sorted(self.about or ()),
             mine,
-            self.teacher is None,
             [(str(rule), rule.quality) for rule in given],
         ]
         digest = hashlib.sha256(repr(told).encode())

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from reshuffle.rulelist.programs import Program
 
 _AT_ONCE = 64  # questions of one task: each may have a million entries, and every core has a task
-_TAUGHT_AT_ONCE = 256  # a teacher takes them one task after the other
-_TAUGHT = 0.5  # how much of what is wanted comes from a teacher
 _WORTH_KEEPING = 10.0  # seconds
 _FIRST = 1024  # questions whose rows tell how much room all would take
 
@@ -64,9 +62,6 @@ class TrainingRows:
     rules: NDArray[np.int32]  # entry
     logs: NDArray[np.float32]  # entry: log of the number of walks
     boosts: NDArray[np.float64]  # question: log of how many a candidate of the window stands for
-    targets: NDArray[
-        np.float32
-    ]  # candidate: the share that it should have; none where the answer should have all
 
     def __len__(self) -> int:
         return len(self.relations)
@@ -87,24 +82,6 @@ class TrainingRows:
         for name in ("starts", "entry_starts"):
             columns[name] = starts_of(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
         return cls(**columns)
-
-
-class Teacher(Protocol):
-    """A model that scores training questions, each with its own fact hidden."""
-
-    def scores(self, questions: Questions) -> NDArray[np.float32]:  # question entity
-        """The scores of all entities as answers."""
-        ...
-
-
-def _taught(scores: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float32]:  # candidate
-    """The softmax of each question's scores, mixed with 1 for its first candidate, the answer."""
-    sizes = np.diff(starts)
-    scores = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts[:-1]), sizes))
-    targets = _TAUGHT * scores / np.repeat(np.add.reduceat(scores, starts[:-1]), sizes)
-    targets[starts[:-1]] += 1 - _TAUGHT
-    taught: NDArray[np.float32] = targets.astype(np.float32)
-    return taught
 
 
 def questions_of(graph: KnowledgeGraph, about: Collection[str] | None = None) -> Questions:
@@ -132,7 +109,6 @@ def training_rows(  # noqa: PLR0913 - each has a default, and all but two are ke
     *,
     room: Room,
     seed: int,
-    teacher: Teacher | None = None,
     about: Collection[str] | None = None,
     deadline: Deadline = NO_DEADLINE,
     parts: FeatureParts | None = None,
@@ -140,11 +116,10 @@ def training_rows(  # noqa: PLR0913 - each has a default, and all but two are ke
 ) -> TrainingRows:
     """The rows of all questions about a graph, or of as many as there is room and time for, drawn by seed.
 
-    With a teacher, half of what a question wants is the teacher's shares of the candidates, and half the answer.
     `about` names the relations to ask about, None for all. `parts` keeps what is done, and has what was done before.
     """
     chance = np.random.default_rng(seed)
-    rows = _Rows(features, program, room, chance, teacher)
+    rows = _Rows(features, program, room, chance)
     questions = questions_of(features.graph, about)
     questions = questions.part(chance.permutation(len(questions.anchors)))
     begins = chance.integers(0, len(rows.order), len(questions.anchors))
@@ -231,9 +206,8 @@ class _Rows:
         program: Program,
         room: Room,
         chance: np.random.Generator,
-        teacher: Teacher | None,
     ) -> None:
-        self.features, self.program, self.room, self.teacher = features, program, room, teacher
+        self.features, self.program, self.room = features, program, room
         self.order = chance.permutation(features.graph.num_entities).astype(np.int32)
         self.window = min(room.window, len(self.order))
 
@@ -246,8 +220,7 @@ class _Rows:
 
     def of(self, questions: Questions, begins: NDArray[np.int64]) -> Iterator[TrainingRows]:
         """The rows of some questions, in pieces, by all cores."""
-        at_once = self.features.searched_at_once if self.teacher is None else _TAUGHT_AT_ONCE
-        pieces = pieces_of(len(begins), at_once)
+        pieces = pieces_of(len(begins), self.features.searched_at_once)
         yield from in_order(lambda piece: self._piece(questions.part(piece), begins[piece]), pieces)
 
     def _piece(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:
@@ -258,11 +231,10 @@ class _Rows:
                 for piece in pieces_of(len(begins), _AT_ONCE)
             ]
         )
-        rows = replace(rows, distances=self.features.steps_to(questions, rows.starts, rows.entities))
-        return rows if self.teacher is None else replace(rows, targets=self._targets(questions, rows))
+        return replace(rows, distances=self.features.steps_to(questions, rows.starts, rows.entities))
 
     def _candidates(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:
-        """Rows without distances and targets."""
+        """Rows without distances."""
         walks = self.features.walks(self.program, questions, most_reached=self.room.most_reached)
         known = self._known(questions)
         count, entries = len(questions.anchors), len(walks.rules)
@@ -288,16 +260,7 @@ class _Rows:
             rules[:kept].copy(),
             logs[:kept].copy(),
             np.log(np.maximum(others, 1) / np.maximum(np.diff(starts) - reached, 1)),
-            np.zeros(0, dtype=np.float32),
         )
-
-    def _targets(self, questions: Questions, own: TrainingRows) -> NDArray[np.float32]:
-        """What the teacher wants."""
-        assert self.teacher is not None
-        rows = np.repeat(np.arange(len(own)), np.diff(own.starts))
-        scores = self.teacher.scores(questions)[rows, own.entities].astype(np.float64)
-        in_window = np.arange(len(rows)) - own.starts[rows] >= own.reached[rows]
-        return _taught(scores + np.where(in_window, own.boosts[rows], 0.0), own.starts)
 
     def _known(self, questions: Questions) -> Rows:
         """The other answers that are facts."""

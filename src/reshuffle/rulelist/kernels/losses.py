@@ -68,13 +68,12 @@ def loss_and_gradient(batch, data, roles, log_shares, weights, gradients):
     """The summed loss of some questions; adds its gradient to `gradients`.
 
     The loss of a question is -log of the answer's share in a softmax over its candidates. The first candidate is the
-    answer, with its own fact hidden. A candidate from a window represents several absent ones, by `boosts`. Where
-    there are `targets`, they are the shares that the candidates should have instead.
+    answer, with its own fact hidden. A candidate from a window represents several absent ones, by `boosts`.
 
     Invariant: a gradient is the sum over questions of (share - target) times the feature. Cost: two steps per
     candidate, with its roles, and two per entry.
     """
-    relations, starts, reached, entities, distances, entry_starts, places, rules, logs, boosts, targets = data
+    relations, starts, reached, entities, distances, entry_starts, places, rules, logs, boosts = data
     rule_weights, count_weights, distance_weights, type_weights = weights
     for_rules, for_counts, for_distances, for_types = gradients
     widest = 0
@@ -97,7 +96,7 @@ def loss_and_gradient(batch, data, roles, log_shares, weights, gradients):
         for entry in range(entry_starts[query], entry_starts[query + 1]):
             rule = rules[entry]
             scores[places[entry]] += rule_weights[rule] + count_weights[rule] * logs[entry]
-        loss += _pushes(scores[:size], targets[first : first + size] if len(targets) else targets)
+        loss += _pushes(scores[:size])
         for at in range(size):
             for_distances[relation, distances[first + at]] += scores[at]
             for kind in range(3):
@@ -110,21 +109,16 @@ def loss_and_gradient(batch, data, roles, log_shares, weights, gradients):
 
 
 @compiled
-def _pushes(scores, targets):
+def _pushes(scores):
     """The loss of one question, whose scores become its gradient: share - target for each candidate.
 
-    Invariant: the shares are positive and sum up to 1. Without targets the first candidate's is 1. Cost: linear.
+    Invariant: the target of the first candidate, the answer, is 1, of all others 0. Cost: linear.
     """
     highest, wanted, total = scores.max(), scores[0], 0.0
-    if len(targets):
-        wanted = (targets * scores).sum()
     for at in range(len(scores)):
         scores[at] = np.exp(scores[at] - highest)
         total += scores[at]
     loss = np.log(total) + highest - wanted
     scores /= total
-    if len(targets):
-        scores -= targets
-    else:
-        scores[0] -= 1
+    scores[0] -= 1
     return loss

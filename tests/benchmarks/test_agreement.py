@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from benchmarks.agreement import fidelity, shares_in_top
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from reshuffle.data.families import families
 from reshuffle.errors import InputError
 from reshuffle.evaluation import RuleBaseline, TypeBaseline, evaluate
 from reshuffle.extraction import extract_rules
-from reshuffle.extraction.fidelity import fidelity, shares_in_top
 from reshuffle.kg import KnowledgeGraph, Vocabulary
 from reshuffle.rulegraphs import constraints_for
 
