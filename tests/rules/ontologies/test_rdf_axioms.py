@@ -31,7 +31,8 @@ def axioms(turtle: str) -> list[str]:
             "SubClassOf(A ObjectSomeValuesFrom(p B))",
         ),
         (
-            ":A owl:equivalentClass [ owl:intersectionOf ( :B [ owl:onProperty [ owl:inverseOf :p ] ; owl:hasValue :v ])] .",
+            ":A owl:equivalentClass [ owl:intersectionOf ( :B _:v ) ] ."
+            "_:v owl:onProperty [ owl:inverseOf :p ] ; owl:hasValue :v .",
             "EquivalentClasses(A ObjectIntersectionOf(B ObjectHasValue(ObjectInverseOf(p) v)))",
         ),
         (":A owl:unionOf ( :B :C ) .", "EquivalentClasses(A ObjectUnionOf(B C))"),
@@ -57,7 +58,8 @@ def axioms(turtle: str) -> list[str]:
         (":a owl:sameAs :b .", "SameIndividual(a b)"),
         ("[] a owl:AllDifferent ; owl:distinctMembers ( :a :b ) .", "DifferentIndividuals(a b)"),
         (
-            "[] a owl:NegativePropertyAssertion; owl:sourceIndividual :a; owl:assertionProperty :p; owl:targetIndividual :b.",
+            "[] a owl:NegativePropertyAssertion ; owl:sourceIndividual :a ; "
+            "owl:assertionProperty :p ; owl:targetIndividual :b .",
             "NegativeObjectPropertyAssertion(p a b)",
         ),
         (":a a [ owl:oneOf ( :a :b ) ] .", "ClassAssertion(ObjectOneOf(a b) a)"),

@@ -46,7 +46,7 @@ _DATATYPES = frozenset(
 )
 DEEPEST = 100
 """Expressions inside each other."""
-LARGEST = 10_000_000
+LARGEST = 1_000_000
 """Parts of all large expressions of a file together; shared ones count as often as they are used."""
 _SMALL = 1_000  # parts of an expression that need no counting
 TOO_DEEP, TOO_LARGE = (
@@ -213,7 +213,7 @@ class Nodes:
         if depth > DEEPEST:
             return Unknown(TOO_DEEP), 1, 1
         if size > LARGEST:
-            return Unknown(TOO_LARGE), 1, 1
+            return Unknown(TOO_LARGE), 1, LARGEST  # so that what contains it is too large as well
         return found, depth, size
 
 
