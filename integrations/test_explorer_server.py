@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from itertools import product
 from pathlib import Path
 from threading import Thread
@@ -492,17 +494,36 @@ HALVES = {
     "a body": "POST /api/v1/changes HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
     'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"kind"',
 }
+WHOLE = {"requests of strangers": "GET /favicon.ico HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"}
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_half_sent_requests_keep_nobody_out(running: Running, half: str) -> None:
-    text = HALVES[half].format(port=running.port, token=TOKEN)
+@pytest.mark.parametrize("kind", [*HALVES, *WHOLE])
+def test_many_connections_keep_nobody_out(running: Running, kind: str) -> None:
+    text = (HALVES | WHOLE)[kind].format(port=running.port, token=TOKEN)
     slow = [_half_sent(running.port, text) for _ in range(520)]
     try:
         assert running.guest().get("/api/v1").status_code == 200
     finally:
         for client in slow:
             client.close()
+
+
+def test_strangers_close_no_connection_of_somebody_with_the_token(running: Running) -> None:
+    client = HTTPConnection("127.0.0.1", running.port, timeout=10)  # which does not connect again by itself
+
+    def status() -> int:
+        client.request("GET", "/api/v1", headers={"Authorization": f"Bearer {TOKEN}"})
+        with client.getresponse() as answer:
+            answer.read()
+            return answer.status
+
+    with closing(client):
+        assert status() == 200
+        strangers = [_half_sent(running.port, "") for _ in range(520)]
+        assert running.guest().get("/api/v1").status_code == 200  # so all of them have been accepted
+        assert status() == 200
+        for stranger in strangers:
+            stranger.close()
 
 
 @pytest.mark.parametrize("half", HALVES)

@@ -10,7 +10,6 @@ import pytest
 
 from reshuffle import KnowledgeGraph, RuleModel, parse_rules
 from reshuffle.cli.main import main
-from reshuffle.cli.verbs import serve
 from reshuffle.data import finding
 from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Change, Edits, edits_of
@@ -135,7 +134,7 @@ def test_what_is_nothing_is_refused(tmp_path: Path) -> None:
 def test_serve_says_which_extra_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(serve, "find_spec", lambda _name: None)
+    monkeypatch.setattr("reshuffle.packages.find_spec", lambda _name: None)
     assert main(["serve", "families"]) == 2
     told = capsys.readouterr().err
     assert told.startswith("this needs starlette, which is not installed\n") and "[explore]" in told
@@ -144,7 +143,7 @@ def test_serve_says_which_extra_is_missing(
 def test_other_machines_need_a_token(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(serve, "find_spec", lambda _name: object())
+    monkeypatch.setattr("reshuffle.packages.find_spec", lambda _name: object())
     monkeypatch.delenv("RESHUFFLE_TOKEN", raising=False)
     assert main(["serve", "families", "--host", "0.0.0.0"]) == 2
     assert "--host 0.0.0.0 lets other machines in, and there is no token" in capsys.readouterr().err

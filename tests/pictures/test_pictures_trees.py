@@ -140,7 +140,7 @@ def test_both_grounds_are_in_the_picture() -> None:
 
 
 def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reshuffle.pictures.figures.find_spec", lambda _: None)
+    monkeypatch.setattr("reshuffle.packages.find_spec", lambda _: None)
     with pytest.raises(ReshuffleError, match="plots need the package matplotlib, which is not installed"):
         pyplot()
 

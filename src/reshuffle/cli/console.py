@@ -64,8 +64,8 @@ class ShownNames:
 
         Without --labels these are the ones that RDF inputs bring, where `labels` asks for them.
         """
-        from reshuffle.kg.io.labels import LABELLED, labels_among, read_labels  # noqa: PLC0415 - verbs import when they run
-        from reshuffle.kg.io.prefixes import Prefixes, read_prefixes  # noqa: PLC0415
+        from reshuffle.kg.io.labels import LABELLED, labels_among, read_labels
+        from reshuffle.kg.io.prefixes import Prefixes, read_prefixes
 
         files = [path for given in inputs if given is not None for path in given.paths()]
         self.prefixes = Prefixes() if arguments.prefixes is None else read_prefixes(arguments.prefixes)
@@ -101,7 +101,7 @@ class ShownNames:
         """All prefixes: the common ones, those of the inputs, and the given ones."""
         if self._unsearched is None:
             return given
-        from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
+        from reshuffle.kg.io.prefixes import prefixes_among
 
         self.prefixes, self._unsearched = prefixes_among(self._unsearched) | given, None
         return self.prefixes
@@ -189,7 +189,7 @@ class Console:
         if self.verbosity < 0:
             yield _ignore
             return
-        from reshuffle.cli.progress_display import shown  # noqa: PLC0415 - not needed for `--help`
+        from reshuffle.cli.progress_display import shown
 
         with shown(description, total=total, unit=unit) as report:
             yield report

@@ -52,7 +52,7 @@ class OnEngine:
 
     def counts(self) -> dict[str, Count]:
         """How many triples of each relation follow, and how many there are in all."""
-        from reshuffle.reasoning.answers import Count  # noqa: PLC0415
+        from reshuffle.reasoning.answers import Count
 
         hidden = self._hidden
         counts = {name: Count(*both) for name, both in self.answers.counts().items() if name not in hidden}
@@ -94,7 +94,7 @@ def _shown_facts(
     behind: Iterable[tuple[str, str, str]], reasoner: Reasoner, literals: KnowledgeGraph | None
 ) -> KnowledgeGraph:
     """The facts that an engine found behind a triple, without helper facts; literals stand beside them again."""
-    from reshuffle.kg import KnowledgeGraph  # noqa: PLC0415
+    from reshuffle.kg import KnowledgeGraph
 
     hidden = _helper_relations(reasoner)
     return KnowledgeGraph([fact for fact in behind if fact[1] not in hidden]).with_literals(literals)
@@ -108,9 +108,9 @@ def _helper_relations(reasoner: Reasoner) -> frozenset[str]:
 @contextmanager
 def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[OnEngine]:
     """Read rules and facts, and put them on the engine."""
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.reasoning.scaling.engine_interface import Options  # noqa: PLC0415
-    from reshuffle.reasoning.scaling.engines import check_output, opened  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable
+    from reshuffle.reasoning.scaling.engine_interface import Options
+    from reshuffle.reasoning.scaling.engines import check_output, opened
 
     if arguments.sketch is not None or arguments.epsilon is not None:
         raise InputError("sketches are made in memory", hint="leave out --engine, or --sketch and --epsilon")
@@ -149,8 +149,8 @@ class FactsBehind:
 
 def facts_behind(arguments: argparse.Namespace, console: Console) -> FactsBehind:
     """The triple that is meant, and the facts of one derivation, which the engine looks for."""
-    from reshuffle.reasoning.scaling.engine_interface import Options  # noqa: PLC0415
-    from reshuffle.reasoning.scaling.engines import opened  # noqa: PLC0415
+    from reshuffle.reasoning.scaling.engine_interface import Options
+    from reshuffle.reasoning.scaling.engines import opened
 
     reasoner = _reasoner(arguments, console)
     facts, claim = _facts(arguments, console, reasoner)
@@ -199,8 +199,8 @@ def _facts(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner
 ) -> tuple[KnowledgeGraph | ParquetFacts, Exactness]:
     """Parquet stays; anything else is read. Rules with constants get helper facts. And what answers will be."""
-    from reshuffle.reasoning.constant_answers import with_helpers  # noqa: PLC0415
-    from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
+    from reshuffle.reasoning.constant_answers import with_helpers
+    from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
     rules = reasoner.rules
     stored = len(arguments.facts) == 1 and is_parquet(arguments.facts[0]) and arguments.columns is None

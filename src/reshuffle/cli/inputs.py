@@ -79,7 +79,7 @@ class InputFacts(InputFile):
 
 def is_benchmark(name: str) -> bool:
     """Is it a benchmark's name, which wins over a directory's? Models are often called by what they were trained on."""
-    from reshuffle.data.load import benchmark_names  # noqa: PLC0415 - slow to import
+    from reshuffle.data.load import benchmark_names
 
     return name in benchmark_names()
 
@@ -100,7 +100,7 @@ class InputModel(InputFile):
 
 def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, device: str = "cpu") -> Theory:
     """Whatever the path holds; what there is to say about it is told."""
-    from reshuffle.theories import load  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.theories import load
 
     return load(
         path,
@@ -113,7 +113,7 @@ def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, dev
 
 def aggregated(theory: Theory, by: Aggregate | None) -> Theory:
     """The theory as --aggregate says; refused for what is no rule file."""
-    from reshuffle.theories.rule_files import RuleTheory  # noqa: PLC0415
+    from reshuffle.theories.rule_files import RuleTheory
 
     if by is None:
         return theory
@@ -133,8 +133,8 @@ def no_rule_file(what: str, name: str) -> InputError:
 
 def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
     """The rules of the file; duplicates and tautologies are told."""
-    from reshuffle.theories.rule_files import read  # noqa: PLC0415
-    from reshuffle.theories.theory import Reading  # noqa: PLC0415
+    from reshuffle.theories.rule_files import read
+    from reshuffle.theories.theory import Reading
 
     reading = Reading(arguments.skip_unsupported, _declared(arguments), notes=console.message)
     theory = read(arguments.rules, reading)
@@ -148,7 +148,7 @@ def _skips_constants(arguments: argparse.Namespace) -> bool:
 
 def _declared(arguments: argparse.Namespace) -> Prefixes | None:
     """What --prefixes declares, which holds for rule files, too."""
-    from reshuffle.kg.io.prefixes import read_prefixes  # noqa: PLC0415
+    from reshuffle.kg.io.prefixes import read_prefixes
 
     path = getattr(arguments, "prefixes", None)
     return None if path is None else read_prefixes(path)
@@ -165,7 +165,7 @@ def reasoners_of(
     arguments: argparse.Namespace, certain: Theory, *, engine: str | None = None
 ) -> list[Reasoner]:
     """What entails, as the arguments say; a model with injected rules has two reasoners."""
-    from reshuffle.theories import Reasoning  # noqa: PLC0415
+    from reshuffle.theories import Reasoning
 
     how = Reasoning(engine or arguments.engine, arguments.bound, arguments.memory, arguments.node_budget)
     return certain.reasoners(how)
@@ -173,7 +173,7 @@ def reasoners_of(
 
 def bad_rows_of(arguments: argparse.Namespace, console: Console) -> AbstractContextManager[BadRows]:
     """What is done with the bad rows of all facts that are read meanwhile."""
-    from reshuffle.kg.guards.bad_rows import treated  # noqa: PLC0415
+    from reshuffle.kg.guards.bad_rows import treated
 
     return treated(arguments.bad_rows, arguments.report, console.message)
 
@@ -200,8 +200,8 @@ def graph_of(
     A benchmark's name stands for the facts that its questions are asked about, as for `serve`; it wins over a file's.
     Without a file these alone, or the triples of an ontology, which may hold both.
     """
-    from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
-    from reshuffle.rules.parsing import may_hold_facts  # noqa: PLC0415
+    from reshuffle.kg import KnowledgeGraph, read_graph
+    from reshuffle.rules.parsing import may_hold_facts
 
     inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
     paths = arguments.facts
@@ -238,8 +238,8 @@ def graph_of(
 
 def _asked_facts(name: str, console: Console) -> KnowledgeGraph:
     """The facts of a benchmark that its questions are asked about."""
-    from reshuffle.data.load import load_benchmark  # noqa: PLC0415
-    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
+    from reshuffle.data.load import load_benchmark
+    from reshuffle.kg.splits import InductiveBenchmark
 
     bench = load_benchmark(name, progress=console.progress)
     return (bench.test if isinstance(bench, InductiveBenchmark) else bench.graph).facts
@@ -247,14 +247,14 @@ def _asked_facts(name: str, console: Console) -> KnowledgeGraph:
 
 def _data_set(folder: str) -> KnowledgeGraph:
     """The facts of a Parquet data set, such as `infer -o DIR/` writes, in memory."""
-    from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts  # noqa: PLC0415
+    from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
     return ParquetFacts.at(folder).graph()
 
 
 def is_parquet(path: str) -> bool:
     """Is it a Parquet file, or a folder of nothing else?"""
-    from reshuffle.reasoning.scaling.data_sets import is_hidden  # noqa: PLC0415
+    from reshuffle.reasoning.scaling.data_sets import is_hidden
 
     if not Path(path).is_dir():
         return path.endswith(".parquet")
@@ -266,7 +266,7 @@ def is_parquet(path: str) -> bool:
 
 def _have_domains(reasoner: Reasoner) -> bool:
     """Can literals say something about the types of their subjects?"""
-    from reshuffle.rules.class_axioms import domains_of  # noqa: PLC0415
+    from reshuffle.rules.class_axioms import domains_of
 
     return reasoner.rules is not None and any(True for _ in domains_of(reasoner.rules))
 
@@ -277,8 +277,8 @@ def _is_same(one: str, other: str) -> bool:
 
 def settings_of(arguments: argparse.Namespace, *, recipe: str = "best") -> Settings:
     """The settings: those of a recipe, changed by the file, then by each --set."""
-    from reshuffle.kg.io.toml import setting_from_text  # noqa: PLC0415
-    from reshuffle.learning.settings import Settings, read_settings  # noqa: PLC0415
+    from reshuffle.kg.io.toml import setting_from_text
+    from reshuffle.learning.settings import Settings, read_settings
 
     changes = dict(map(setting_from_text, arguments.changes))
     # What a recipe sets goes below the file, even where --set names it.
@@ -295,7 +295,7 @@ def facts_of(
     arguments: argparse.Namespace, console: Console, *, bad_rows: BadRows | None = None
 ) -> KnowledgeGraph | GraphSplit:
     """The triples of files, or the training graph of a benchmark, by its name or its directory."""
-    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
+    from reshuffle.kg.splits import InductiveBenchmark
 
     first, *more = arguments.facts
     bench = None if more else benchmark_of(first, console)
@@ -307,7 +307,7 @@ def facts_of(
 
 def learned_facts_of(arguments: argparse.Namespace, console: Console) -> KnowledgeGraph:
     """The triples to learn from, without those that a benchmark holds out for early stopping."""
-    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415
+    from reshuffle.kg.splits import GraphSplit
 
     given = facts_of(arguments, console)
     return given.facts if isinstance(given, GraphSplit) else given
@@ -315,13 +315,13 @@ def learned_facts_of(arguments: argparse.Namespace, console: Console) -> Knowled
 
 def benchmark_of(name: str, console: Console) -> Benchmark | None:
     """The benchmark of a name, or in a directory; None for files of triples. A name wins over a file's."""
-    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
+    from reshuffle.data.load import benchmark_names, load_benchmark
 
     names = benchmark_names()
     if name in names:
         return load_benchmark(name, progress=console.progress)
     if Path(name).is_dir():
-        from reshuffle.kg.splits import benchmark_in  # noqa: PLC0415
+        from reshuffle.kg.splits import benchmark_in
 
         return benchmark_in(name)
     if not (Path(name).exists() or Path(name).suffix or name == "-" or glob.has_magic(name)):

@@ -67,7 +67,7 @@ def shared_work(device: str) -> Iterator[tuple[Shares, str]]:
     if not several():
         yield WHOLE, device
         return
-    from reshuffle.learning.team import joined_team  # noqa: PLC0415 - torch
+    from reshuffle.learning.team import joined_team
 
     with joined_team(device) as joined:
         yield joined

@@ -76,7 +76,7 @@ class Bar:
     """A bar, gone when the work is done."""
 
     def __init__(self, description: str, total: int | None, unit: str) -> None:
-        from tqdm import tqdm  # noqa: PLC0415 - not needed where nobody watches
+        from tqdm import tqdm
 
         self._bar = tqdm(
             desc=description,

@@ -21,11 +21,11 @@ _NOT_FOR_RULES = ("valid", "config", "inject", "inject_mode", "inject_slots")
 
 def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     """Learn, save, report."""
-    from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.locks import alone_in  # noqa: PLC0415
-    from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
-    from reshuffle.rulelist.files.fit_checkpoints import FILE, remove_checkpoint  # noqa: PLC0415
-    from reshuffle.rulelist.model_text import read_model_text  # noqa: PLC0415
+    from reshuffle.kg.io.files import made_directory
+    from reshuffle.locks import alone_in
+    from reshuffle.rulelist import save_rule_model
+    from reshuffle.rulelist.files.fit_checkpoints import FILE, remove_checkpoint
+    from reshuffle.rulelist.model_text import read_model_text
 
     _check_options(arguments)
     settings = _settings(arguments)
@@ -51,7 +51,7 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
 def _learned(
     arguments: argparse.Namespace, facts: KnowledgeGraph, settings: RuleSettings, console: Console
 ) -> RuleModel:
-    from reshuffle.rulelist import learn_rules, load_rule_model, refit  # noqa: PLC0415
+    from reshuffle.rulelist import learn_rules, load_rule_model, refit
 
     if arguments.refit:
         before = load_rule_model(arguments.output).with_rules(_rules(arguments, facts, console))
@@ -99,15 +99,15 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> RuleSettings:
-    from reshuffle.kg.io.toml import setting_from_text  # noqa: PLC0415
-    from reshuffle.rulelist import RuleSettings  # noqa: PLC0415
+    from reshuffle.kg.io.toml import setting_from_text
+    from reshuffle.rulelist import RuleSettings
 
     return RuleSettings().changed(**dict(map(setting_from_text, arguments.changes)))
 
 
 def _rules(arguments: argparse.Namespace, facts: KnowledgeGraph, console: Console) -> list[Rule]:
     """The rules of all files and models, each once."""
-    from reshuffle.theories import load  # noqa: PLC0415
+    from reshuffle.theories import load
 
     found: dict[Rule, None] = {}
     for source in arguments.rules:

@@ -30,7 +30,7 @@ def some_violations(answers: Answering, console: Console) -> list[Violation]:
 
 def tell_violations(found: Sequence[Violation], console: Console) -> None:
     """Warn of pairs that a constraint forbids, with both proofs: of a few, or with -v of all. No -q hides it."""
-    from reshuffle.reasoning.violations import warning_lines  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.reasoning.violations import warning_lines
 
     if found:
         for line in warning_lines(found, None if console.verbosity > 0 else _MOST_TOLD, "-v shows all"):
@@ -50,7 +50,7 @@ def write_summary(
 
     Skipped rows of the facts are counted where there are some.
     """
-    from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
+    from reshuffle.kg.io.files import written_whole
 
     data = {
         "derived": derived,

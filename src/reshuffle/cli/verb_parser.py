@@ -63,7 +63,7 @@ def _following(option: str, given: Sequence[str]) -> str:
 
 def _setting_names() -> list[str]:
     try:
-        from reshuffle.learning.settings import SETTINGS  # noqa: PLC0415 - verbs import when they run
+        from reshuffle.learning.settings import SETTINGS
     except ImportError:  # nothing can be learned here, which the verb itself says better
         return []
     return list(SETTINGS)

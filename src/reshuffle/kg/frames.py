@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import MissingPackageError
+from reshuffle.packages import package, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,20 +31,15 @@ class ArrowFrames(ABC):
 
 def pandas_frame(table: pa.Table) -> pd.DataFrame:
     """The same rows as a pandas frame."""
-    try:
-        frame: pd.DataFrame = table.to_pandas()
-    except ImportError as error:
-        raise MissingPackageError("pandas", extra="neighbours") from error
+    require("pandas")
+    frame: pd.DataFrame = table.to_pandas()
     return frame
 
 
 def polars_frame(table: pa.Table) -> pl.DataFrame:
     """The same rows as a polars frame."""
-    try:
-        import polars as pl  # noqa: PLC0415 - an optional library
-    except ImportError as error:
-        raise MissingPackageError("polars", extra="neighbours") from error
-    return pl.DataFrame(table)
+    frame: pl.DataFrame = package("polars").DataFrame(table)
+    return frame
 
 
 class RowFrames(ArrowFrames):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 
-from reshuffle.errors import MissingPackageError
+from reshuffle.packages import require
 
 # Waiting OpenMP threads of torch and numba otherwise keep cores busy that others could use: with two threads on two
 # shared cores a training step took four times as long. It works where torch has not been imported before.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-for _package in ("torch", "safetensors"):
-    if find_spec(_package) is None:
-        raise MissingPackageError(_package, extra="learn")
+require("torch", "safetensors")

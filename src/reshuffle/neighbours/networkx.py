@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.neighbours.loading import check_has, library
+from reshuffle.neighbours.loading import check_has
+from reshuffle.packages import package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ def _triples(graph: Any, attributes: tuple[str, ...], by_key: bool) -> Iterator[
 
 def to_networkx(graph: KnowledgeGraph) -> Any:
     """A `MultiDiGraph` with an edge per triple, whose key and attribute `relation` is the relation."""
-    made = library("networkx").MultiDiGraph()
+    made = package("networkx").MultiDiGraph()
     made.add_nodes_from(graph.entities)
     made.add_edges_from((head, tail, relation, {"relation": relation}) for head, relation, tail in graph)
     return made

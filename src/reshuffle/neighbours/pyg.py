@@ -9,7 +9,7 @@ import numpy as np
 
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph, Vocabulary
-from reshuffle.neighbours.loading import library
+from reshuffle.packages import package
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def _names(given: Sequence[str] | None, count: int, kind: str) -> Vocabulary:
 
 def to_pyg(graph: KnowledgeGraph) -> Any:
     """A `Data` with an edge per triple; `data.entities` and `data.relations` are the names by number."""
-    torch, data = library("torch"), library("torch_geometric.data").Data
+    torch, data = package("torch", extra="neighbours"), package("torch_geometric.data").Data
     ends = torch.from_numpy(np.stack([graph.heads, graph.tails]).astype(np.int64))
     made = data(
         edge_index=ends,

@@ -9,7 +9,8 @@ import numpy as np
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Vocabulary
 from reshuffle.kg.splits import InductiveBenchmark
-from reshuffle.neighbours.loading import check_has, library
+from reshuffle.neighbours.loading import check_has
+from reshuffle.packages import package
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +64,7 @@ def benchmark_from_pykeen(dataset: Any) -> InductiveBenchmark:
 
 def to_pykeen(graph: KnowledgeGraph) -> Any:
     """A triples factory with the graph's names and numbers."""
-    torch, factory = library("torch"), library("pykeen.triples").TriplesFactory
+    torch, factory = package("torch", extra="neighbours"), package("pykeen.triples").TriplesFactory
     triples = np.stack([graph.heads, graph.relation_ids, graph.tails], axis=1).astype(np.int64)
     return factory(
         mapped_triples=torch.from_numpy(triples),
@@ -112,7 +113,7 @@ def _known(graph: KnowledgeGraph, relation: str) -> int:
 
 def _model_class() -> Any:
     """Made where PyKEEN is there, since it extends PyKEEN's own."""
-    torch, model = library("torch"), library("pykeen.models").Model
+    torch, model = package("torch", extra="neighbours"), package("pykeen.models").Model
 
     class ScoredByReshuffle(model):  # type: ignore[misc, valid-type]
         """Scores of a model of this library."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.kg.io.rdf import to_term
-from reshuffle.neighbours.loading import library
+from reshuffle.packages import package
 from reshuffle.progress import UNHEARD
 from reshuffle.text import counted
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def from_rdflib(graph: Any, *, notes: Notes = UNHEARD) -> KnowledgeGraph:
     """The triples between IRIs and blank nodes; `notes` hears how many literals were skipped."""
-    literal = library("rdflib").Literal
+    literal = package("rdflib").Literal
     skipped = sum(isinstance(quad[0], literal) or isinstance(quad[2], literal) for quad in graph)
     if skipped:
         notes(f"{counted(skipped, 'triple')} with a literal skipped")
@@ -25,7 +25,7 @@ def from_rdflib(graph: Any, *, notes: Notes = UNHEARD) -> KnowledgeGraph:
 
 def to_rdflib(graph: KnowledgeGraph) -> Any:
     """An rdflib graph; names that are no IRIs stand behind `urn:reshuffle:`, as in files."""
-    rdflib = library("rdflib")
+    rdflib = package("rdflib")
     made = rdflib.Graph()
     for head, relation, tail in graph:
         subject, predicate = _term(rdflib, to_term(head)), _term(rdflib, to_term(relation, blank_nodes=False))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import ReshuffleError
+from reshuffle.packages import is_installed, package
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,13 +13,11 @@ if TYPE_CHECKING:
 
 def pyplot() -> Any:
     """matplotlib's figures, or the error that says how to get them."""
-    if find_spec("matplotlib") is None:
+    if not is_installed("matplotlib"):
         raise ReshuffleError(
             "plots need the package matplotlib, which is not installed", hint="pip install matplotlib"
         )
-    import matplotlib.pyplot as plt  # noqa: PLC0415 - slow, and an optional package
-
-    return plt
+    return package("matplotlib.pyplot")
 
 
 def curve_figure(plots: Mapping[tuple[str, str], Mapping[str, Sequence[tuple[float, float]]]]) -> Any:

@@ -8,10 +8,10 @@ import sys
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.errors import InputError, MissingPackageError, did_you_mean
+from reshuffle.errors import InputError, did_you_mean
+from reshuffle.packages import package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,10 +64,7 @@ def spark_of(engine: str, **options: Any) -> Spark | None:
 @contextmanager
 def spark_session(spark: Spark) -> Iterator[Any]:
     """The session that is given, which stays as it is, or a new one."""
-    try:
-        pyspark = import_module("pyspark.sql")
-    except ImportError as error:
-        raise MissingPackageError("pyspark", extra="scale") from error
+    pyspark = package("pyspark.sql")
     if spark.session is not None:
         yield spark.session
         return

@@ -102,7 +102,7 @@ def _bench(arguments: argparse.Namespace) -> Bench:
         )
     if str(root) not in sys.path:
         sys.path.append(str(root))
-    from benchmarks.cells import Bench  # noqa: PLC0415 - verbs import when they run
+    from benchmarks.cells import Bench
 
     here = root / "benchmarks"
     return Bench(arguments.settings or here, arguments.results or here / "results")
@@ -116,10 +116,10 @@ def _paper(arguments: argparse.Namespace, console: Console) -> int:
     # First of all, since torch takes its time, too.
     end = None if arguments.minutes is None else monotonic() + 60 * arguments.minutes
     bench = _bench(arguments)
-    from benchmarks.cells import Cell  # noqa: PLC0415
-    from benchmarks.scheduling import Schedule  # noqa: PLC0415
+    from benchmarks.cells import Cell
+    from benchmarks.scheduling import Schedule
 
-    from reshuffle.data.load import inductive_names  # noqa: PLC0415
+    from reshuffle.data.load import inductive_names
 
     cells = [
         Cell(dataset, arguments.recipe, arguments.variant, seed)
@@ -149,7 +149,7 @@ def _tell(states: dict[Cell, str], console: Console) -> None:
 
 def _report(arguments: argparse.Namespace, console: Console) -> int:
     bench = _bench(arguments)
-    from benchmarks.cells import report_rows  # noqa: PLC0415
+    from benchmarks.cells import report_rows
 
     if not bench.exists:
         raise InputError(

@@ -33,10 +33,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Classify, build, check, report."""
-    from reshuffle.rulegraphs import build  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.rulegraphs.checks import check_graph  # noqa: PLC0415
-    from reshuffle.rules.classes import classify  # noqa: PLC0415
-    from reshuffle.rules.exactness import listed  # noqa: PLC0415
+    from reshuffle.rulegraphs import build
+    from reshuffle.rulegraphs.checks import check_graph
+    from reshuffle.rules.classes import classify
+    from reshuffle.rules.exactness import listed
 
     base = rules_of(arguments, console)
     classification = classify(base)
@@ -56,9 +56,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _violations(base: RuleBase, arguments: argparse.Namespace, console: Console) -> list[Violation]:
     """What the facts that stand in the rule file break, as far as there are any."""
-    from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
-    from reshuffle.rules.class_axioms import forbidden  # noqa: PLC0415
+    from reshuffle.kg import KnowledgeGraph, read_graph
+    from reshuffle.reasoning import Reasoner
+    from reshuffle.rules.class_axioms import forbidden
 
     if not forbidden(base):
         return []
@@ -71,7 +71,7 @@ def _violations(base: RuleBase, arguments: argparse.Namespace, console: Console)
 def _data(
     base: RuleBase, classification: Classification, graph: RuleGraph | None, checks: dict[str, Check]
 ) -> dict[str, Any]:
-    from reshuffle.kg.vocabulary import base_relation  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.vocabulary import base_relation
 
     bound = graph.bound if graph else None
     return {
@@ -87,7 +87,7 @@ def _data(
 
 
 def _worded(base: RuleBase, graph: RuleGraph) -> str:
-    from reshuffle.rules.exactness import Exactness, within  # noqa: PLC0415
+    from reshuffle.rules.exactness import Exactness, within
 
     return str(Exactness.of(within(graph.bound), base))
 

@@ -30,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Build, compile, write."""
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.rulegraphs import constraints_for  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable
+    from reshuffle.rulegraphs import constraints_for
 
     check_writable(arguments.output)
     base = rules_of(arguments, console)

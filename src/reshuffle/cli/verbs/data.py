@@ -57,14 +57,14 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _is_name(given: str) -> bool:
     """Is a benchmark meant? An unknown name is one, too, unless it leads to a file."""
-    from reshuffle.data.load import benchmark_names  # noqa: PLC0415 - slow to import
+    from reshuffle.data.load import benchmark_names
 
     is_path = Path(given).exists() or Path(given).suffix or glob.has_magic(given) or given == "-"
     return given in benchmark_names() or not is_path
 
 
 def _list(console: Console) -> int:
-    from reshuffle.data.load import data_cards  # noqa: PLC0415 - slow to import
+    from reshuffle.data.load import data_cards
 
     cards = data_cards().values()
     header = ["name", "kind", "relations", "entities", "triples", "where"]
@@ -85,7 +85,7 @@ def _sizes(card: DataCard) -> list[str]:
 
 
 def _where(card: DataCard) -> str:
-    from reshuffle.data import find_files  # noqa: PLC0415 - slow to import
+    from reshuffle.data import find_files
 
     if card.folder is None:
         return "embedded"
@@ -94,7 +94,7 @@ def _where(card: DataCard) -> str:
 
 
 def _show(name: str, console: Console) -> int:
-    from reshuffle.data.load import data_card, load_benchmark  # noqa: PLC0415 - slow to import
+    from reshuffle.data.load import data_card, load_benchmark
 
     card = data_card(name)
     where = _where(card)
@@ -115,8 +115,8 @@ def _show(name: str, console: Console) -> int:
 
 def _show_files(arguments: argparse.Namespace, console: Console) -> int:
     """A summary of one's own facts, or of a benchmark in one's own directory."""
-    from reshuffle.kg.splits import GraphSplit  # noqa: PLC0415 - slow to import
-    from reshuffle.kg.summary import odd_names  # noqa: PLC0415
+    from reshuffle.kg.splits import GraphSplit
+    from reshuffle.kg.summary import odd_names
 
     first, *more = arguments.facts
     bench = None if more else benchmark_of(first, console)
@@ -168,7 +168,7 @@ def _spelled(names: list[str]) -> str:
 
 
 def _splits(benchmark: Benchmark) -> dict[str, GraphSplit]:
-    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415 - slow to import
+    from reshuffle.kg.splits import InductiveBenchmark
 
     if isinstance(benchmark, InductiveBenchmark):
         return {"train": benchmark.train, "test": benchmark.test}
@@ -176,7 +176,7 @@ def _splits(benchmark: Benchmark) -> dict[str, GraphSplit]:
 
 
 def _measured(graph: KnowledgeGraph) -> dict[str, Any]:
-    from reshuffle.kg.summary import degree_summary, relation_sizes  # noqa: PLC0415 - slow to import
+    from reshuffle.kg.summary import degree_summary, relation_sizes
 
     degrees = {kind: degree.to_dict() for kind, degree in degree_summary(graph).items()}
     return {"relations_by_size": relation_sizes(graph), "degrees": degrees}

@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print one chapter after another, each as soon as it is done."""
-    from reshuffle.data.families import families  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.data.families import families
 
     if arguments.epochs < 1:
         arguments.usage_error("--epochs: at least one")
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _chapters(demo: Families, epochs: int, console: Console) -> Iterator[Chapter]:
-    from reshuffle.reasoning import Reasoner  # noqa: PLC0415
+    from reshuffle.reasoning import Reasoner
 
     yield _rules(demo)
     facts = demo.benchmark.test.facts
@@ -97,7 +97,7 @@ def _chapters(demo: Families, epochs: int, console: Console) -> Iterator[Chapter
 
 
 def _rules(demo: Families) -> Chapter:
-    from reshuffle.rules.classes import classify  # noqa: PLC0415
+    from reshuffle.rules.classes import classify
 
     name = classify(demo.rules).name
     shown = [demo.rules.by_head[head][-1] for head in ("uncle", "ancestor", "twin")]
@@ -155,7 +155,7 @@ def _update(answers: Answers) -> Chapter:
 
 def _learned(demo: Families, epochs: int, console: Console) -> Reshuffle:
     """A model trained on the first population, without the rules."""
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
+    from reshuffle.learning.estimator import Reshuffle
 
     model = Reshuffle(device="cpu", **{**SETTINGS, "max_epochs": epochs})
     return model.fit(demo.benchmark.train, progress=console.progress, notes=console.message)
@@ -163,7 +163,7 @@ def _learned(demo: Families, epochs: int, console: Console) -> Reshuffle:
 
 def _learning(demo: Families, model: Reshuffle) -> Chapter:
     """Evaluate the model on the second population, beside the entity-type baseline and mined rules."""
-    from reshuffle.evaluation import RuleBaseline, evaluate  # noqa: PLC0415
+    from reshuffle.evaluation import RuleBaseline, evaluate
 
     test = demo.benchmark.test
     answers, mined = model.on(test.facts), RuleBaseline.fit(demo.benchmark.train.facts)
@@ -199,7 +199,7 @@ def _learning_text(demo: Families, reports: list[Report]) -> str:
 
 def _read_back(demo: Families, model: Reshuffle, console: Console) -> Chapter:
     """How many of the generating rules are among the first extracted rules."""
-    from reshuffle.extraction import extract_rules  # noqa: PLC0415
+    from reshuffle.extraction import extract_rules
 
     known = demo.benchmark.train.triples  # all that is known of the first population, held out or not
     captured = extract_rules(model, on=known, max_length=2, progress=console.progress)
@@ -222,8 +222,8 @@ def _read_back(demo: Families, model: Reshuffle, console: Console) -> Chapter:
 
 def _rule_list(demo: Families, console: Console) -> Chapter:
     """A weighted rule list, and the shortest sum behind one of its predictions."""
-    from reshuffle.evaluation import evaluate  # noqa: PLC0415
-    from reshuffle.rulelist import RuleSettings, learn_rules, refit, save_rule_model  # noqa: PLC0415
+    from reshuffle.evaluation import evaluate
+    from reshuffle.rulelist import RuleSettings, learn_rules, refit, save_rule_model
 
     started, test = time.perf_counter(), demo.benchmark.test
     settings = RuleSettings().changed(longest=2)
@@ -249,8 +249,8 @@ def _rule_list(demo: Families, console: Console) -> Chapter:
 
 def _kept(demo: Families, name: str, save: Callable[[Path], object], console: Console) -> None:
     """Keep what was learned where the explorer looks for it; a tour of other families leaves it alone."""
-    from reshuffle.data.finding import demo_directory  # noqa: PLC0415
-    from reshuffle.errors import ReshuffleError  # noqa: PLC0415
+    from reshuffle.data.finding import demo_directory
+    from reshuffle.errors import ReshuffleError
 
     if demo.seed:
         return
@@ -261,7 +261,7 @@ def _kept(demo: Families, name: str, save: Callable[[Path], object], console: Co
 
 
 def _save_model(model: Reshuffle, directory: Path) -> None:
-    from reshuffle.learning.training.saving import write_log  # noqa: PLC0415
+    from reshuffle.learning.training.saving import write_log
 
     model.save(directory)
     assert model.history is not None  # it was trained just now

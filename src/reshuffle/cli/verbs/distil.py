@@ -55,12 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Load, extract, fit, save, compare."""
-    from reshuffle.kg.io.files import made_directory  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.learning.distillation import distilled  # noqa: PLC0415 - torch
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415
-    from reshuffle.locks import alone_in  # noqa: PLC0415
-    from reshuffle.rulelist import save_rule_model  # noqa: PLC0415
-    from reshuffle.rulelist.files.fit_checkpoints import remove_checkpoint  # noqa: PLC0415
+    from reshuffle.kg.io.files import made_directory
+    from reshuffle.learning.distillation import distilled
+    from reshuffle.learning.estimator import Reshuffle
+    from reshuffle.locks import alone_in
+    from reshuffle.rulelist import save_rule_model
+    from reshuffle.rulelist.files.fit_checkpoints import remove_checkpoint
 
     started = time.perf_counter()
     model = Reshuffle.load(arguments.model, device=arguments.device)

@@ -45,8 +45,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Draw the rules, or build their rule graph and draw that."""
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.rulegraphs.draw import ENDINGS  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable
+    from reshuffle.rulegraphs.draw import ENDINGS
 
     check_writable(arguments.output, endings=ENDINGS)
     if arguments.bound is not None and not arguments.slots:
@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _draw_rules(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:
-    from reshuffle.cli.picture_files import write_drawing  # noqa: PLC0415
-    from reshuffle.rules.rule_pictures import MOST_RULES, rules_diagram, rules_scene  # noqa: PLC0415
+    from reshuffle.cli.picture_files import write_drawing
+    from reshuffle.rules.rule_pictures import MOST_RULES, rules_diagram, rules_scene
 
     rules = _shown(rules_of(arguments, console), arguments, console)
     diagram, path = rules_diagram(rules), Path(arguments.output)
@@ -84,8 +84,8 @@ def _shown(rules: RuleBase, arguments: argparse.Namespace, console: Console) -> 
 
 
 def _draw_slots(arguments: argparse.Namespace, console: Console) -> tuple[str, dict[str, int]]:
-    from reshuffle.rulegraphs import build  # noqa: PLC0415
-    from reshuffle.rulegraphs.draw import draw  # noqa: PLC0415
+    from reshuffle.rulegraphs import build
+    from reshuffle.rulegraphs.draw import draw
 
     graph = build(rules_of(arguments, console), bound=arguments.bound, node_budget=arguments.node_budget)
     draw(graph, arguments.output)

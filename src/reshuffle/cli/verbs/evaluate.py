@@ -152,8 +152,8 @@ class Task:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Fit, rank, report."""
-    from reshuffle.evaluation import protocol_of  # noqa: PLC0415 - verbs import late
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
+    from reshuffle.evaluation import protocol_of
+    from reshuffle.kg.io.files import check_writable
 
     _check_usage(arguments)
     _check_scorer(arguments)
@@ -174,7 +174,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.save_negatives and report.negatives is not None:
         report.negatives.save(arguments.save_negatives)
     if arguments.output:
-        from reshuffle.cli.report_pages import write_evaluation  # noqa: PLC0415
+        from reshuffle.cli.report_pages import write_evaluation
 
         write_evaluation(report, arguments, console.names)
         console.message(f"{arguments.output}: the report")
@@ -185,8 +185,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 def _evaluated(
     arguments: argparse.Namespace, protocol: RankingProtocol, shares: Shares, console: Console
 ) -> Report:
-    from reshuffle.evaluation import TypeBaseline, evaluate  # noqa: PLC0415 - verbs import late
-    from reshuffle.evaluation.queries import unseen_facts  # noqa: PLC0415
+    from reshuffle.evaluation import TypeBaseline, evaluate
+    from reshuffle.evaluation.queries import unseen_facts
 
     task = _task_of(arguments, console)
     rules = _rules_of(arguments, task, console)
@@ -255,7 +255,7 @@ def _task_of(arguments: argparse.Namespace, console: Console) -> Task:
 
 
 def _named(name: str, console: Console) -> Task:
-    from reshuffle.kg.splits import InductiveBenchmark  # noqa: PLC0415
+    from reshuffle.kg.splits import InductiveBenchmark
 
     bench = _benchmark(name, console)
     if isinstance(bench, InductiveBenchmark):
@@ -265,7 +265,7 @@ def _named(name: str, console: Console) -> Task:
 
 def _benchmark(name: str, console: Console) -> Benchmark:
     """By its name, or in a directory of the user's own."""
-    from reshuffle.data.load import benchmark_names, load_benchmark  # noqa: PLC0415
+    from reshuffle.data.load import benchmark_names, load_benchmark
 
     if name not in benchmark_names() and Path(name).is_dir():
         bench = benchmark_of(name, console)
@@ -280,8 +280,8 @@ def _benchmark(name: str, console: Console) -> Benchmark:
 
 
 def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
-    from reshuffle.kg import KnowledgeGraph, read_graph  # noqa: PLC0415
-    from reshuffle.kg.splits import TransductiveBenchmark  # noqa: PLC0415
+    from reshuffle.kg import KnowledgeGraph, read_graph
+    from reshuffle.kg.splits import TransductiveBenchmark
 
     def read(*paths: str, may_be_empty: bool = False) -> KnowledgeGraph:
         return read_graph(
@@ -306,7 +306,7 @@ def _from_files(arguments: argparse.Namespace, console: Console) -> Task:
 
 def _rules_of(arguments: argparse.Namespace, task: Task, console: Console) -> RuleBaseline | None:
     """Rules mined from the training facts; None where no rules are wanted."""
-    from reshuffle.evaluation import RuleBaseline  # noqa: PLC0415
+    from reshuffle.evaluation import RuleBaseline
 
     if not _mines(arguments):
         return None
@@ -317,7 +317,7 @@ def _rules_of(arguments: argparse.Namespace, task: Task, console: Console) -> Ru
 def _scorer_of(
     arguments: argparse.Namespace, task: Task, types: TypeBaseline, rules: RuleBaseline | None
 ) -> Scorer:
-    from reshuffle.evaluation import TieBroken  # noqa: PLC0415
+    from reshuffle.evaluation import TieBroken
 
     by_type = types.on(task.facts)
     if arguments.scorer == "types":
@@ -328,8 +328,8 @@ def _scorer_of(
 
 
 def _model_of(arguments: argparse.Namespace, task: Task, console: Console) -> tuple[Scorer, TypeBaseline]:
-    from reshuffle.evaluation import TypeBaseline  # noqa: PLC0415
-    from reshuffle.theories import load  # noqa: PLC0415
+    from reshuffle.evaluation import TypeBaseline
+    from reshuffle.theories import load
 
     theory = load(arguments.scorer, skip_unsupported=True, device=arguments.device, notes=console.message)
     theory = aggregated(theory, arguments.aggregate)

@@ -67,8 +67,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print or draw proofs, or say that it does not follow."""
     if arguments.output is not None:
-        from reshuffle.cli.picture_files import TREE_ENDINGS  # noqa: PLC0415
-        from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
+        from reshuffle.cli.picture_files import TREE_ENDINGS
+        from reshuffle.kg.io.files import check_writable
 
         check_writable(arguments.output, endings=TREE_ENDINGS)
     if arguments.most is not None and arguments.most < 1:
@@ -118,10 +118,10 @@ def _refuse_what_is_for_models(theory: Theory, arguments: argparse.Namespace) ->
 
 def _explain_on_duckdb(arguments: argparse.Namespace, console: Console) -> int:
     """Print a proof from the facts that DuckDB finds behind the triple; no other facts are loaded."""
-    from reshuffle.cli.engine_inference import facts_behind  # noqa: PLC0415
-    from reshuffle.kg import Triple  # noqa: PLC0415
-    from reshuffle.reasoning.proofs import Proofs  # noqa: PLC0415
-    from reshuffle.reasoning.why_not import NoProof  # noqa: PLC0415
+    from reshuffle.cli.engine_inference import facts_behind
+    from reshuffle.kg import Triple
+    from reshuffle.reasoning.proofs import Proofs
+    from reshuffle.reasoning.why_not import NoProof
 
     if (arguments.most or 1) > 1:
         raise InputError("DuckDB finds one proof", hint="leave out --most, or --engine duckdb")
@@ -171,7 +171,7 @@ def _derived(
 
 def _told(answers: Answers, proofs: Sequence[Proof], opening: str = "") -> Proofs:
     """The proofs as they are told."""
-    from reshuffle.reasoning.proofs import Proofs  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.reasoning.proofs import Proofs
 
     return Proofs(tuple(proofs), answers.claim, opening)
 
@@ -197,7 +197,7 @@ def _show(
     if arguments.output is None:
         console.result(text, data, fold=True)
         return
-    from reshuffle.cli.picture_files import write_tree  # noqa: PLC0415
+    from reshuffle.cli.picture_files import write_tree
 
     drawn = explanation.diagram().worded(console.names.text)
     write_tree(drawn, arguments, text=console.names.text(text), as_json=console.as_json(data))
@@ -207,7 +207,7 @@ def _show(
 
 def _explain_score(theory: Theory, arguments: argparse.Namespace, console: Console) -> int:
     """Print what makes the score of a triple, and the reasons for it."""
-    from reshuffle.kg import Triple  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg import Triple
 
     if arguments.bound is not None or arguments.engine != "auto":
         raise InputError(

@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, reason, print or write."""
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415 - verbs import when they run
+    from reshuffle.kg.io.files import check_writable
 
     _check_options(arguments)
     if arguments.summary:
@@ -154,8 +154,8 @@ class InMemory:
 
     def write(self, arguments: argparse.Namespace) -> None:
         """Write the triples that follow, in order, with the facts where these are wanted."""
-        from reshuffle.kg.io.writing import write_batches, write_named_graphs  # noqa: PLC0415
-        from reshuffle.reasoning.scaling.data_sets import write_data_set  # noqa: PLC0415
+        from reshuffle.kg.io.writing import write_batches, write_named_graphs
+        from reshuffle.reasoning.scaling.data_sets import write_data_set
 
         path = arguments.output
         if path.endswith("/"):
@@ -181,7 +181,7 @@ class InMemory:
 
     def batches(self, *, with_facts: bool) -> Iterator[pa.RecordBatch]:
         """The triples that follow, in order, among the facts where these are wanted."""
-        from reshuffle.kg.io.tables import batches_of  # noqa: PLC0415
+        from reshuffle.kg.io.tables import batches_of
 
         if with_facts:
             yield from batches_of(merge(sorted(self.answers.facts), self._sorted_triples()))
@@ -217,13 +217,13 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 def _check_output(arguments: argparse.Namespace) -> None:
     """Refuse an output file that cannot be written, before any work is done."""
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-    from reshuffle.kg.io.writing import check_triples_writable  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable
+    from reshuffle.kg.io.writing import check_triples_writable
 
     if arguments.output and arguments.count:
         check_writable(arguments.output, endings=("", ".tsv", ".txt", ".json"))
     elif arguments.output and arguments.output.endswith("/"):
-        from reshuffle.reasoning.scaling.data_sets import check_folder_writable  # noqa: PLC0415
+        from reshuffle.reasoning.scaling.data_sets import check_folder_writable
 
         check_folder_writable(arguments.output)
     elif arguments.output:
@@ -235,8 +235,8 @@ def _refuse_too_large(arguments: argparse.Namespace) -> None:
     large = [Path(path) for path in arguments.facts if _is_large(Path(path))]
     if not large:
         return
-    from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_to_load  # noqa: PLC0415
-    from reshuffle.reasoning.sharing import spelled_bytes  # noqa: PLC0415
+    from reshuffle.reasoning.scaling.estimates import available_bytes, bytes_to_load
+    from reshuffle.reasoning.sharing import spelled_bytes
 
     needed, there = sum(map(bytes_to_load, large)), available_bytes()
     if needed > there:
@@ -269,7 +269,7 @@ def _answers(arguments: argparse.Namespace, certain: Theory, console: Console) -
 def _sketch(
     arguments: argparse.Namespace, console: Console, reasoners: Sequence[Reasoner], graph: KnowledgeGraph
 ) -> Answers:
-    from reshuffle.reasoning.joined_answers import JoinedAnswers  # noqa: PLC0415
+    from reshuffle.reasoning.joined_answers import JoinedAnswers
 
     each = [
         reasoner.sketch(
@@ -288,9 +288,9 @@ def _sketch(
 
 def _put_counts(answers: InMemory | OnEngine, path: str | None, console: Console) -> None:
     """Print the counts, or write them to the file: as lines, or as one JSON object."""
-    from reshuffle.kg.io.files import written_whole  # noqa: PLC0415
-    from reshuffle.kg.io.tables import batch_of  # noqa: PLC0415
-    from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
+    from reshuffle.kg.io.files import written_whole
+    from reshuffle.kg.io.tables import batch_of
+    from reshuffle.kg.io.writing import tsv_text
 
     counts = sorted(answers.counts().items())
     data = {relation: {"derived": count.derived, "total": count.total} for relation, count in counts}
@@ -311,8 +311,8 @@ def _put_counts(answers: InMemory | OnEngine, path: str | None, console: Console
 
 def _print_triples(batches: Iterator[pa.RecordBatch], console: Console) -> None:
     """Print the triples as they come: as lines, or as one JSON array."""
-    from reshuffle.kg.io.tables import rows_of  # noqa: PLC0415
-    from reshuffle.kg.io.writing import tsv_text  # noqa: PLC0415
+    from reshuffle.kg.io.tables import rows_of
+    from reshuffle.kg.io.writing import tsv_text
 
     if not console.json:
         for batch in batches:
@@ -339,8 +339,8 @@ def _write(answers: InMemory | OnEngine, arguments: argparse.Namespace, console:
 
 def _prefixes(answers: InMemory, arguments: argparse.Namespace) -> Prefixes | None:
     """The prefixes that shorten names of the output: common ones, and those that rules and facts declare."""
-    from reshuffle.kg.io.files import Format, written_format  # noqa: PLC0415
-    from reshuffle.kg.io.prefixes import prefixes_among  # noqa: PLC0415
+    from reshuffle.kg.io.files import Format, written_format
+    from reshuffle.kg.io.prefixes import prefixes_among
 
     if written_format(arguments.output) not in (Format.TURTLE, Format.TRIG, Format.RDF_XML):
         return None

@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.message(_OF_KNOWN)
     if arguments.output:
         if _is_report(arguments):
-            from reshuffle.cli.report_pages import write_predictions  # noqa: PLC0415 - verbs import when they run
+            from reshuffle.cli.report_pages import write_predictions
 
             write_predictions(
                 found, arguments, reasons=reasons, theory=theory, facts=graph, names=console.names
@@ -200,8 +200,8 @@ def _found(
     arguments: argparse.Namespace, shares: Shares, console: Console
 ) -> tuple[Predictions | RulePredictions, Theory, KnowledgeGraph]:
     """Load the model, read the facts, ask."""
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
-    from reshuffle.kg.io.writing import ROW_ENDINGS  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable
+    from reshuffle.kg.io.writing import ROW_ENDINGS
 
     if arguments.output:
         check_writable(arguments.output, endings=(*ROW_ENDINGS, *REPORT_ENDINGS))

@@ -82,9 +82,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Extract, print."""
-    from reshuffle.extraction import extract_rules  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.extraction.result import SHOWN_COLUMNS  # noqa: PLC0415
-    from reshuffle.kg import read_graph  # noqa: PLC0415
+    from reshuffle.extraction import extract_rules
+    from reshuffle.extraction.result import SHOWN_COLUMNS
+    from reshuffle.kg import read_graph
 
     if arguments.top is not None and arguments.top < 1:
         raise InputError(f"--top {arguments.top} asks for no rule", hint="give 1 or more")
@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _check_output(arguments: argparse.Namespace) -> None:
-    from reshuffle.kg.io.files import check_writable  # noqa: PLC0415
+    from reshuffle.kg.io.files import check_writable
 
     check_writable(arguments.output, endings=(".html",))
     if arguments.format is not None:
@@ -146,7 +146,7 @@ def _write_page(
     arguments: argparse.Namespace,
     console: Console,
 ) -> int:
-    from reshuffle.cli.report_pages import write_rules  # noqa: PLC0415
+    from reshuffle.cli.report_pages import write_rules
 
     kept = found if arguments.top is None else found.top(arguments.top)
     write_rules(kept, arguments, columns=columns, made=made, names=console.names)
@@ -157,12 +157,12 @@ def _write_page(
 
 def _print_list(model: RuleModel, arguments: argparse.Namespace, console: Console) -> int:
     """Print the rules of a rule model, which brings its order and its measures; those on given facts with --on."""
-    import json  # noqa: PLC0415
+    import json
 
-    from reshuffle.kg import read_graph  # noqa: PLC0415
-    from reshuffle.rulelist.learner import measured_on  # noqa: PLC0415
-    from reshuffle.rulelist.rule_model import COLUMNS  # noqa: PLC0415
-    from reshuffle.rules.writing import format_rules  # noqa: PLC0415
+    from reshuffle.kg import read_graph
+    from reshuffle.rulelist.learner import measured_on
+    from reshuffle.rulelist.rule_model import COLUMNS
+    from reshuffle.rules.writing import format_rules
 
     for name in ("hard", "types", "no_redundant"):
         if getattr(arguments, name):
@@ -209,7 +209,7 @@ def _print(found: ExtractedRules, arguments: argparse.Namespace, console: Consol
     if console.json or arguments.format == "json":
         console.out.write(console.as_json(kept.to_dict()) + "\n")
         return
-    from reshuffle.rules.writing import format_rules  # noqa: PLC0415
+    from reshuffle.rules.writing import format_rules
 
     console.out.write(format_rules(kept.to_rule_base(), arguments.format))
     for remark in kept.remarks():

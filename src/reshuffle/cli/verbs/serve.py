@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import InputFile, InputModel, is_benchmark, refuse_skipping
 from reshuffle.cli.options import add_facts
-from reshuffle.errors import InputError, MissingPackageError
+from reshuffle.errors import InputError
+from reshuffle.packages import require
 
 if TYPE_CHECKING:
     import argparse
@@ -76,10 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, open, serve."""
-    for package in ("starlette", "uvicorn"):
-        if find_spec(package) is None:
-            raise MissingPackageError(package, extra="explore")
-    from reshuffle.explorer.opening import Wanted, opened  # noqa: PLC0415 - verbs import when they run
+    require("starlette", "uvicorn")
+    from reshuffle.explorer.opening import Wanted, opened
 
     token = _token(arguments)
     first, *more = arguments.facts or (None,)
@@ -104,9 +102,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             arguments.report,
         )
     )
-    from reshuffle.explorer.web.app import Explorer  # noqa: PLC0415
-    from reshuffle.explorer.web.guard import Door  # noqa: PLC0415
-    from reshuffle.explorer.web.serving import bound_socket, serve  # noqa: PLC0415
+    from reshuffle.explorer.web.app import Explorer
+    from reshuffle.explorer.web.guard import Door
+    from reshuffle.explorer.web.serving import bound_socket, serve
 
     listening = bound_socket(arguments.host, arguments.port, usual=PORT)
     door = Door(token, arguments.host, listening.getsockname()[1])
@@ -117,7 +115,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _token(arguments: argparse.Namespace) -> str:
     """The token: a new one, or where others are served the one that was given."""
-    import secrets  # noqa: PLC0415
+    import secrets
 
     given = arguments.token or os.environ.get(TOKEN_VARIABLE)
     if arguments.host not in LOOPBACK and not given:
@@ -135,8 +133,8 @@ def _token(arguments: argparse.Namespace) -> str:
 
 def _announce(door: Door, arguments: argparse.Namespace, console: Console) -> None:
     """Print the one line, and open it where there is a screen."""
-    import webbrowser  # noqa: PLC0415
-    from urllib.parse import quote  # noqa: PLC0415
+    import webbrowser
+    from urllib.parse import quote
 
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}.get(door.host, door.host)
     address = f"http://{host}:{door.port}/?token={quote(door.token)}"

@@ -129,10 +129,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if is_first():
         _check_free(Path(arguments.output))
     if arguments.recipe == "rules":
-        from reshuffle.cli.rule_training import train_rules  # noqa: PLC0415 - needs no torch
+        from reshuffle.cli.rule_training import train_rules
 
         return train_rules(arguments, console)
-    from reshuffle.learning.team import joined_team  # noqa: PLC0415 - torch
+    from reshuffle.learning.team import joined_team
 
     settings = settings_of(arguments)
     with joined_team(arguments.device) as (team, arguments.device):
@@ -145,8 +145,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, console: Console) -> Reshuffle:
     """Read, train; with a team, this process's part of it."""
-    from reshuffle.kg import read_graph  # noqa: PLC0415 - verbs import when they run
-    from reshuffle.learning.estimator import Reshuffle  # noqa: PLC0415 - torch
+    from reshuffle.kg import read_graph
+    from reshuffle.learning.estimator import Reshuffle
 
     valid = None
     with bad_rows_of(arguments, console) as bad:
@@ -218,7 +218,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 def _check_free(directory: Path) -> None:
     """Refuse a directory that another training is using, before anything is read."""
-    from reshuffle.locks import alone_in  # noqa: PLC0415
+    from reshuffle.locks import alone_in
 
     if directory.is_dir():
         with alone_in(directory, "training"):
@@ -226,7 +226,7 @@ def _check_free(directory: Path) -> None:
 
 
 def _way_on(directory: Path) -> str:
-    from reshuffle.learning.training.saving import CHECKPOINT  # noqa: PLC0415
+    from reshuffle.learning.training.saving import CHECKPOINT
 
     if (directory / CHECKPOINT).exists():
         return "the same command with --resume goes on from the last checkpoint"
@@ -234,7 +234,7 @@ def _way_on(directory: Path) -> str:
 
 
 def _rules(path: str, console: Console) -> RuleBase:
-    from reshuffle.rules import read_rules  # noqa: PLC0415
+    from reshuffle.rules import read_rules
 
     return read_rules(path, skip_unsupported=True, notes=console.message)
 

@@ -3,7 +3,8 @@
 uvicorn limits how long a connection may be idle between requests, but not how long a request may take to arrive. Here
 every connection that waits for its client has a deadline: for the headers of a request, for the rest of its body, for
 the next request, or until the client takes its answers. If there are too many such connections, the one that has waited
-longest is closed. A connection whose answer is being computed stays open.
+longest is closed, those of strangers before those that a session was found for. A connection whose answer is being
+computed stays open.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 SECONDS = {"header": 10.0, "body": 20.0, "idle": 30.0, "sending": 300.0, "closing": 10.0}
 """How long a client may take, by what is waited for."""
-MOST_WAITING = 300
+MOST_WAITING = 200
 
 
 class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not there where types are checked
@@ -26,6 +27,8 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not ther
 
     phase = "answer"
     timer: asyncio.TimerHandle | None = None
+    has_session = False
+    """Was a session found for a request of this connection (`guard`)?"""
 
     @property
     def waiting(self) -> OrderedDict[LimitedProtocol, None]:
@@ -47,6 +50,7 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not ther
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
+        self.has_session |= "session" in self.scope.get("state", ())
         self._enter(self._phase_now("idle"))
 
     def pause_writing(self) -> None:
@@ -86,4 +90,11 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not ther
             self.waiting[self] = None
             self.timer = self.loop.call_later(SECONDS[phase], self.transport.abort)
             if len(self.waiting) > MOST_WAITING:
-                self.waiting.popitem(last=False)[0].transport.abort()
+                self._close_one()
+
+    def _close_one(self) -> None:
+        """Close a connection that waits; its place is free at once, before the loss is heard."""
+        strangers = (one for one in self.waiting if not one.has_session)
+        chosen = next(strangers, None) or next(iter(self.waiting))
+        del self.waiting[chosen]
+        chosen.transport.abort()

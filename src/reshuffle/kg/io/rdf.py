@@ -17,13 +17,12 @@ import re
 from array import array
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote, unquote
 
 import numpy as np
 
-from reshuffle.errors import InputError, Place, install_line
+from reshuffle.errors import InputError, Place
 from reshuffle.kg.guards.bad_lines import shown_line
 from reshuffle.kg.guards.bad_rows import REFUSED
 from reshuffle.kg.guards.limits import (
@@ -38,6 +37,7 @@ from reshuffle.kg.guards.limits import (
 from reshuffle.kg.io.files import GZIP_ERRORS, Format, broken_gzip, no_triples
 from reshuffle.kg.rows import LITERAL, TripleColumns, numbered
 from reshuffle.kg.vocabulary import Vocabulary, refuse_inverse_names
+from reshuffle.packages import how_to_install, is_installed, package
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -61,14 +61,13 @@ _INVENTED_LABEL = re.compile(r"_:[0-9a-f]{20,32}")
 
 def pyoxigraph(place: Place) -> Any:
     """The parser, which is an extra; `place` is the file that needs it."""
-    try:
-        return import_module("pyoxigraph")
-    except ImportError as error:
+    if not is_installed("pyoxigraph"):
         raise InputError(
             "RDF files need the package pyoxigraph, which is not installed",
             place=place,
-            hint=install_line("rdf"),
-        ) from error
+            hint=how_to_install("pyoxigraph"),
+        )
+    return package("pyoxigraph")
 
 
 def to_term(name: str, *, blank_nodes: bool = True) -> str:
@@ -92,7 +91,7 @@ def from_iri(iri: str) -> str:
 
 def _is_iri(name: str) -> bool:
     try:
-        import_module("pyoxigraph").NamedNode(name)
+        package("pyoxigraph").NamedNode(name)
     except ValueError:
         return False
     return True

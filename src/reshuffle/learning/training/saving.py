@@ -11,7 +11,6 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError, Place, Terminated
@@ -19,6 +18,7 @@ from reshuffle.kg.io.files import full_disk_told, written_whole
 from reshuffle.learning.checkpoints import load_checkpoint, save_checkpoint
 from reshuffle.learning.training.history import COLUMNS, LOG, DivergedError
 from reshuffle.locks import no_link
+from reshuffle.packages import is_installed, package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -258,9 +258,9 @@ class _Events:
 
     def __init__(self, directory: Path, last_epoch: int) -> None:
         self._directory, self._writer, self._hook = directory, None, threading.excepthook
-        if find_spec("tensorboard") is None:
+        if not is_installed("tensorboard"):
             return
-        from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and only where it is installed
+        events = package("torch.utils.tensorboard")
 
         # TensorBoard orders files by the second they were made in, and a short training is over sooner.
         if not last_epoch:
@@ -268,7 +268,7 @@ class _Events:
                 old.unlink()
         threading.excepthook = self._hear
         with full_disk_told(directory):
-            self._writer = SummaryWriter(str(directory), purge_step=last_epoch + 1)
+            self._writer = events.SummaryWriter(str(directory), purge_step=last_epoch + 1)
 
     def write(self, epoch: Epoch) -> None:
         """Hand the values of an epoch over to TensorBoard's thread."""

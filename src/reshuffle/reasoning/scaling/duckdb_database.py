@@ -8,12 +8,12 @@ import shutil
 import signal
 import threading
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from reshuffle.errors import InputError, MissingPackageError, Place
+from reshuffle.errors import InputError, Place
+from reshuffle.packages import package
 from reshuffle.progress import UNHEARD
 from reshuffle.reasoning.scaling.parquet_facts import quoted_text
 from reshuffle.reasoning.sharing import usable_cores
@@ -32,10 +32,7 @@ _FILE, _SPILLED = "tables.duckdb", "spilled"
 
 def duckdb() -> Any:
     """The package, which is an extra."""
-    try:
-        return import_module("duckdb")
-    except ImportError as error:
-        raise MissingPackageError("duckdb", extra="scale") from error
+    return package("duckdb")
 
 
 @contextmanager
@@ -96,7 +93,7 @@ def _connected(folder: Path, notes: Notes) -> Any:
 
 def memory_limit(memory: int | None) -> int:
     """What DuckDB may take: the memory that this process does not hold already, and a little less."""
-    psutil = import_module("psutil")
+    psutil = package("psutil")
     if memory is None:
         return int(psutil.virtual_memory().available * 0.6)
     return max(LEAST_MEMORY, int(0.8 * (memory - psutil.Process().memory_info().rss)))
