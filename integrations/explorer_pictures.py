@@ -105,7 +105,7 @@ def _families(page: Page, address: str, place: Path, scheme: str) -> None:
     page.get_by_role("button", name=f"Reject {COUSIN}").click()
     expect(page.locator(".preview .held")).to_be_visible(timeout=60_000)
     taken(page, address, "", place / f"explorer-rules-{scheme}.png")
-    page.get_by_role("button", name="Keep it").click()
+    page.locator(".preview").get_by_role("button", name="Reject this rule").click()
     expect(page.locator(".changes-note")).to_contain_text("1 change")
     page.goto(f"{base}/entity?name={quote(PERSON)}")
     page.locator(".strike").first.click()

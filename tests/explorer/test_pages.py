@@ -19,9 +19,9 @@ from reshuffle.explorer.rule_bases import RuleBaseSubject
 from reshuffle.explorer.rule_lists import RuleListSubject
 from reshuffle.explorer.subject import Source
 from reshuffle.explorer.views.entity_page import entity_page, group_page, predictions_page
-from reshuffle.explorer.views.rule_chains import rule_graph_page
+from reshuffle.explorer.views.rule_chains import MOST_AT_ONCE, rule_graph_page
 from reshuffle.explorer.views.rule_pages import rule_page, rules_page
-from reshuffle.explorer.views.training_page import training_page
+from reshuffle.explorer.views.training_page import has_training, training_page
 from reshuffle.explorer.views.why_page import MOST_NODES, why_page
 from reshuffle.explorer.web.csv_tables import csv_of
 from reshuffle.kg import Triple
@@ -215,6 +215,24 @@ def test_relations_lead_to_what_they_conclude() -> None:
     assert about["left_out"] == 2 and about["path"] == [["ancestor", "reveres"], ["knows", "reveres"]]
 
 
+def test_of_many_relations_one_is_drawn_with_those_around_it() -> None:
+    text = "".join(f"r{n}(X, Y) -> s{n}(X, Y)\n" for n in range(MOST_AT_ONCE))
+    rules = parse_rules(
+        text + "r0(X, Y) & s1(Y, Z) -> top(X, Z)\ns2(X, Y) -> top(X, Y)\ntop(X, Y) -> last(X, Y)"
+    )
+    world = RuleBaseSubject(rules, Source("x", KnowledgeGraph([("a", "r0", "b")]))).as_given
+    page = rule_graph_page(world)
+    assert page["focus"] == "top" and page["relations"][0] == "top"
+    before = {row["relation"]: (row["rules"], row["facts"]) for row in page["around"]["before"]}
+    assert before == {"r0": (1, 1), "s1": (1, 0), "s2": (1, 0)}
+    assert [row["relation"] for row in page["around"]["after"]] == ["last"]
+    assert page["around"]["left_out"] == {"before": 0, "after": 0}
+    # A rule that is looked at brings its relation with it.
+    about = rule_graph_page(world, rule=parse_rules("r5(X, Y) -> s5(X, Y)").rules[0])
+    assert about["focus"] == "s5" and about["path"] == [["r5", "s5"]]
+    assert rule_graph_page(WORLD)["around"] is None  # few relations are drawn all together
+
+
 def test_a_rule_runs_through_the_slots_along_its_body() -> None:
     rules = parse_rules("a(X, Y) & b(Y, Z) & c(Z, W) -> r(X, W)\nd(X, Y) -> b(X, Y)")
     world = RuleBaseSubject(rules, Source("x", FACTS)).as_given
@@ -240,6 +258,7 @@ def test_rules_without_geometry_have_no_slots_and_say_why() -> None:
 
 def test_a_training_is_followed_while_its_log_is_written(tmp_path: Path) -> None:
     assert training_page(None)["epochs"] == []
+    assert not has_training(None) and not has_training(tmp_path)
     assert training_page(tmp_path)["epochs"] == []
     (tmp_path / "log.csv").write_text(
         "epoch,loss,hits@10,mrr,seconds\n1,0.5,,,1.2\n2,0.4,0.9,0.61,2.5\n3,0.3"
@@ -247,7 +266,7 @@ def test_a_training_is_followed_while_its_log_is_written(tmp_path: Path) -> None
     (tmp_path / "settings.toml").write_text('version = 3\n[settings]\nnum_slots = 16\n[other]\nname = "x"\n')
     page = training_page(tmp_path)
     assert [row["epoch"] for row in page["epochs"]] == [1, 2]
-    assert page["best"]["mrr"] == 0.61
+    assert page["best"]["mrr"] == 0.61 and has_training(tmp_path)
     assert page["settings"] == {"num_slots": "16", "other.name": '"x"'}
     assert not page["running"]
     with alone_in(tmp_path, "training"):

@@ -1,7 +1,7 @@
 // The page: which view an address names, what stands above all of them, and the search.
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { ask, tell } from "./api.js";
-import { EntityBox, Failure, go, ofCurrent, setContext, to } from "./parts.js";
+import { EntityBox, Failure, addLabels, count, go, ofCurrent, setContext, to } from "./parts.js";
 import { Start } from "./views/start.js";
 import { Entity } from "./views/entity.js";
 import { Why } from "./views/why.js";
@@ -47,7 +47,8 @@ function App() {
   if (failed) return html`<main class="page"><${Failure} error=${failed} /></main>`;
   if (!about) return html`<p class="waiting">Starting …</p>`;
   const exhibit = about.exhibits.find((one) => one.key === at.params.of) || about.exhibits[0];
-  setContext({ of: exhibit.key === about.exhibits[0].key ? undefined : exhibit.key, prefixes: exhibit.prefixes });
+  setContext({ of: exhibit.key === about.exhibits[0].key ? undefined : exhibit.key, prefixes: exhibit.prefixes, relations: exhibit.relations });
+  addLabels(exhibit.labels);
   const View = VIEWS[at.path] || Start;
   const changed = () => setVersion((before) => before + 1);
   return html`
@@ -70,9 +71,9 @@ function Top({ about, exhibit, path, changed }) {
       <select value=${exhibit.key} onChange=${(event) => go(path + "?of=" + encodeURIComponent(event.target.value))}>
         ${about.exhibits.map((one) => html`<option value=${one.key} selected=${one.key === exhibit.key}>${one.title}</option>`)}</select></label>`
       : html`<span class="exhibit">${exhibit.title}</span>`}
-    <div class="changes-note" aria-live="polite">${exhibit.changes ? html`<a href=${to("/what-if")}>${exhibit.changes} change${exhibit.changes > 1 ? "s" : ""}</a>
+    <div class="changes-note" aria-live="polite">${exhibit.changes ? html`<a href=${to("/what-if")}>${count(exhibit.changes, "change")}</a>
       <button type="button" class="small" onClick=${undo}>Undo</button>` : null}</div>
-    <nav aria-label="Views"><ul class="tabs">${TABS.map(([href, name, paths]) => html`<li><a href=${to(href)}
+    <nav aria-label="Views"><ul class="tabs">${TABS.filter(([href]) => href !== "/training" || exhibit.training || path === href).map(([href, name, paths]) => html`<li><a href=${to(href)}
       aria-current=${paths.includes(path) ? "page" : undefined}>${name}</a></li>`)}</ul></nav>
   </header>`;
 }

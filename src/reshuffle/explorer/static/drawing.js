@@ -14,6 +14,18 @@ export function shortened(text, most) {
   return text.length > most ? text.slice(0, most - 1) + "…" : text;
 }
 
+// A text in lines of at most so many letters, three at most.
+export function wrapped(text, most) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = lines[lines.length - 1];
+    if (line && line.length + word.length >= most) lines.push(word);
+    else lines[lines.length - 1] = line ? `${line} ${word}` : word;
+  }
+  const kept = lines.slice(0, 3).map((line) => shortened(line, most));
+  return lines.length > 3 ? [...kept.slice(0, 2), shortened(kept[2] + " …", most)] : kept;
+}
+
 // --- download -------------------------------------------------------------------------------------------------------
 
 const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "opacity", "text-anchor", "dominant-baseline"];
@@ -120,9 +132,22 @@ export function place(nodes, edges, direction) {
       return { ...edge, ...size, x, y, points: [...graph.edge(from, through).points, { x, y }, ...graph.edge(through, to).points] };
     };
   });
-  layout(graph);
+  layout(graph, { constraints: inOrder(nodes, edges) });
   const found = { nodes: nodes.map((node) => graph.node(String(node.id))), edges: drawn.map((one) => one()) };
   return { ...found, ...around(found) };
+}
+
+// What leads to the same box lies in the order in which it is given, as far as boxes that lead to several ones allow:
+// the facts of a proof are read in the order of the rule.
+function inOrder(nodes, edges) {
+  const order = new Map(nodes.map((node, number) => [String(node.id), number]));
+  const into = new Map();
+  for (const { from, to } of edges) {
+    if (!into.has(to)) into.set(to, []);
+    if (!into.get(to).includes(String(from))) into.get(to).push(String(from));
+  }
+  const pairs = [...into.values()].flatMap((ends) => ends.slice(1).map((right, place) => ({ left: ends[place], right })));
+  return pairs.filter(({ left, right }) => order.get(left) < order.get(right)); // never in a circle
 }
 
 // An arrow from a box to itself, around its upper right corner; the second one lies around the first.
@@ -157,94 +182,87 @@ function curve(points) {
   return path;
 }
 
-// --- a neighbourhood ------------------------------------------------------------------------------------------------
+// --- branches: a tree that grows by click -----------------------------------------------------------------------------
 
-// Springs between neighbours and a push between all: placed the same way every time, without chance.
-function settle(nodes, edges, before) {
-  const at = new Map();
-  nodes.forEach((node, number) => {
-    const known = before.get(node.id);
-    const angle = number * 2.399963;
-    const away = 60 * Math.sqrt(number + 0.3);
-    const near = node.near && before.get(node.near);
-    at.set(node.id, known ? { ...known } : {
-      x: (near ? near.x : 0) + Math.cos(angle) * away, y: (near ? near.y : 0) + Math.sin(angle) * away,
-    });
-  });
-  const ids = nodes.map((node) => node.id);
-  const half = new Map(nodes.map((node) => [node.id, node.width / 2]));
-  const rest = 120 + 7 * Math.min(24, nodes.length);
-  for (let round = 0; round < 260; round += 1) {
-    const cooling = 1 - round / 260;
-    const push = new Map(ids.map((id) => [id, { x: 0, y: 0 }]));
-    for (let i = 0; i < ids.length; i += 1) {
-      for (let j = i + 1; j < ids.length; j += 1) {
-        const [a, b] = [at.get(ids[i]), at.get(ids[j])];
-        let [dx, dy] = [a.x - b.x, a.y - b.y];
-        if (!dx && !dy) [dx, dy] = [0.1 * (i + 1), 0.1 * (j + 1)];
-        const far = Math.max(25, dx * dx + dy * dy);
-        let force = 14000 / far;
-        const [overX, overY] = [half.get(ids[i]) + half.get(ids[j]) + 14 - Math.abs(dx), 38 - Math.abs(dy)];
-        if (overX > 0 && overY > 0) force += 5 + 0.25 * Math.min(overX, overY);
-        const length = Math.sqrt(far);
-        push.get(ids[i]).x += (dx / length) * force; push.get(ids[i]).y += (dy / length) * force;
-        push.get(ids[j]).x -= (dx / length) * force; push.get(ids[j]).y -= (dy / length) * force;
-      }
-    }
-    for (const edge of edges) {
-      const [a, b] = [at.get(edge.from), at.get(edge.to)];
-      const [dx, dy] = [b.x - a.x, b.y - a.y];
-      const length = Math.max(1, Math.sqrt(dx * dx + dy * dy));
-      const pull = 0.05 * (length - rest);
-      push.get(edge.from).x += (dx / length) * pull; push.get(edge.from).y += (dy / length) * pull;
-      push.get(edge.to).x -= (dx / length) * pull; push.get(edge.to).y -= (dy / length) * pull;
-    }
-    for (const id of ids) {
-      const [point, { x, y }] = [at.get(id), push.get(id)];
-      const length = Math.max(1, Math.sqrt(x * x + y * y));
-      const step = Math.min(length, 34 * cooling + 1);
-      point.x += (x / length) * step - point.x * 0.003;
-      point.y += (y / length) * step - point.y * 0.005;
-    }
+const [BETWEEN, GAP, INDENT, NARROW, TALL] = [7, 34, 20, 560, 420];
+
+// The tree in columns, each node in the middle of its branches; in a narrow window as an outline, a row for each node.
+export function branched(root, { side = 1, outline = false } = {}) {
+  const [nodes, edges, columns] = [[], [], []];
+  let free = 0; // where there is room for the next box
+  const visit = (node, depth, parent) => {
+    const width = Math.max(30, ...node.lines.map((line) => widthOf(line, node.strong ? "bold " + FONT : FONT))) + 22;
+    const made = { ...node, depth, width, height: 8 + 18 * node.lines.length, parent };
+    nodes.push(made);
+    columns[depth] = Math.max(columns[depth] || 0, width);
+    if (parent) edges.push({ from: parent, to: made });
+    const first = free;
+    if (outline) free += made.height + BETWEEN;
+    const children = (node.children || []).map((child) => visit(child, depth + 1, made));
+    // In the middle of its branches; where these are more than one sees at once, beside the first.
+    const [top, bottom] = children.length && !outline ? [children[0].y, children[children.length - 1].y] : [0, 0];
+    const middle = bottom - top > TALL ? top : (top + bottom) / 2;
+    made.y = Math.max(first + made.height / 2, middle);
+    free = Math.max(free, made.y + made.height / 2 + BETWEEN);
+    return made;
+  };
+  visit(root, 0, null);
+  const starts = columns.map((_, depth) => columns.slice(0, depth).reduce((sum, width) => sum + width + GAP, 0));
+  for (const node of nodes) {
+    node.left = outline ? node.depth * INDENT : side > 0 ? starts[node.depth] : -starts[node.depth] - node.width;
+    node.x = node.left + node.width / 2;
   }
-  return at;
+  return { nodes, edges, side, outline };
 }
 
-// nodes: {id, lines, kind, title, onClick, near}; edges: {from, to, label, kind}
-export function Neighbourhood({ nodes, edges, label, picture }) {
-  const places = useRef(new Map());
-  const sized = nodes.map((node) => ({ ...node, width: Math.max(36, ...node.lines.map((line) => widthOf(line, node.kind === "centre" ? "bold " + FONT : FONT))) + 22, height: 26 }));
+function joined({ from, to }, { side, outline }) {
+  if (outline) return `M${from.left + 9} ${from.y + from.height / 2} L${from.left + 9} ${to.y} L${to.left} ${to.y}`;
+  const [start, end] = side > 0 ? [from.left + from.width, to.left] : [from.left, to.left + to.width];
+  const middle = (start + end) / 2;
+  return `M${start} ${from.y} C${middle} ${from.y} ${middle} ${to.y} ${end} ${to.y}`;
+}
+
+// How wide the place of a picture is: pictures are drawn for it, and never made so small that nobody reads them.
+function useWidth() {
+  const place = useRef(null);
+  const [width, setWidth] = useState(null);
+  useEffect(() => {
+    const watching = new ResizeObserver(([entry]) => setWidth(Math.round(entry.contentRect.width)));
+    watching.observe(place.current);
+    return () => watching.disconnect();
+  }, []);
+  return [place, width];
+}
+
+// Branches to the right of a root, and where `left` is given, others to its left. Nodes have {id, lines, kind, title,
+// onClick, href, children, strong}, and `inward` where the arrow leads from the node to its parent.
+export function Branches({ root, left, label, picture }) {
+  const [place, width] = useWidth();
+  const outline = width !== null && width < NARROW;
   const drawn = useMemo(() => {
-    places.current = settle(sized, edges, places.current);
-    return places.current;
-  }, [nodes, edges]);
-  const boxes = sized.map((node) => ({ ...node, ...drawn.get(node.id), round: true }));
-  const byId = new Map(boxes.map((box) => [box.id, box]));
-  const left = Math.min(...boxes.map((box) => box.x - box.width / 2)) - 16;
-  const top = Math.min(...boxes.map((box) => box.y - 13)) - 16;
-  const right = Math.max(...boxes.map((box) => box.x + box.width / 2)) + 16;
-  const bottom = Math.max(...boxes.map((box) => box.y + 13)) + 16;
-  return html`<svg ref=${picture} class="drawing neighbourhood" role="group" aria-label=${label}
-    viewBox=${`${left} ${top} ${right - left} ${bottom - top}`}>
+    if (outline && left) {
+      const whole = { ...root, children: [...left.map((node) => ({ ...node, inward: true })), ...(root.children || [])] };
+      return [branched(whole, { outline })];
+    }
+    const right = branched(root, { outline });
+    if (!left) return [right];
+    const other = branched({ ...root, children: left }, { side: -1 });
+    const [here, there] = [right.nodes[0], other.nodes[0]];
+    for (const node of other.nodes) { node.x += here.left + here.width; node.left += here.left + here.width; node.y += here.y - there.y; }
+    return [right, { ...other, nodes: other.nodes.slice(1) }];
+  }, [root, left, outline]);
+  const nodes = drawn.flatMap((one) => one.nodes);
+  const from = Math.min(...nodes.map((node) => node.left)) - 10;
+  const top = Math.min(...nodes.map((node) => node.y - node.height / 2)) - 10;
+  const across = Math.max(...nodes.map((node) => node.left + node.width)) + 10 - from;
+  const down = Math.max(...nodes.map((node) => node.y + node.height / 2)) + 10 - top;
+  return html`<div class="picture" tabindex="0" role="region" aria-label=${label} ref=${place}>
+    ${width === null ? null : html`<svg ref=${picture} class="drawing branches" role="group" aria-label=${label} width=${across} height=${down} viewBox=${`${from} ${top} ${across} ${down}`}>
     <${Arrowheads} />
-    ${edges.map((edge) => {
-      const [a, b] = [byId.get(edge.from), byId.get(edge.to)];
-      const [start, end] = [rim(a, b), rim(b, a)];
-      const share = a.kind === "centre" ? 0.62 : b.kind === "centre" ? 0.38 : 0.5; // where lines have spread
-      const middle = { x: start.x + (end.x - start.x) * share, y: start.y + (end.y - start.y) * share };
-      return html`<g class=${"edge " + (edge.kind || "")}><path d=${`M${start.x} ${start.y} L${end.x} ${end.y}`} marker-end="url(#tip)" />
-        ${edge.label ? html`<text class="edge-label halo" x=${middle.x} y=${middle.y} text-anchor="middle" dominant-baseline="central">${shortened(edge.label, 24)}<title>${edge.title || edge.label}</title></text>` : null}</g>`;
-    })}
-    ${boxes.map((node) => html`<${Box} node=${node} />`)}
-  </svg>`;
-}
-
-// Where the line from one box to another leaves the first.
-function rim(box, other) {
-  const [dx, dy] = [other.x - box.x, other.y - box.y];
-  if (!dx && !dy) return { x: box.x, y: box.y };
-  const share = Math.min(Math.abs((box.width / 2 + 3) / (dx || 1e-9)), Math.abs((box.height / 2 + 3) / (dy || 1e-9)));
-  return { x: box.x + dx * Math.min(1, share), y: box.y + dy * Math.min(1, share) };
+    ${drawn.map((one) => one.edges.map((edge) => html`<g class=${"edge " + (edge.to.kind || "")}><path d=${joined(edge, one)}
+      marker-start=${edge.to.inward ? "url(#tip)" : undefined} marker-end=${edge.to.outward ? "url(#tip)" : undefined} /></g>`))}
+    ${nodes.map((node) => html`<${Box} key=${node.id} node=${node} />`)}
+  </svg>`}</div>`;
 }
 
 // --- curves ---------------------------------------------------------------------------------------------------------

@@ -1,21 +1,21 @@
 // Small pieces that several pages share. Every name from the data is put in as text.
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { address, ask, cancel, queryOf, tell } from "./api.js";
+import { RuleText, addLabels, count, label, plain, setNames } from "./names.js";
+
+export { RuleText, addLabels, count, label, plain, ruleInWords, worded } from "./names.js";
 
 // --- addresses ------------------------------------------------------------------------------------------------------
 
-let current = { of: undefined, labels: {}, prefixes: [] };
+let current;
 
-// `prefixes` are namespaces by prefix; the longest one that fits makes a name short.
-export function setContext({ of, prefixes }) {
-  const ordered = Object.entries(prefixes || {}).sort((one, other) => other[1].length - one[1].length || (one[0] < other[0] ? -1 : 1));
-  current = { ...current, of, prefixes: ordered };
+export function setContext({ of, prefixes, relations }) {
+  current = of;
+  setNames({ prefixes, relations });
 }
 
-export function addLabels(labels) { if (labels) current.labels = { ...current.labels, ...labels }; }
-
 export function to(path, params) {
-  return path + queryOf({ of: current.of, ...params });
+  return path + queryOf({ of: current, ...params });
 }
 
 export function go(href) {
@@ -23,37 +23,9 @@ export function go(href) {
   dispatchEvent(new PopStateEvent("popstate"));
 }
 
-export function ofCurrent(params) { return { of: current.of, ...params }; }
+export function ofCurrent(params) { return { of: current, ...params }; }
 
 // --- names ----------------------------------------------------------------------------------------------------------
-
-const LOCAL = /^[\p{L}\p{N}_](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?$/u;
-
-function short(name) {
-  for (const [prefix, namespace] of current.prefixes) {
-    if (name.startsWith(namespace) && LOCAL.test(name.slice(namespace.length))) return `${prefix}:${name.slice(namespace.length)}`;
-  }
-  return name;
-}
-
-export function label(name) { return current.labels[name] || short(name); }
-
-export function plain(relation) {
-  if (label(relation) !== relation) return label(relation);
-  const last = relation.split("/").filter(Boolean).pop() || relation;
-  return relation.startsWith("/") && relation.length > 28 ? "…/" + last : relation;
-}
-
-// A text with short names: relations in quotes before their arguments, IRIs in brackets, and words.
-const WORD = /"([^"\s]+)"(?=(?:\^-1)?\()|<([A-Za-z][^<>\s]*:[^<>\s]*)>|([^\s(),"<>[\]']+)/g;
-
-export function worded(text) {
-  return text.replace(WORD, (found, quoted, bracketed, word) => {
-    const name = quoted || bracketed || word;
-    const made = short(name);
-    return made === name ? found : made;
-  });
-}
 
 export function Name({ name, quiet }) {
   const shown = label(name);
@@ -75,16 +47,6 @@ export function WhyLink({ triple, children, className, side }) {
   const told = `why: ${label(head)} ${plain(relation)} ${label(tail)}`;
   return html`<a class=${"why-link " + (className || "")} href=${to("/why", { head, relation, tail, side })}
     aria-label=${children ? undefined : told}>${children || "why?"}</a>`;
-}
-
-// A rule as it is written, with its head set off.
-export function RuleText({ rule }) {
-  const text = worded(rule);
-  const title = text === rule ? undefined : rule;
-  const at = text.lastIndexOf(" -> ");
-  if (at < 0) return html`<code class="rule" title=${title}>${text}</code>`;
-  return html`<code class="rule" title=${title}><span class="body">${text.slice(0, at)}</span><span class="arrow"> → </span><span
-    class="head">${text.slice(at + 4)}</span></code>`;
 }
 
 // --- waiting and failing ----------------------------------------------------------------------------------------------
@@ -205,12 +167,17 @@ export function EntityBox({ id, value, onInput, onPick, placeholder, text, jump 
 // --- changes ------------------------------------------------------------------------------------------------------------
 
 const DONE = {
-  "add-fact": "added the fact", "remove-fact": "took back the fact", "accept-rule": "accepted", "reject-rule": "rejected",
+  "add-fact": "added the fact", "remove-fact": "removed the fact", "accept-rule": "accepted", "reject-rule": "rejected",
   "restore-rule": "restored", "add-rule": "added the rule", "edit-rule": "edited",
 };
 const TO_DO = {
-  "add-fact": "add the fact", "remove-fact": "take back the fact", "accept-rule": "accept", "reject-rule": "reject",
+  "add-fact": "add the fact", "remove-fact": "remove the fact", "accept-rule": "accept", "reject-rule": "reject",
   "restore-rule": "restore", "add-rule": "add the rule", "edit-rule": "edit",
+};
+
+const BUTTONS = {
+  "add-fact": "Add this fact", "remove-fact": "Remove this fact", "accept-rule": "Accept this rule", "reject-rule": "Reject this rule",
+  "restore-rule": "Restore this rule", "add-rule": "Add this rule", "edit-rule": "Replace this rule",
 };
 
 export function changeText(change, ahead) {
@@ -227,12 +194,12 @@ const percent = (share) => `${(100 * share).toFixed(1)}%`;
 function HeldOut({ held }) {
   if (!held) return null;
   if (held.measure === "found") {
-    return html`<p class="held">Of ${held.asked} held-out facts <b>${held.before}</b> were found, now <b
-      class=${held.after < held.before ? "worse" : held.after > held.before ? "better" : ""}>${held.after}</b>.
+    return html`<p class="held"><b>${held.before}</b> of ${count(held.asked, "held-out fact")} found before, <b
+      class=${held.after < held.before ? "worse" : held.after > held.before ? "better" : ""}>${held.after}</b> now.
       ${held.lost.length ? html` Lost: ${held.lost.slice(0, 3).map((triple, place) => html`${place ? ", " : ""}<${TripleText} triple=${triple} />`)}${held.lost.length > 3 ? ", …" : ""}` : null}</p>`;
   }
   const [before, after] = [held.before, held.after];
-  return html`<p class="held">On ${held.asked} held-out facts: MRR <b>${before.mrr.toFixed(3)}</b> → <b
+  return html`<p class="held">On ${count(held.asked, "held-out fact")}: MRR <b>${before.mrr.toFixed(3)}</b> → <b
     class=${after.mrr < before.mrr - 1e-9 ? "worse" : after.mrr > before.mrr + 1e-9 ? "better" : ""}>${after.mrr.toFixed(3)}</b>,
     Hits@10 <b>${percent(before["hits@10"])}</b> → <b>${percent(after["hits@10"])}</b>.</p>`;
 }
@@ -284,12 +251,12 @@ export function Preview({ change, kind, onKept, onLeft }) {
     setBusy(false);
   }
   return html`<section class="card preview" aria-label="What this change would do">
-    <p class="preview-title">What it does to ${changeText(change, true)}</p>
+    <p class="preview-title">What would change if you ${changeText(change, true)}</p>
     <div aria-live="polite">${state.error ? html`<${Failure} error=${state.error} />`
       : state.data ? html`<${Effect} effect=${state.data.effect} kind=${kind} />` : html`<${Waiting} job=${state.job} />`}</div>
     <div class="buttons">
-      <button type="button" class="primary" disabled=${!state.data || busy} onClick=${kept}>Keep it</button>
-      <button type="button" onClick=${onLeft}>Leave it</button>
+      <button type="button" class="primary" disabled=${!state.data || busy} onClick=${kept}>${BUTTONS[change.kind]}</button>
+      <button type="button" onClick=${onLeft}>Cancel</button>
     </div>
   </section>`;
 }

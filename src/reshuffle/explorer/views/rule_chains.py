@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from reshuffle.rules import Rule, RuleBase
 
 MOST_RELATIONS = 40
+MOST_AT_ONCE = 14
+"""Relations that are drawn together; of more, one is drawn with those around it."""
+_MOST_BESIDE = 60  # relations on one side of the one that is looked at
 _MOST_EDGES = 300
 _MOST_RULES = 400  # of a base whose slots are drawn
 
@@ -34,10 +37,17 @@ def rule_graph_page(
     slots: bool = False,
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
-    """Relations and how they chain, around one of them where `focus` names it; with `slots` the graph of slots."""
+    """Relations and how they chain, around one of them where `focus` names it; with `slots` the graph of slots.
+
+    Where there are too many to be drawn together, the focus is the relation of `rule`, or the one that most rules
+    conclude.
+    """
     if slots:
         return _slots(world.rules, rule, progress)
     rules = world.listed_rules
+    by_use = _by_use(rules)
+    if focus is None and len(by_use) > MOST_AT_ONCE:
+        focus = by_use[0] if rule is None else base_relation(rule.head)
     with progress("looking at rules", total=len(rules), unit="rules") as report:
         chosen = _around(rules, focus, report)
     edges: dict[tuple[str, str], list[str]] = {}
@@ -60,8 +70,41 @@ def rule_graph_page(
         "left_out": len(rules) - len(chosen),
         "focus": focus,
         "path": path,
-        "relations": _by_use(rules),
+        "relations": by_use,
+        "around": None if focus is None else _sides(world, rules, focus),
     }
+
+
+def _sides(world: World, rules: Sequence[Rule], focus: str) -> dict[str, Any]:
+    """What rules conclude a relation from, and what they conclude from it, each with its number of rules."""
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+    for rule in rules:
+        head, body = base_relation(rule.head), set(map(base_relation, rule.body))
+        if head == focus:
+            _count_each(before, body)
+        if focus in body:
+            _count_each(after, {head})
+    sides = {"before": before, "after": after}
+    return {
+        "relation": focus,
+        "facts": _count(world, focus),
+        **{side: _most_first(world, counts) for side, counts in sides.items()},
+        "left_out": {side: max(0, len(counts) - _MOST_BESIDE) for side, counts in sides.items()},
+    }
+
+
+def _count_each(counts: dict[str, int], names: Iterable[str]) -> None:
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+
+
+def _most_first(world: World, counts: dict[str, int]) -> list[dict[str, Any]]:
+    ordered = sorted(counts, key=lambda name: (-counts[name], name))
+    return [
+        {"relation": name, "rules": counts[name], "facts": _count(world, name)}
+        for name in ordered[:_MOST_BESIDE]
+    ]
 
 
 def _count(world: World, relation: str) -> int:
@@ -73,8 +116,7 @@ def _by_use(rules: Sequence[Rule]) -> list[str]:
     """The relations that rules conclude, those of most rules first."""
     counts: dict[str, int] = {}
     for rule in rules:
-        head = base_relation(rule.head)
-        counts[head] = counts.get(head, 0) + 1
+        _count_each(counts, [base_relation(rule.head)])
     return sorted(counts, key=lambda name: -counts[name])
 
 

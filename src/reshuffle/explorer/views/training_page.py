@@ -48,6 +48,13 @@ def training_page(directory: Path | None, *, progress: Progress = SILENT) -> dic
     }
 
 
+def has_training(directory: Path | None) -> bool:
+    """Is there something to show: epochs, settings, or a training that has just begun?"""
+    if directory is None:
+        return False
+    return any((directory / name).is_file() for name in (LOG, SETTINGS)) or is_running(directory)
+
+
 def is_running(directory: Path) -> bool:
     """Does a process train in the directory now?"""
     lock = directory / "training.lock"

@@ -20,6 +20,7 @@ from starlette.staticfiles import StaticFiles
 from reshuffle import __version__
 from reshuffle.errors import InputError, ReshuffleError, UnknownNameError
 from reshuffle.explorer.saving_as import TakenName, rule_text, save_as
+from reshuffle.explorer.views.training_page import has_training
 from reshuffle.explorer.web.api_questions import QUESTIONS, Asked, json_of
 from reshuffle.explorer.web.csv_tables import TABLES, csv_of
 from reshuffle.explorer.web.guard import Guard, TooLarge
@@ -149,7 +150,7 @@ class Explorer:
                         "title": one.title,
                         "kind": one.kind,
                         "loaded": one.is_loaded,
-                        "training": one.directory is not None,
+                        "training": has_training(one.directory),
                         "changes": len(session.changes_of(one.key)),
                         "prefixes": dict(one.prefixes.namespaces),
                         **_size(one),
@@ -236,6 +237,7 @@ def _size(exhibit: Exhibit) -> dict[str, Any]:
         "facts": len(facts),
         "entities": facts.num_entities,
         "relations": list(facts.relations),
+        "labels": {name: exhibit.labels[name] for name in facts.relations if name in exhibit.labels},
         "held_out": len(subject.source.held_out),
         "editable": subject.edits_rules,
         "exactness": subject.as_given.exactness,

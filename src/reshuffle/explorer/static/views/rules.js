@@ -1,7 +1,7 @@
 // The rules: what is known of each, examples and counter-examples; accept, reject, edit, add, and what that changes.
 import { html, useState } from "../vendor/htm-preact.js";
 import { address, useAnswer } from "../api.js";
-import { Answer, Heading, Preview, RuleText, TripleText, WhyLink, Failure, go, keep, ofCurrent, to } from "../parts.js";
+import { Answer, Heading, Preview, RuleText, TripleText, WhyLink, Failure, count, go, keep, ofCurrent, to } from "../parts.js";
 import { Share } from "./entity.js";
 
 const STEP = 50;
@@ -22,19 +22,20 @@ export function Rules({ params, path, exhibit, about, version, changed }) {
     ${failed ? html`<${Failure} error=${failed} />` : null}
     ${change ? html`<${Preview} change=${change} kind=${exhibit.kind} onLeft=${() => setChange(null)} onKept=${() => { setChange(null); changed(); if (one && change.kind !== "restore-rule") go(to("/rules")); }} />` : null}
     ${one ? html`<section class="card"><div class="buttons">
-        <button type="button" onClick=${() => accept(params.rule)}>Accept</button>
-        <button type="button" onClick=${() => setChange({ kind: "reject-rule", rule: params.rule })}>Reject</button>
-        <a class="button" href=${to("/rule-graph", { rule: params.rule })}>How it runs</a></div>
+        <button type="button" onClick=${() => accept(params.rule)}>Accept this rule</button>
+        <button type="button" onClick=${() => setChange({ kind: "reject-rule", rule: params.rule })}>Reject this rule</button>
+        <a class="button" href=${to("/rule-graph", { rule: params.rule })}>Show it in the graph of rules</a></div>
         <${Examples} rule=${params.rule} version=${version} /></section>`
       : html`<${Answer} state=${state}>${(data) => html`
       ${data.editable ? null : html`<p class="note">These rules were read from the weights of a model. Rejecting one leaves it out of what you save; the model's answers stay.</p>`}
       <${Add} onAdd=${(rule) => setChange({ kind: "add-rule", rule })} />
       <${Controls} params=${params} data=${data} />
-      <table class="rules"><caption class="hidden">Rules</caption><thead><tr><th scope="col">rule</th>
+      <table class="rules fold"><caption class="hidden">Rules</caption><thead><tr><th scope="col">rule</th>
         ${data.rules.some((row) => row.weight !== undefined) ? html`<th scope="col" class="number">weight</th>` : null}
         <th scope="col" class="number">confidence</th><th scope="col" class="number">support</th><th scope="col">decision</th></tr></thead>
         <tbody>${data.rules.map((row) => html`<${Row} key=${row.rule} row=${row} weights=${data.rules.some((other) => other.weight !== undefined)} actions=${actions} version=${version} />`)}</tbody></table>
-      ${data.rules.length ? null : html`<p class="muted">No rule is like that.</p>`}
+      ${data.rules.length ? null : data.total ? html`<p class="muted">No rule has all these words. <a href=${to("/rules")}>Show all ${count(data.total, "rule")}</a></p>`
+        : html`<p class="muted">There is no rule yet. Write one above, or start with a model: <code>reshuffle serve MODEL FACTS</code>.</p>`}
       <${Pages} data=${data} params=${params} />`}<//>`}`;
 }
 
@@ -56,7 +57,7 @@ function Controls({ params, data }) {
     <label class="small-label" for="sort">Sort by</label>
     <select id="sort" onChange=${(event) => go(to("/rules", { search: text, sort: event.target.value }))}>
       ${keys.map((key) => html`<option value=${key} selected=${(params.sort || "reading") === key}>${key === "reading" ? "order of the list" : key}</option>`)}</select>
-    <span class="muted">${data.count.toLocaleString()} of ${data.total.toLocaleString()} rules${counts.accepted ? ` · ${counts.accepted} accepted` : ""}${counts.rejected ? ` · ${counts.rejected} rejected` : ""}${counts.added ? ` · ${counts.added} added` : ""}</span></form>`;
+    <span class="muted">${data.count === data.total ? count(data.total, "rule") : `${data.count.toLocaleString()} of ${count(data.total, "rule")}`}${counts.accepted ? ` · ${counts.accepted} accepted` : ""}${counts.rejected ? ` · ${counts.rejected} rejected` : ""}${counts.added ? ` · ${counts.added} added` : ""}</span></form>`;
 }
 
 function Pages({ data, params }) {
@@ -75,9 +76,9 @@ function Row({ row, weights, actions, version }) {
   return html`<tr class=${"status-" + row.status}>
       <td><button type="button" class="disclosure" aria-expanded=${open} aria-label=${`${open ? "Hide" : "Show"} examples of ${row.rule}`} onClick=${() => setOpen(!open)}>${open ? "▾" : "▸"}</button>
         <a class="rule-link" href=${to("/rule", { rule: row.rule })}><${RuleText} rule=${row.rule} /></a></td>
-      ${weights ? html`<td class="number">${row.weight === undefined ? "" : row.weight.toFixed(2)}</td>` : null}
-      <td class="number">${row.confidence === null || row.confidence === undefined ? "–" : html`<${Share} value=${row.confidence} />`}</td>
-      <td class="number">${row.support === null || row.support === undefined ? "–" : row.support.toLocaleString()}${row.predictions ? html`<span class="muted"> / ${row.predictions.toLocaleString()}</span>` : null}</td>
+      ${weights ? html`<td class="number" data-label="weight">${row.weight === undefined ? "" : row.weight.toFixed(2)}</td>` : null}
+      <td class="number" data-label="confidence">${row.confidence === null || row.confidence === undefined ? "–" : html`<${Share} value=${row.confidence} />`}</td>
+      <td class="number" data-label="support">${row.support === null || row.support === undefined ? "–" : row.support.toLocaleString()}${row.predictions ? html`<span class="muted"> / ${row.predictions.toLocaleString()}</span>` : null}</td>
       <td class="decisions">${rejected
         ? html`<span class="chip no">rejected</span><button type="button" class="small" onClick=${() => actions.change({ kind: "restore-rule", rule: row.rule })}>Restore</button>`
         : html`${row.status === "accepted" ? html`<span class="chip yes">accepted</span>` : html`<button type="button" class="small" aria-label=${`Accept ${row.rule}`} onClick=${() => actions.accept(row.rule)}>Accept</button>`}

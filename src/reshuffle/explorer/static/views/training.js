@@ -23,7 +23,7 @@ export function Training({ exhibit }) {
         <section class="card"><${Curves} title="Loss" picture=${picture} last=${last(data)} series=${[{ name: "loss", className: "one", points: points(data, "loss") }]} /></section>
         <section class="card"><${Curves} title="Validation" from=${0} last=${last(data)} series=${[{ name: "MRR", className: "one", points: points(data, "mrr") }, { name: "Hits@10", className: "two", points: points(data, "hits@10") }]} /></section></div>`
         : data.directory ? html`<p class="muted">${exhibit.kind === "rule model" ? "A rule model is fitted at once and keeps no curve." : "No epoch has ended yet."}</p>` : null}
-      ${Object.keys(data.settings).length ? html`<section class="card"><h2>Settings</h2><table class="settings"><caption class="hidden">Settings</caption>
+      ${Object.keys(data.settings).length ? html`<section class="card"><h2>Settings</h2><table class="settings fold"><caption class="hidden">Settings</caption>
         <thead><tr><th scope="col">setting</th><th scope="col">value</th></tr></thead>
         <tbody>${Object.entries(data.settings).map(([name, value]) => html`<tr><th scope="row">${name}</th><td>${String(value)}</td></tr>`)}</tbody></table></section>` : null}`}<//>`;
 }

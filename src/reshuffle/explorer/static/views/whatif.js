@@ -1,7 +1,7 @@
 // What if: facts added or taken back, rules changed; what all of it does; undo; save under a new name.
 import { html, useState } from "../vendor/htm-preact.js";
 import { address, tell, useAnswer } from "../api.js";
-import { Answer, Effect, EntityBox, Failure, Heading, Preview, changeText, ofCurrent, plain } from "../parts.js";
+import { Answer, Effect, EntityBox, Failure, Heading, Preview, changeText, count, ofCurrent, plain, to } from "../parts.js";
 
 export function WhatIf({ params, exhibit, version, changed }) {
   const state = useAnswer("what-if", ofCurrent({}), version);
@@ -13,9 +13,9 @@ export function WhatIf({ params, exhibit, version, changed }) {
     <${Answer} state=${state}>${(data) => html`
       <section class="card"><h2>Your changes <span class="count">${data.changes.length}</span></h2>
         ${data.changes.length ? html`<ol class="changes">${data.changes.map((one) => html`<li>${changeText(one)}</li>`)}</ol>
-          <div class="buttons"><button type="button" onClick=${async () => { await tell("undo", ofCurrent()); changed(); }}>Undo the last</button>
-          <button type="button" onClick=${async () => { await tell("reset", ofCurrent()); changed(); }}>Take all back</button></div>`
-          : html`<p class="muted">None yet. Add a fact here, take one back on an entity's page, or change a rule.</p>`}</section>
+          <div class="buttons"><button type="button" onClick=${async () => { await tell("undo", ofCurrent()); changed(); }}>Undo the last change</button>
+          <button type="button" onClick=${async () => { await tell("reset", ofCurrent()); changed(); }}>Undo all changes</button></div>`
+          : html`<p class="muted">None yet. Add or remove a fact here or on an entity's page, or accept, reject and edit <a href=${to("/rules")}>rules</a>.</p>`}</section>
       ${data.changes.length ? html`<section class="card"><h2>What they do together</h2><${Effect} effect=${data.effect} kind=${data.kind} /></section>` : null}
       <${Save} kind=${data.kind} editable=${data.editable} />`}<//>`;
 }
@@ -32,8 +32,8 @@ function Try({ params, exhibit, onTry }) {
       <input id="if-relation" list="if-relations" value=${relation} autocomplete="off" onInput=${(event) => setRelation(event.target.value)} />
       <datalist id="if-relations">${(exhibit.relations || []).map((one) => html`<option value=${one}>${plain(one)}</option>`)}</datalist></div>
     <${EntityBox} id="if-tail" text="tail" value=${tail} onInput=${setTail} onPick=${setTail} />
-    <button type="submit" class="primary" disabled=${!whole}>Add it</button>
-    <button type="button" disabled=${!whole} onClick=${() => change("remove-fact")}>Take it back</button></form>`;
+    <button type="submit" class="primary" disabled=${!whole}>Add this fact</button>
+    <button type="button" disabled=${!whole} onClick=${() => change("remove-fact")}>Remove this fact</button></form>`;
 }
 
 function Save({ kind, editable }) {
@@ -54,6 +54,6 @@ function Save({ kind, editable }) {
       <option value="model">rules, as a rule model</option><option value="facts">facts</option></select>
     <label class="small-label" for="file">name</label><input id="file" value=${name} placeholder=${example} onInput=${(event) => setName(event.target.value)} />
     <button type="submit" class="primary">Save</button>
-    <div aria-live="polite">${done ? html`<p class="done">Saved as <b>${done.file}</b>: ${(done.rules ?? done.triples).toLocaleString()} ${done.rules === undefined ? "facts" : "rules"}.</p>` : null}
+    <div aria-live="polite">${done ? html`<p class="done">Saved as <b>${done.file}</b>: ${count(done.rules ?? done.triples, done.rules === undefined ? "fact" : "rule")}.</p>` : null}
     ${failed ? html`<${Failure} error=${failed} />` : null}</div></form>`;
 }

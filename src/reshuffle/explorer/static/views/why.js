@@ -1,8 +1,8 @@
 // Why something holds or is predicted, as a picture and as text; or why not, with the fact to add.
 import { html, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { useAnswer } from "../api.js";
-import { Layered, download, shortened } from "../drawing.js";
-import { Answer, EntityBox, Heading, Preview, RuleText, TripleText, go, label, ofCurrent, plain, to, worded } from "../parts.js";
+import { Branches, Layered, download, shortened, wrapped } from "../drawing.js";
+import { Answer, EntityBox, Heading, Preview, RuleText, TripleText, count, go, label, ofCurrent, plain, ruleInWords, to, worded } from "../parts.js";
 
 export function Why({ params, exhibit, version, changed }) {
   const asked = params.head && params.relation && params.tail;
@@ -46,7 +46,7 @@ function Because({ params, exhibit, version, changed }) {
       ${change ? html`<${Preview} change=${change} kind=${exhibit.kind} onLeft=${() => setChange(null)} onKept=${() => { setChange(null); changed(); }} />` : null}
       ${data.missing.length ? html`<section class="card"><h2>One fact is missing</h2>
         <ul class="plain-list roomy">${data.missing.map((one) => html`<li><${TripleText} triple=${one.fact} />
-          <button type="button" class="small" onClick=${() => setChange({ kind: "add-fact", triple: one.fact })}>What if it were a fact?</button>
+          <button type="button" class="small" onClick=${() => setChange({ kind: "add-fact", triple: one.fact })}>Add this fact</button>
           <div class="by">would make it follow by <${RuleText} rule=${one.rule} /></div></li>`)}</ul></section>` : null}
       ${(data.explanation.nearest || []).length ? html`<details class="card" open=${!data.missing.length}><summary>The rules that come nearest</summary>
         <ul class="plain-list roomy">${data.explanation.nearest.map((one) => html`<li><${RuleText} rule=${one.rule} />
@@ -67,7 +67,7 @@ function Verdict({ data, exhibit }) {
     told.score !== undefined ? scoreText(told, data.triple) : null,
     told.confidence !== undefined && told.confidence !== null ? `confidence ${told.confidence.toFixed(2)}` : null,
     told.better_than !== undefined && told.better_than !== null ? `fits better than ${Math.floor(100 * told.better_than)}% of the others` : null,
-    told.proofs && told.proofs.length && told.proofs[0].size ? `${told.proofs[0].size} rule application${told.proofs[0].size > 1 ? "s" : ""}` : null,
+    told.proofs && told.proofs.length && told.proofs[0].size ? `${count(told.proofs[0].size, "rule application")}` : null,
     told.exactness || null,
   ].filter(Boolean);
   return html`<div class=${"verdict " + (data.known ? "fact" : holds ? "yes" : "no")} role="status">
@@ -95,27 +95,52 @@ function OtherQuestion({ told, triple }) {
   return html`<div class="muted">score ${told.scores[side].toFixed(3)} as an answer to <a href=${to("/why", { head, relation, tail, side })}>${askedText(triple, side)}</a></div>`;
 }
 
-function atom(triple) { return shortened(`${label(triple[0])} ${plain(triple[1])} ${label(triple[2])}`, 52); }
+function atom(triple) { return shortened(`${label(triple[0])} ${plain(triple[1])} ${label(triple[2])}`, 46); }
+
+const LETTERS = 46; // of a line
+
+// What stands in a box: a fact with the rule that concludes it, a rule with what it adds.
+function linesOf(node) {
+  const number = node.value === undefined ? [] : [node.triple ? `score ${node.value.toFixed(3)}` : `${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.walks ? ` by ${count(node.walks, "walk")}` : ""}`];
+  const share = node.share === undefined ? [] : [`${Math.round(100 * node.share)}% of its support`];
+  const what = node.triple ? [atom(node.triple), ...(node.rule ? wrapped("by " + ruleInWords(node.rule), LETTERS) : [])]
+    : node.rule ? wrapped(ruleInWords(node.rule), LETTERS) : [worded(node.text || "")];
+  return [...what, ...number, ...share];
+}
+
+function hrefOf({ triple, kind, rule }) {
+  if (!triple) return rule ? to("/rule", { rule }) : undefined;
+  return kind === "fact" ? to("/entity", { name: triple[0] }) : to("/why", { head: triple[0], relation: triple[1], tail: triple[2] });
+}
+
+function boxOf(node) {
+  return { id: node.id, kind: node.kind, round: node.kind === "fact", lines: linesOf(node), href: hrefOf(node),
+    title: node.triple ? node.triple.join(" ") + (node.rule ? ` by ${node.rule}` : ": a fact") : node.rule || node.text };
+}
+
+// The sum as branches: the rules behind a score, and behind each rule its facts in their order.
+function asBranches({ nodes, edges }) {
+  const into = new Map();
+  for (const edge of edges) into.set(edge.to, [...(into.get(edge.to) || []), edge]);
+  const branch = (id, key, times) => {
+    const box = boxOf(nodes[id]);
+    const lines = times > 1 ? [...box.lines.slice(0, -1), `${box.lines[box.lines.length - 1]} (${times}×)`] : box.lines;
+    return { ...box, id: key, lines, inward: true, children: (into.get(id) || []).map((edge) => branch(edge.from, `${key}/${edge.from}`, edge.times)) };
+  };
+  return branch(nodes[0].id, "0", 1);
+}
 
 function Tree({ drawn, picture }) {
-  const [nodes, edges] = useMemo(() => [
-    drawn.nodes.map((node) => ({
-      id: node.id,
-      kind: node.kind,
-      round: node.kind === "fact",
-      lines: node.triple ? [atom(node.triple), ...(node.rule ? [shortened("by " + worded(node.rule), 64)] : []), ...(node.value !== undefined ? [`score ${node.value.toFixed(3)}`] : [])]
-        : [node.rule ? shortened(worded(node.rule), 64) : worded(node.text || ""), ...(node.value !== undefined ? [`${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.walks ? ` by ${node.walks} walk${node.walks > 1 ? "s" : ""}` : ""}`] : []),
-          ...(node.share !== undefined ? [`${Math.round(100 * node.share)}% of its support`] : [])],
-      title: node.triple ? node.triple.join(" ") + (node.rule ? ` by ${node.rule}` : ": a fact") : node.rule || node.text,
-      href: node.triple ? (node.kind === "fact" ? to("/entity", { name: node.triple[0] }) : to("/why", { head: node.triple[0], relation: node.triple[1], tail: node.triple[2] }))
-        : node.rule ? to("/rule", { rule: node.rule }) : undefined,
-    })),
-    drawn.edges.map((edge) => ({ from: edge.from, to: edge.to, ...(edge.times > 1 ? { label: `${edge.times}×`, title: `used ${edge.times} times` } : {}) })),
-  ], [drawn]);
+  const sum = drawn.nodes[0].kind === "goal" || matchMedia("(max-width: 640px)").matches;
+  const shape = useMemo(() => (sum ? { root: asBranches(drawn) } : {
+    nodes: drawn.nodes.map(boxOf),
+    edges: drawn.edges.map((edge) => ({ from: edge.from, to: edge.to, ...(edge.times > 1 ? { label: `${edge.times}×`, title: `used ${edge.times} times` } : {}) })),
+  }), [drawn, sum]);
   return html`<section class="card"><h2 class="hidden">The picture</h2>
-    <${Layered} nodes=${nodes} edges=${edges} picture=${picture} label="From facts below to the conclusion above" />
-    <p class="legend-line"><span class="key fact">fact</span><span class="key derived">derived</span><span class="key rule">rule</span>
-      ${drawn.left_out ? html`<span class="muted">${drawn.left_out} more are not drawn.</span>` : null}</p></section>`;
+    ${sum ? html`<${Branches} root=${shape.root} picture=${picture} label="The conclusion, and behind it what it rests on" />`
+      : html`<${Layered} nodes=${shape.nodes} edges=${shape.edges} picture=${picture} label="From facts below to the conclusion above" />`}
+    <p class="legend-line"><span class="key fact">fact</span><span class="key derived">${drawn.nodes[0].kind === "goal" ? "predicted" : "follows from rules"}</span>${drawn.nodes.some((node) => !node.triple) ? html`<span class="key rule">rule</span>` : null}
+      ${drawn.left_out ? html`<span class="muted">${drawn.left_out.toLocaleString()} more are not drawn.</span>` : null}</p></section>`;
 }
 
 function Parts({ parts, score }) {
@@ -123,7 +148,7 @@ function Parts({ parts, score }) {
   return html`<section class="card"><h2>The sum</h2><table class="sum"><thead><tr><th scope="col" class="number">adds</th><th scope="col"><span class="hidden">bar</span></th><th scope="col">what</th></tr></thead>
     <tbody>${parts.map((part) => html`<tr><td class="number">${part.value >= 0 ? "+" : ""}${part.value.toFixed(3)}</td>
       <td class="bar-cell"><span class=${"bar " + (part.value < 0 ? "negative" : part.kind)} style=${{ width: `${(100 * Math.abs(part.value)) / most}%` }}></span></td>
-      <td>${part.rule ? html`<a href=${to("/rule", { rule: part.rule })}><${RuleText} rule=${part.rule} /></a> <span class="muted">${part.walks} walk${part.walks > 1 ? "s" : ""}</span>`
+      <td>${part.rule ? html`<a class="rule-link" href=${to("/rule", { rule: part.rule })}><${RuleText} rule=${part.rule} /></a> <span class="muted">${count(part.walks, "walk")}</span>`
         : part.kind === "distance" ? `distance: ${part.steps === null ? "far" : part.steps + " steps"} apart` : "types: what the answer is like"}</td></tr>`)}</tbody>
     <tfoot><tr><td class="number">${score.toFixed(3)}</td><td></td><td>score</td></tr></tfoot></table></section>`;
 }
