@@ -352,7 +352,7 @@ RULES_IN_WORDS = {
     BORN: "X bornIn Y, Y cityIn Z → X citizenOf Z",
     "citizenOf^-1(X, Y) -> home(Y, X)": "Y citizenOf X → Y home X",
     'is(X, "a \\"b\\" (c)") -> is(X, "d, e")': 'X is a "b" (c) → X is d, e',
-    '-> lives("ada", "london")': " → ada lives london",
+    '-> lives("ada", "london")': "→ ada lives london",
     "cat(X, Y) & dog(X, Y) -> false": "X cat Y, X dog Y → never",
     "no rule at all": "no rule at all",
 }
