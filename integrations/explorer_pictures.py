@@ -49,7 +49,7 @@ def visited(browser: Browser, address: str, scheme: str) -> Iterator[Page]:
     context = browser.new_context(viewport=SIZE, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     page.goto(address)
-    expect(page.locator(".chips a").first).to_be_visible(timeout=60_000)
+    expect(page.locator("main .card, main .queue li").first).to_be_visible(timeout=60_000)
     yield page
     context.close()
 

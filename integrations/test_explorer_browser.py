@@ -92,7 +92,7 @@ class Visit:
         self.page.goto(address)
         self.page.set_default_timeout(30_000)
         expect(self.page.get_by_role("heading", level=1)).to_be_visible(timeout=60_000)
-        expect(self.page.locator(".chips a").first).to_be_visible(timeout=60_000)
+        expect(self.page.locator("main .card, main .queue li").first).to_be_visible(timeout=60_000)
 
     def _console(self, message: Any) -> None:
         if message.type in ("error", "warning"):

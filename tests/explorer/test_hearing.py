@@ -63,9 +63,10 @@ WORDS: dict[str, list[dict[str, str]]] = {
     ],
     "rule": [{"rule": RULE}],
     "rule-graph": [{}, {"slots": "true"}, {"focus": "speaks"}],
+    "queue": [{}, {"entity": "bob"}, {"evidence": "reasons"}],
     "effect": [{"change": f'{{"kind": "reject-rule", "rule": "{RULE}"}}'}],
 }
-NOTHING_TO_DO = {("rules", "predictions")}  # rules predict nothing
+NOTHING_TO_DO = {("rules", "predictions"), ("rules", "queue")}  # rules predict and rank nothing
 
 
 class Unwanted(Exception):  # noqa: N818 - a wish, not a mistake

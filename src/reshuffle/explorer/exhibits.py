@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from reshuffle.explorer.decisions import ENDING, Decisions
+from reshuffle.explorer.link_queues import LinkQueue, link_queue
 from reshuffle.explorer.name_search import NameSearch
 from reshuffle.explorer.shared_work import held
 from reshuffle.kg.io.prefixes import COMMON
@@ -14,7 +17,6 @@ from reshuffle.progress import SILENT, in_one_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Subject, World
@@ -41,8 +43,11 @@ class Exhibit:
     prefixes: Prefixes = COMMON
     inputs: tuple[Path, ...] = ()
     """Files and directories that it was read from, which nothing is written over."""
+    decisions: Decisions = field(default_factory=lambda: Decisions(Path("links" + ENDING)))
+    """What was decided about its links, or will be."""
     _subject: Subject | None = field(default=None, init=False, repr=False)
     _search: NameSearch | None = field(default=None, init=False, repr=False)
+    _queue: LinkQueue | None = field(default=None, init=False, repr=False)
     _worlds: OrderedDict[Edits, World] = field(default_factory=OrderedDict, init=False, repr=False)
     _loading: Lock = field(default_factory=Lock, init=False, repr=False)
     _listing: Lock = field(default_factory=Lock, init=False, repr=False)
@@ -62,6 +67,15 @@ class Exhibit:
                 self._search = NameSearch(loaded.source.facts.entities, self.labels)
                 self._subject = loaded
             return self._subject
+
+    def queue(self, progress: Progress = SILENT) -> LinkQueue | None:
+        """The missing links of the subject without edits; None where nothing ranks links."""
+        subject = self.subject(progress)
+        with held(self._loading, progress):
+            if self._queue is None:
+                with in_one_step(progress, "opening the missing links"):
+                    self._queue = link_queue(subject)
+            return self._queue
 
     def world(self, edits: Edits, progress: Progress = SILENT) -> World:
         """The subject after some edits."""

@@ -15,6 +15,7 @@ from reshuffle.data.families import families
 from reshuffle.data.finding import demo_directory
 from reshuffle.data.load import benchmark_names, load_benchmark
 from reshuffle.errors import InputError, Place
+from reshuffle.explorer.decisions import ENDING, Decisions
 from reshuffle.explorer.exhibits import Exhibit
 from reshuffle.explorer.rule_bases import RuleBaseSubject
 from reshuffle.explorer.rule_lists import RuleListSubject
@@ -67,6 +68,8 @@ class Wanted:
     bad_rows: str = "refuse"
     report: str | None = None
     """Where skipped rows of the facts are listed."""
+    decisions: str | None = None
+    """The file of decisions about links."""
 
 
 def opened(wanted: Wanted) -> list[Exhibit]:
@@ -77,10 +80,20 @@ def opened(wanted: Wanted) -> list[Exhibit]:
     labels = labels_among(inputs) if wanted.labels is None else read_labels(wanted.labels)
     prefixes = prefixes_among(inputs, wanted.prefixes)
     read = tuple(Path(name) for name in (*named[1:], wanted.labels) if name is not None)
+    decisions = _decisions(wanted)
     for exhibit in exhibits:
+        exhibit.decisions = decisions
         exhibit.labels, exhibit.prefixes = labels, prefixes
         exhibit.inputs = (*exhibit.inputs, *(path for path in read if path.exists()))
     return exhibits
+
+
+def _decisions(wanted: Wanted) -> Decisions:
+    """Those of the file that is named, or of one in this directory that is called after what is shown."""
+    file = Path(Path(wanted.name).stem + ENDING) if wanted.decisions is None else Path(wanted.decisions)
+    made = Decisions(file.absolute())
+    made.standing()  # errors in the file are told at once
+    return made
 
 
 def _exhibits(wanted: Wanted) -> Iterator[Exhibit]:

@@ -11,6 +11,7 @@ from reshuffle.progress import SILENT, in_one_step
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.why_not import why_not
 from reshuffle.rules import RuleBase
+from reshuffle.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +40,11 @@ class RuleListSubject(Subject):
     def given_rules(self) -> frozenset[Rule]:
         """Those of the list."""
         return frozenset(one.rule for one in self.model.rules)
+
+    @property
+    def written(self) -> str:
+        """As its file has it: rules, weights and tables."""
+        return json_text(self.model.to_dict())
 
     def world(self, edits: Edits, progress: Progress = SILENT) -> RuleListWorld:
         """The model with the rules that are left, on the facts as they would be."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reshuffle.explorer.rule_bases import rules_after
 from reshuffle.explorer.shared_work import held
 from reshuffle.explorer.subject import RankedWorld, Subject
+from reshuffle.explorer.views.training_page import SETTINGS
 from reshuffle.extraction import extract_rules
 from reshuffle.progress import SILENT, in_one_step
 from reshuffle.rules import RuleBase
@@ -43,6 +44,13 @@ class SoftModelSubject(Subject):
         """Those read from the weights; none before somebody has looked at them."""
         found = self._extracted
         return frozenset() if found is None else frozenset(found.to_rule_base().given)
+
+    @property
+    def written(self) -> str:
+        """Its settings, which name the digests of its arrays."""
+        folder = self.source.directory
+        file = None if folder is None else folder / SETTINGS
+        return file.read_text(encoding="utf-8") if file is not None and file.is_file() else ""
 
     def world(self, edits: Edits, progress: Progress = SILENT) -> SoftModelWorld:
         """The same model on the facts as they would be."""

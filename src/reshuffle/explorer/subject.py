@@ -5,6 +5,7 @@ The kinds of subjects are in `rule_bases`, `rule_lists` and `soft_models`.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -129,6 +130,16 @@ class Subject(ABC):
     @abstractmethod
     def given_rules(self) -> frozenset[Rule]:
         """The rules without edits, as far as they are known."""
+
+    @cached_property
+    def digest(self) -> str:
+        """What decisions name the model by: it changes with the rules and their weights."""
+        return hashlib.sha256(self.written.encode()).hexdigest()
+
+    @property
+    def written(self) -> str:
+        """The model as text."""
+        return "\n".join(sorted(map(str, self.given_rules)))
 
     def changed_by(self, edits: Edits) -> Edits:
         """Those of the edits that change something here."""

@@ -480,17 +480,10 @@ class RuleAnswers(DerivedByOthers):
         options = {"master": master, "partitions": partitions, "folder": folder}
         on_spark = {} if engine == IN_MEMORY else {"beside": beside}
         spark = spark_of(engine, session=session, **options, **on_spark)
-        state = self._state
-        names = self.relations if relation is None else (relation,)
-        numbers = tuple(learned_relation(state.graph, self.relations, name) for name in names)
-        anchor, side = anchor_of(state.graph, head=head, tail=tail)
-        anchors: tuple[int, ...] | None = None if anchor is None else (anchor,)
-        if heads is not None and anchor is None:
-            anchors = tuple(sorted(state.graph.entities.id(name) for name in set(heads)))
-        asked = LinkQuestions(numbers, anchors, side)
+        search = self._search(wanted, relation=relation, head=head, tail=tail, heads=heads)
+        state, asked = search.state, search.asked
         complete = True
         if spark is None:
-            search = LinkSearch(state, asked, wanted)
             try:
                 links = search.run(beside=beside, resume=resume, progress=progress, notes=notes)
             except KeyboardInterrupt:
@@ -502,6 +495,28 @@ class RuleAnswers(DerivedByOthers):
             links = links_on_spark(state, asked, spark, wanted, progress=progress, notes=notes)
         rows = tuple(state.predictions(links, asked.side))
         return RulePredictions(rows, several=True, complete=complete)
+
+    def link_search(self, *, top: int | None = None, per_relation: int | None = None) -> LinkSearch:
+        """The search of `missing` over the whole graph: while it runs, `kept` has the best links so far."""
+        return self._search(self._wanted(top, per_relation, None, reasons_only=False))
+
+    def _search(
+        self,
+        wanted: Wanted,
+        *,
+        relation: str | None = None,
+        head: str | None = None,
+        tail: str | None = None,
+        heads: Iterable[str] | None = None,
+    ) -> LinkSearch:
+        state = self._state
+        names = self.relations if relation is None else (relation,)
+        numbers = tuple(learned_relation(state.graph, self.relations, name) for name in names)
+        anchor, side = anchor_of(state.graph, head=head, tail=tail)
+        anchors: tuple[int, ...] | None = None if anchor is None else (anchor,)
+        if heads is not None and anchor is None:
+            anchors = tuple(sorted(state.graph.entities.id(name) for name in set(heads)))
+        return LinkSearch(state, LinkQuestions(numbers, anchors, side), wanted)
 
     def led_from(self, rules: Rules, *, most: int) -> tuple[list[str], int]:
         """The entities from which rules lead to somebody, those with most walks first and up to `most`; how many there

@@ -5,8 +5,9 @@ reshuffle serve rules.txt facts.tsv more/         what rules say over facts
 reshuffle serve model facts.tsv --labels names.tsv
 reshuffle serve model                             the training, the rules and the settings of a model
 
-Prints one line, the full address with its token, and serves until Ctrl-C. Nothing is written but what you save under a
-new name, into the directory where this was started. Other machines are served only with --host and a token of your own.
+Prints one line, the full address with its token, and serves until Ctrl-C. What you save goes under a new name into the
+directory where this was started, and decisions about missing links go into the file --decisions. Links that
+were found lie in your cache. Other machines are served only with --host and a token of your own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import InputFile, InputModel, is_benchmark, refuse_skipping
 from reshuffle.cli.options import add_facts
+from reshuffle.cli.outputs import OutputFile
 from reshuffle.errors import InputError
 from reshuffle.packages import require
 
@@ -63,6 +65,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--held-out", type=InputFile, metavar="FILE", help="true triples that are no facts, to try rules on"
     )
     parser.add_argument(
+        "--decisions",
+        type=OutputFile,
+        metavar="FILE",
+        help="where decisions about missing links are kept and read (default NAME.decisions.jsonl, in this directory)",
+    )
+    parser.add_argument(
         "--host", metavar="H", default="127.0.0.1", help="serve other machines; needs a token"
     )
     parser.add_argument(
@@ -100,6 +108,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             tuple(path for given in arguments.facts for path in given.paths()),
             arguments.bad_rows,
             arguments.report,
+            arguments.decisions,
         )
     )
     from reshuffle.explorer.web.app import Explorer

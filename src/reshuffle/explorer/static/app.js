@@ -3,6 +3,7 @@ import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { ask, tell } from "./api.js";
 import { EntityBox, Failure, addLabels, count, go, ofCurrent, setContext, to } from "./parts.js";
 import { Start } from "./views/start.js";
+import { Queue } from "./views/queue.js";
 import { Entity } from "./views/entity.js";
 import { Why } from "./views/why.js";
 import { Rules } from "./views/rules.js";
@@ -11,11 +12,18 @@ import { RuleGraph } from "./views/rulegraph.js";
 import { Training } from "./views/training.js";
 
 const VIEWS = {
-  "/": Start, "/entity": Entity, "/why": Why, "/rules": Rules, "/rule": Rules, "/what-if": WhatIf,
+  "/": Home, "/queue": Queue, "/overview": Start, "/entity": Entity, "/why": Why, "/rules": Rules, "/rule": Rules, "/what-if": WhatIf,
   "/rule-graph": RuleGraph, "/training": Training,
 };
-const TABS = [["/", "Entities", ["/", "/entity"]], ["/why", "Why", ["/why"]], ["/rules", "Rules", ["/rules", "/rule"]],
+const TABS = [["/queue", "Missing links", ["/queue"]], ["/overview", "Overview", ["/overview", "/", "/entity"]], ["/why", "Why", ["/why"]], ["/rules", "Rules", ["/rules", "/rule"]],
   ["/what-if", "What if", ["/what-if"]], ["/rule-graph", "Graph of rules", ["/rule-graph"]], ["/training", "Training", ["/training"]]];
+
+// One begins with what there is to do: links to decide about, where something ranks them.
+function ranks(exhibit) { return exhibit.kind !== "rules" && exhibit.facts !== 0; }
+
+function Home(props) {
+  return !ranks(props.exhibit) ? html`<${Start} ...${props} />` : html`<${Queue} ...${props} />`;
+}
 
 function here() {
   return { path: location.pathname, params: Object.fromEntries(new URLSearchParams(location.search)) };
@@ -62,6 +70,7 @@ function App() {
 
 function Top({ about, exhibit, path, changed }) {
   const [typed, setTyped] = useState("");
+  const tab = path === "/" ? (ranks(exhibit) ? "/queue" : "/overview") : path;
   async function undo() { await tell("undo", ofCurrent()); changed(); }
   return html`<header class="top">
     <a class="brand" href=${to("/")} aria-label="reshuffle explorer, start"><img src="/favicon.ico" alt="" width="26" height="26" /><span>reshuffle</span></a>
@@ -74,7 +83,7 @@ function Top({ about, exhibit, path, changed }) {
     <div class="changes-note" aria-live="polite">${exhibit.changes ? html`<a href=${to("/what-if")}>${count(exhibit.changes, "change")}</a>
       <button type="button" class="small" onClick=${undo}>Undo</button>` : null}</div>
     <nav aria-label="Views"><ul class="tabs">${TABS.filter(([href]) => href !== "/training" || exhibit.training || path === href).map(([href, name, paths]) => html`<li><a href=${to(href)}
-      aria-current=${paths.includes(path) ? "page" : undefined}>${name}</a></li>`)}</ul></nav>
+      aria-current=${paths.includes(tab) ? "page" : undefined}>${name}</a></li>`)}</ul></nav>
   </header>`;
 }
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Change, Edits
 from reshuffle.explorer.effects import Touched, effect
 from reshuffle.explorer.views.entity_page import PER_GROUP, entity_page, group_page, predictions_page
+from reshuffle.explorer.views.queue_page import PER_PAGE as LINKS_PER_PAGE
+from reshuffle.explorer.views.queue_page import Filters, queue_page
 from reshuffle.explorer.views.rule_chains import rule_graph_page
 from reshuffle.explorer.views.rule_pages import PER_PAGE, rule_page, rules_page
 from reshuffle.explorer.views.training_page import training_page
 from reshuffle.explorer.views.why_page import why_page
+from reshuffle.explorer.web.jobs import Cancelled, Jobs
 from reshuffle.kg import Triple
+from reshuffle.progress import in_one_step
 from reshuffle.rules.parsing import parse_rules
 
 if TYPE_CHECKING:
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from reshuffle.explorer.exhibits import Exhibit
+    from reshuffle.explorer.link_queues import LinkQueue
     from reshuffle.explorer.subject import World
     from reshuffle.explorer.web.sessions import Session
     from reshuffle.progress import Progress
@@ -54,6 +61,7 @@ class Asked:
     exhibit: Exhibit
     session: Session
     query: Mapping[str, str]
+    jobs: Jobs = field(default_factory=Jobs)
 
     @property
     def edits(self) -> Edits:
@@ -218,6 +226,71 @@ def _training(asked: Asked, progress: Progress) -> dict[str, Any]:
     return {**training_page(asked.exhibit.directory, progress=progress), "kind": asked.exhibit.kind}
 
 
+def _queue(asked: Asked, progress: Progress) -> dict[str, Any]:
+    """The missing links that are found so far; the search for them begins with the first question."""
+    queue = asked.exhibit.queue(progress)
+    if queue is None:
+        return {"links": [], "kind": asked.exhibit.kind, "search": None}
+    filters = Filters(
+        **{
+            name: asked.full(name, progress) if asked.query.get(name) else ""
+            for name in ("relation", "entity", "type")
+        },
+        rule="" if (rule := asked.rule("rule")) is None else str(rule),
+        reasons_only=asked.query.get("evidence") == "reasons",
+        show=asked.query.get("show") or "open",
+    )
+    search = told_search(asked, queue)
+    page = queue_page(
+        queue,
+        asked.exhibit.decisions.standing(),
+        filters,
+        start=asked.number("start", 0),
+        most=asked.number("most", LINKS_PER_PAGE),
+        progress=progress,
+    )
+    return {**page, "kind": asked.exhibit.kind, "search": search}
+
+
+def _search_links(queue: LinkQueue, progress: Progress) -> None:
+    try:
+        queue.search(progress)
+    except Cancelled:  # it does not begin again by itself
+        queue.stopped = True
+        raise
+
+
+def told_search(asked: Asked, queue: LinkQueue) -> dict[str, Any]:
+    """How far the search for missing links is; it is begun where it is not over and nobody has stopped it."""
+    found, job = queue.found(), None
+    if not found.is_complete and not queue.stopped:
+        # Without an end: it goes on beside other work, and somebody may stop it.
+        job = asked.jobs.job(
+            ("links", asked.exhibit.key), partial(_search_links, queue), most_seconds=math.inf
+        )
+    failed = job.future.exception() if job is not None and job.future.done() else None
+    return {
+        "done": found.done,
+        "total": found.total,
+        "unit": found.unit,
+        "found": len(found),
+        "running": job is not None and not job.future.done(),
+        "job": None if job is None else job.number,
+        "stopped": queue.stopped,
+        "error": None if failed is None else str(failed),
+    }
+
+
+def _decisions(asked: Asked, progress: Progress) -> dict[str, Any]:
+    with in_one_step(progress, "reading decisions"):
+        found = asked.exhibit.decisions
+        return {
+            "file": found.path.name,
+            "counts": found.counts(),
+            "decisions": [one.to_dict() for one in found.standing().values()],
+        }
+
+
 QUESTIONS: dict[str, Question] = {
     "search": _search,
     "entity": _entity,
@@ -229,4 +302,6 @@ QUESTIONS: dict[str, Question] = {
     "effect": _effect,
     "what-if": _what_if,
     "training": _training,
+    "queue": _queue,
+    "decisions": _decisions,
 }

@@ -21,11 +21,12 @@ from reshuffle import __version__
 from reshuffle.errors import InputError, ReshuffleError, UnknownNameError
 from reshuffle.explorer.saving_as import TakenName, rule_text, save_as
 from reshuffle.explorer.views.training_page import has_training
-from reshuffle.explorer.web.api_questions import QUESTIONS, Asked, json_of
+from reshuffle.explorer.web.api_questions import QUESTIONS, Asked, json_of, told_search
 from reshuffle.explorer.web.csv_tables import TABLES, csv_of
 from reshuffle.explorer.web.guard import Guard, TooLarge
 from reshuffle.explorer.web.jobs import Cancelled, Jobs, TooBusy
 from reshuffle.explorer.web.sessions import Sessions
+from reshuffle.kg import Triple
 from reshuffle.progress import UNHEARD
 from reshuffle.rules.writing import WRITABLE
 from reshuffle.text import json_text
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from reshuffle.explorer.exhibits import Exhibit
+    from reshuffle.explorer.subject import World
     from reshuffle.explorer.web.api_questions import Question
     from reshuffle.explorer.web.guard import Door
     from reshuffle.explorer.web.sessions import Session
@@ -45,7 +47,22 @@ if TYPE_CHECKING:
     Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 STATIC = Path(__file__).parents[1] / "static"
-PAGES = ("/", "/entity", "/why", "/rules", "/rule", "/what-if", "/rule-graph", "/training")
+PAGES = (
+    "/",
+    "/queue",
+    "/overview",
+    "/entity",
+    "/why",
+    "/rules",
+    "/rule",
+    "/what-if",
+    "/rule-graph",
+    "/training",
+)
+_OF_DECISIONS = ("queue", "decisions")
+NOTHING_RANKED = (
+    "train a rule list: reshuffle train FACTS -o MODEL --recipe rules; then: reshuffle serve MODEL FACTS"
+)
 _ICON = (STATIC / "favicon.svg").read_bytes()
 AT_ONCE = 1.0
 """Seconds that an answer is waited for before it is told how far it is."""
@@ -80,6 +97,9 @@ class Explorer:
                 Route("/api/v1/undo", self._told(self._undone), methods=["POST"]),
                 Route("/api/v1/reset", self._told(self._cleared), methods=["POST"]),
                 Route("/api/v1/save", self._told(self._saved), methods=["POST"]),
+                Route("/api/v1/decide", self._told(self._decided), methods=["POST"]),
+                Route("/api/v1/undecide", self._told(self._undecided), methods=["POST"]),
+                Route("/api/v1/search-links", self._told(self._searched), methods=["POST"]),
                 Route("/api/v1/jobs", self._told(self._running)),
                 Route("/api/v1/jobs/{number:int}", self._told(self._cancelled), methods=["DELETE"]),
                 Mount("/static", StaticFiles(directory=STATIC)),
@@ -108,13 +128,15 @@ class Explorer:
             raise InputError("found an 'of' that is no text", hint=f"give one of {', '.join(self.exhibits)}")
         if key not in self.exhibits:
             raise UnknownNameError("exhibit", key, self.exhibits)
-        return Asked(self.exhibits[key], request.state.session, words)
+        return Asked(self.exhibits[key], request.state.session, words, self.jobs)
 
     def _answering(self, name: str, question: Question) -> Endpoint:
         async def answer(request: Request) -> Response:
             asked = self._asked(request)
             edits = asked.edits
-            key = (name, asked.exhibit.key, edits, edits.accepted, tuple(sorted(asked.query.items())))
+            revision = asked.exhibit.decisions.revision if name in _OF_DECISIONS else 0
+            words = tuple(sorted(asked.query.items()))
+            key = (name, asked.exhibit.key, edits, edits.accepted, words, revision)
             changes = asked.session.changes_of(asked.exhibit.key) if name == "what-if" else ()
             if (given := asked.query.get("format", "json")) != "json":
                 return await self._job((*key, changes), lambda progress: _file(name, asked, given, progress))
@@ -211,6 +233,53 @@ class Explorer:
 
         return await self._whole(("save", id(request)), save)
 
+    # --- decisions about links ----------------------------------------------------------------------------------------
+
+    async def _decided(self, request: Request) -> Response:
+        """Decide about a link; it is on the disk when this is answered."""
+        data = await _body(request)
+        asked = self._asked(request, data)
+
+        def decide(progress: Progress) -> Response:
+            subject = asked.exhibit.subject(progress)
+            triple = Triple(*(asked.full(name, progress) for name in Triple._fields))
+            _need_known(triple, asked.world(progress))
+            decisions = asked.exhibit.decisions
+            decisions.add(triple, asked.need("decision"), subject.digest)
+            return JSONResponse({"decided": list(triple), "counts": decisions.counts()})
+
+        return await self._whole(("decide", id(request)), decide)
+
+    async def _undecided(self, request: Request) -> Response:
+        """Take back the last decision, or the last one about a link."""
+        data = await _body(request)
+        asked = self._asked(request, data)
+
+        def undo(progress: Progress) -> Response:
+            named = any(name in data for name in Triple._fields)
+            triple = Triple(*(asked.full(name, progress) for name in Triple._fields)) if named else None
+            undone = asked.exhibit.decisions.undo(triple)
+            told = None if undone is None else undone.to_dict()
+            return JSONResponse({"undone": told, "counts": asked.exhibit.decisions.counts()})
+
+        return await self._whole(("undo", id(request)), undo)
+
+    async def _searched(self, request: Request) -> Response:
+        """Stop the search for missing links, or go on with it."""
+        asked = self._asked(request, await _body(request))
+
+        def change(progress: Progress) -> Response:
+            queue = asked.exhibit.queue(progress)
+            if queue is None:
+                raise InputError("nothing here ranks missing links", hint=NOTHING_RANKED)
+            queue.stopped = asked.query.get("do", "go on") == "stop"
+            told = told_search(asked, queue)
+            if queue.stopped:
+                self.jobs.cancel_of(("links", asked.exhibit.key))
+            return JSONResponse(told)
+
+        return await self._whole(("search", id(request)), change)
+
     # --- long work ----------------------------------------------------------------------------------------------------
 
     async def _running(self, request: Request) -> Response:
@@ -220,6 +289,14 @@ class Explorer:
     async def _cancelled(self, request: Request) -> Response:
         found = self.jobs.cancel(request.path_params["number"])
         return JSONResponse({"cancelled": found}, 200 if found else 404)
+
+
+def _need_known(triple: Triple, world: World) -> None:
+    for name in (triple.head, triple.tail):
+        if name not in world.facts.entities:
+            raise UnknownNameError("entity", name, world.facts.entities)
+    if triple.relation not in world.facts.relations and triple.relation not in world.asked_relations:
+        raise UnknownNameError("relation", triple.relation, world.facts.relations)
 
 
 def _heard(waiting: asyncio.Future[Any]) -> None:

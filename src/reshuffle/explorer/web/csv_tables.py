@@ -75,6 +75,17 @@ def _rule_graph(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**edge, "rules": edge.get("rules", [])}
 
 
+def _queue(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for link in data["links"]:
+        reasons = link.get("reasons") or [{}]
+        row = {name: value for name, value in link.items() if not isinstance(value, dict | list)}
+        yield {**row, "reason": reasons[0].get("rule")}
+
+
+def _decisions(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from data["decisions"]
+
+
 def _training(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from data["epochs"]
 
@@ -87,5 +98,7 @@ _ROWS = {
     "rules": _rules,
     "rule-graph": _rule_graph,
     "training": _training,
+    "queue": _queue,
+    "decisions": _decisions,
 }
 TABLES = tuple(_ROWS)

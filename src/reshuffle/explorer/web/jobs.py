@@ -55,6 +55,7 @@ class Job:
     unit: str = ""
     note: str = ""
     cancelled: bool = False
+    most_seconds: float = MOST_SECONDS
 
     def to_dict(self) -> dict[str, Any]:
         """How far it is."""
@@ -82,7 +83,7 @@ class Job:
         yield report
 
     def _stop_where_cancelled(self) -> None:
-        if self.cancelled or time.monotonic() - self.started > MOST_SECONDS:
+        if self.cancelled or time.monotonic() - self.started > self.most_seconds:
             raise Cancelled
 
 
@@ -96,7 +97,7 @@ class Jobs:
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
         self._lock = Lock()
 
-    def job(self, key: Hashable, work: Work) -> Job:
+    def job(self, key: Hashable, work: Work, *, most_seconds: float = MOST_SECONDS) -> Job:
         """The job that does this already, or a new one."""
         with self._lock:
             found = self._jobs.get(key)
@@ -104,7 +105,7 @@ class Jobs:
                 return found
             if sum(not job.future.done() for job in self._jobs.values()) >= MOST_AT_ONCE:
                 raise TooBusy("there is too much to do", hint="try again in a moment")
-            made = Job(next(self._numbers), key)
+            made = Job(next(self._numbers), key, most_seconds=most_seconds)
             self._jobs[key] = made
             self._drop_old()
             if self._num_threads < THREADS:
@@ -140,6 +141,13 @@ class Jobs:
         for job in found:
             job.cancelled = True
         return bool(found)
+
+    def cancel_of(self, key: Hashable) -> None:
+        """Stop the job of a key, and forget it, so that it can be begun again."""
+        with self._lock:
+            found = self._jobs.pop(key, None)
+        if found is not None:
+            found.cancelled = True
 
     def end(self) -> None:
         """Stop everything; what waits never begins, and what does not report ends with the process."""
