@@ -1,5 +1,6 @@
 """Explore facts, rules and models in a browser: search, entities, reasons, rules, what if, training.
 
+reshuffle serve                                   what there is to explore here
 reshuffle serve families                          the built-in families with their rules, and the demo's models
 reshuffle serve rules.txt facts.tsv more/         what rules say over facts
 reshuffle serve model facts.tsv --labels names.tsv
@@ -13,6 +14,7 @@ were found lie in your cache. Other machines are served only with --host and a t
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         type=InputModel,
+        nargs="?",
         metavar="MODEL_OR_RULES_OR_BENCHMARK",
-        help="a model directory, a rule file, or a benchmark's name",
+        help="a model directory, a rule file, or a benchmark's name; without it, what there is is listed",
     )
     add_facts(parser, more="; or a benchmark's name for its test graph", may_be_missing=True)
     parser.add_argument(
@@ -84,6 +87,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Read, open, serve."""
+    if arguments.name is None:
+        return _list(console)
     require("starlette", "uvicorn")
     from reshuffle.explorer.opening import Wanted, opened
 
@@ -120,6 +125,46 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     explorer = Explorer(exhibits, folder=Path.cwd(), notes=console.message)
     serve(explorer, door, listening, ready=lambda: _announce(door, arguments, console))
     return 0
+
+
+# --- what there is to serve -------------------------------------------------------------------------------------------
+
+_RULE_ENDINGS = (".rules", ".dlog", ".pl", ".owl", ".ofn", ".obo")
+
+
+def _list(console: Console) -> int:
+    """The commands for what is in this directory and for the benchmarks whose files are here."""
+    from reshuffle.data.finding import find_files
+    from reshuffle.data.load import data_cards
+    from reshuffle.explorer.views.training_page import has_training
+    from reshuffle.theories.kinds import MODEL_RULES
+
+    inside = sorted(path for path in Path.cwd().iterdir() if not path.name.startswith("."))
+    folders = [path for path in inside if path.is_dir()]
+    lists = [path.name for path in folders if (path / MODEL_RULES).is_file()]
+    trained = [path.name for path in folders if has_training(path) and path.name not in lists]
+    rules = [path.name for path in inside if path.is_file() and path.suffix in _RULE_ENDINGS]
+    cards = sorted(data_cards().values(), key=lambda card: card.folder is not None)
+    benchmarks = [card.name for card in cards if card.folder is None or find_files(card) is not None]
+    found = {"rule models": lists, "models": trained, "rule files": rules, "benchmarks": benchmarks}
+    console.result(_as_commands(found), found)
+    return 0
+
+
+def _as_commands(found: dict[str, list[str]]) -> str:
+    *kinds, benchmarks = found
+    parts = [
+        "\n".join([f"{kind}:", *(f"  reshuffle serve {shlex.quote(name)} FACTS" for name in found[kind])])
+        for kind in kinds
+        if found[kind]
+    ]
+    first, *others = found[benchmarks]
+    more = f"\n  or {', '.join(others)}" if others else ""
+    parts.append(f"{benchmarks}:\n  reshuffle serve {first}{more}")
+    if not found["rule models"] + found["models"]:
+        own = ("train FACTS -o DIR --recipe rules", "serve DIR FACTS")
+        parts.append("\n".join(["a model of your own:", *(f"  reshuffle {command}" for command in own)]))
+    return "\n\n".join(parts)
 
 
 def _token(arguments: argparse.Namespace) -> str:
