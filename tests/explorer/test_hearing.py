@@ -21,6 +21,7 @@ from reshuffle.explorer.subject import Source, Subject
 from reshuffle.explorer.web.api_questions import QUESTIONS, Asked
 from reshuffle.explorer.web.jobs import THREADS, Cancelled, Job, Jobs
 from reshuffle.explorer.web.sessions import Session
+from reshuffle.kg import Triple
 from reshuffle.progress import SILENT
 
 if TYPE_CHECKING:
@@ -196,7 +197,9 @@ def test_what_one_job_has_loaded_another_can_ask(engine: str) -> None:
     loading = jobs.job("load", shown.subject)
     loading.future.result(20)
     loading.cancelled = True  # as of any job once its time is over
-    asked = Asked(shown, Session(), {})
+    session = Session()
+    session.add("rules", Change("add-fact", Triple("some", "other", "fact")))
+    asked = Asked(shown, session, {})
     found = jobs.job("ask", lambda progress: QUESTIONS["what-if"](asked, progress)).future.result(20)
     assert found["effect"]["derived"] == [2, 2]
 

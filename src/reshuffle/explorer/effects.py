@@ -72,6 +72,15 @@ class _Difference:
         return {"count": max(self.count, len(self.triples)), "triples": [list(triple) for triple in shown]}
 
 
+NOTHING: dict[str, Any] = {
+    "appeared": _Difference().to_dict(),
+    "vanished": _Difference().to_dict(),
+    "complete": True,
+    "held_out": None,
+}
+"""The effect of no change."""
+
+
 def effect(
     before: World,
     after: World,

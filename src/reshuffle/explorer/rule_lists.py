@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.explorer.shared_work import held
 from reshuffle.explorer.subject import RankedWorld, Subject
 from reshuffle.progress import SILENT, in_one_step
 from reshuffle.reasoning import Reasoner
@@ -70,6 +72,8 @@ class RuleListWorld(RankedWorld):
     def __init__(self, model: RuleModel, facts: KnowledgeGraph) -> None:
         self.model, self.facts = model, facts
         self._answers = model.on(facts)
+        self._rows: list[dict[str, Any]] | None = None
+        self._listing = Lock()
         self.scorer = self._answers
 
     def led_from(self, rules: Sequence[Rule], *, most: int) -> tuple[list[str], int]:
@@ -105,8 +109,14 @@ class RuleListWorld(RankedWorld):
         """The facts as answers of no rules, which is what rules of a list walk over."""
         return Reasoner(RuleBase(()), engine="chase").on(self.scorer.graph)
 
+    def warm_up(self) -> None:
+        """As of all models, and the rows of the rules."""
+        super().warm_up()
+        self.rule_rows()
+
     def rule_rows(self, progress: Progress = SILENT) -> list[dict[str, Any]]:
         """The rules with weights and measures, as the model has them."""
-        del progress
-        rows: list[dict[str, Any]] = self.model.to_dict()["rules"]
-        return rows
+        with held(self._listing, progress):
+            if self._rows is None:
+                self._rows = self.model.to_dict()["rules"]
+            return self._rows

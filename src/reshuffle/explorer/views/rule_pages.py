@@ -74,22 +74,24 @@ def all_rows(
     world: World, given: World, edits: Edits, *, progress: Progress = SILENT
 ) -> list[dict[str, Any]]:
     """Every rule in its order: those of the subject, rejected ones in their places, then those written."""
-    now = {row["rule"]: row for row in world.rule_rows(progress)}
-    status = {str(rule): "accepted" for rule in edits.accepted} | {
-        str(rule): "rejected" for rule in edits.rejected
-    }
+    given_rows, status = given.rule_rows(progress), _statuses(edits)
+    now = {} if world is given else {row["rule"]: row for row in world.rule_rows(progress)}
     rows = [
-        {**now.pop(row["rule"], row), "status": status.get(row["rule"], "open")}
-        for row in given.rule_rows(progress)
+        {**now.pop(row["rule"], row), "status": status.get(row["rule"], "open")} for row in given_rows
     ]
     added = [{**row, "status": status.get(row["rule"], "added")} for row in now.values()]
-    missing = [
-        rule for rule in edits.written if str(rule) not in now and str(rule) not in {r["rule"] for r in rows}
-    ]
+    known = {row["rule"] for row in (*rows, *added)}
     unmeasured = [
-        {"rule": str(rule), "head": rule.head, "body": list(rule.body), "status": "added"} for rule in missing
+        {"rule": str(rule), "head": rule.head, "body": list(rule.body), "status": "added"}
+        for rule in edits.written
+        if str(rule) not in known
     ]
     return [*rows, *added, *unmeasured]
+
+
+def _statuses(edits: Edits) -> dict[str, str]:
+    accepted = {str(rule): "accepted" for rule in edits.accepted}
+    return accepted | {str(rule): "rejected" for rule in edits.rejected}
 
 
 def rule_page(facts: KnowledgeGraph, rule: Rule, *, progress: Progress = SILENT) -> dict[str, Any]:

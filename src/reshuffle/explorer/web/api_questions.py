@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Change, Edits
-from reshuffle.explorer.effects import Touched, effect
+from reshuffle.explorer.effects import NOTHING, Touched, effect
 from reshuffle.explorer.views.entity_page import PER_GROUP, entity_page, group_page, predictions_page
 from reshuffle.explorer.views.queue_page import PER_PAGE as LINKS_PER_PAGE
 from reshuffle.explorer.views.queue_page import Filters, queue_page
@@ -212,7 +212,9 @@ def _what_if(asked: Asked, progress: Progress) -> dict[str, Any]:
     edits = asked.edits
     after = exhibit.world(edits, progress)
     held_out = subject.source.held_out
-    found = effect(subject.as_given, after, Touched.by(changes), held_out, progress=progress)
+    found = NOTHING
+    if changes:
+        found = effect(subject.as_given, after, Touched.by(changes), held_out, progress=progress)
     return {
         "changes": [change.to_dict() for change in changes],
         "effect": found,
