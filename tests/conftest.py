@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+import reshuffle.compiled
 import reshuffle.progress
 
 # Slow machines are no news: a test that waits for progress says how soon it comes.
 reshuffle.progress.SHORT = float("inf")
+
+# Which kernels run as Python, for a while, would depend on the order of the tests; those of small graphs let them.
+reshuffle.compiled.INTERPRETING.seconds_left = 0.0
 
 # The same examples in every run, so that a red test is red for everyone. A quick run takes half of those that a test
 # asks for, `make test-slow` all of them; `HYPOTHESIS_PROFILE=explore` looks further, and what it finds belongs into a

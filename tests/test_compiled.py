@@ -12,11 +12,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numba import __version__ as version
+from numba.core.errors import TypingError
 
 import reshuffle
-from reshuffle.compiled import compiled
+from reshuffle.compiled import INTERPRETING, SMALL, compiled
+from reshuffle.kg.row_kernels import lower_bound
 from reshuffle.locks import locked, released
 
 RULES = "r(X, Y) & s(Y, Z) -> t(X, Z)\n"
@@ -29,7 +32,7 @@ def test_options_reach_the_compiler() -> None:
         return 2 * number
 
     assert twice(4) == 8
-    options = twice.targetoptions  # type: ignore[attr-defined]
+    options = twice.dispatcher.targetoptions  # type: ignore[attr-defined]
     assert (options["nogil"], options["forceinline"], options["fastmath"]) == (True, True, {"nsz"})
 
 
@@ -59,7 +62,7 @@ def test_damaged_files_are_made_anew(index: bytes, tmp_path: Path, monkeypatch: 
         del sys.modules["kernels"]
         twice = import_module("kernels").twice
         assert twice(4) == 8
-        assert sum(twice.stats.cache_hits.values()) == hits
+        assert sum(twice.dispatcher.stats.cache_hits.values()) == hits
     assert stored.read_bytes() == good
 
 
@@ -89,7 +92,7 @@ Path(sys.argv[1]).touch()
 while not Path(sys.argv[2]).exists():
     time.sleep(0.001)
 assert much(1) == 300
-print(sum(much.stats.cache_hits.values()))
+print(sum(much.dispatcher.stats.cache_hits.values()))
 """
 
 
@@ -117,14 +120,74 @@ def test_nobody_waits_for_ever_for_a_process_that_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     twice = kernel_in(tmp_path, monkeypatch)
-    monkeypatch.setattr("reshuffle.compiled.LONGEST_WAIT", 1.5)
-    holding = locked(Path(f"{twice._cache._cache_file._index_path}".removesuffix("nbi") + "lock"))
+    monkeypatch.setattr("reshuffle.machine_code.LONGEST_WAIT", 1.5)
+    holding = locked(Path(f"{twice.dispatcher._cache._cache_file._index_path}".removesuffix("nbi") + "lock"))
     assert holding is not None
     started = time.monotonic()
     with released(holding):
         assert twice(4) == 8
     assert 1.5 <= time.monotonic() - started < 30  # it did wait, and gave up
-    assert twice._cache._turn is None
+    assert twice.dispatcher._cache._turn is None
+
+
+LOADED = """
+import sys
+from reshuffle.cli.main import main
+status = main(["-q", "infer", "rules.txt", "facts.tsv"])
+print(sorted({"numba", "pandas"} & sys.modules.keys()))
+sys.exit(status)
+"""
+
+
+def test_few_facts_are_answered_before_numba_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "rules.txt").write_text(RULES, encoding="utf-8")
+    for count, loaded in ((1, "[]"), (3000, "['numba']")):
+        lines = sorted(f"a\tt\tc{number}" for number in range(count))
+        facts = "a\tr\tb\n" + "".join(f"b\ts\tc{number}\n" for number in range(count))
+        (tmp_path / "facts.tsv").write_text(facts, encoding="utf-8")
+        ran = subprocess.run(
+            [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert ran.stdout.splitlines() == [*lines, loaded]
+
+
+def test_a_kernel_is_compiled_where_arrays_are_large_or_time_is_used_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+
+    @compiled(small_in_python=True)
+    def first(values: Any) -> Any:
+        seen.append(len(values))  # numba could not compile this
+        return values[0]
+
+    monkeypatch.setattr(INTERPRETING, "seconds_left", 1.0)
+    assert type(first(np.arange(7))) is int
+    for large in ((np.arange(SMALL + 1),), ((np.arange(SMALL), np.arange(1)),)):
+        with pytest.raises(TypingError):
+            first(*large)
+    monkeypatch.setattr(INTERPRETING, "seconds_left", 0.0)
+    with pytest.raises(TypingError):
+        first(np.arange(7))
+    assert seen == [7]
+
+
+def test_what_runs_as_python_uses_time_up_also_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(INTERPRETING, "seconds_left", 1.0)
+
+    @compiled(small_in_python=True)
+    def slow(values: Any) -> Any:
+        time.sleep(0.01)
+        return values[7]
+
+    with pytest.raises(IndexError):
+        slow(np.arange(7))
+    assert 0 < INTERPRETING.seconds_left < 0.99
+
+
+def test_kernels_are_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(lower_bound)) is lower_bound  # noqa: S301 - written here
 
 
 def test_infer_where_no_cache_can_be_written(tmp_path: Path) -> None:

@@ -1,162 +1,122 @@
-"""How kernels are compiled: one decorator for all of them."""
+"""How kernels are compiled: one decorator for all of them.
+
+Compiling takes seconds where no machine code is on disk, and to load what compiles takes .4 seconds. So both wait for
+the first call that needs them, and a kernel that allows it runs as the Python function it is while its arrays are
+small: a graph of two facts is answered before numba would be loaded.
+"""
 
 from __future__ import annotations
 
-import os
+import functools
 import time
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from numba import njit
-from numba.core import event
-from numba.core.caching import FunctionCache, IndexDataCacheFile
-
-from reshuffle.locks import locked
+import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-Kernel = TypeVar("Kernel", bound="Callable[..., Any]")
+Function = TypeVar("Function", bound="Callable[..., Any]")
 
-LONGEST_WAIT = 60.0
-"""Seconds. A process that another one waits for so long may have been stopped, and both compile the kernel."""
+SMALL = 4096
+"""Numbers. A kernel whose arrays together have more is compiled at once."""
 
 
-class Compiling(event.Listener):
-    """Hears of it when machine code is made, so that who shows progress can say what one waits for."""
+class Interpreting:
+    """How long kernels may still run as Python in this process: less than it takes to load their machine code."""
 
-    def __init__(self) -> None:
-        self._under_way, self._began, self._seconds = 0, 0.0, 0.0
+    def __init__(self, seconds: float) -> None:
+        self.seconds_left = seconds
+
+    def run(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """The result of the function, whose time counts."""
+        began = time.perf_counter()
+        try:
+            found = function(*arguments)
+        finally:
+            self.seconds_left -= time.perf_counter() - began
+        return found.item() if isinstance(found, np.generic) else found  # as machine code returns numbers
+
+
+INTERPRETING = Interpreting(0.3)
+
+
+class Kernel:
+    """A function that numba compiles when it is first called, and when a kernel that calls it is."""
+
+    def __init__(
+        self, function: Callable[..., Any], options: Mapping[str, Any], *, small_in_python: bool
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._options, self._small_in_python = function, options, small_in_python
+        self.__code__ = function.__code__
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """What numba makes of the function."""
+        from reshuffle.machine_code import dispatcher_of  # noqa: PLC0415 - numba is slow to import
+
+        return dispatcher_of(self._function, self._options)
 
     @property
-    def is_under_way(self) -> bool:
-        """Is some kernel being compiled now?"""
-        return self._under_way > 0
+    def _numba_type_(self) -> Any:
+        """By this numba finds what a kernel is that another one calls."""
+        return self.dispatcher._numba_type_
 
-    @property
-    def seconds(self) -> float:
-        """How long kernels were compiled so far in this process."""
-        return self._seconds + (time.monotonic() - self._began if self.is_under_way else 0.0)
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it: as machine code, unless all is small."""
+        if self._small_in_python and INTERPRETING.seconds_left > 0 and _size(arguments) <= SMALL:
+            return INTERPRETING.run(self._function, arguments)
+        return self.dispatcher(*arguments)
 
-    def on_start(self, event: Any) -> None:
-        """A kernel, or one that it calls, begins."""
-        del event
-        if not self._under_way:
-            self._began = time.monotonic()
-        self._under_way += 1
-
-    def on_end(self, event: Any) -> None:
-        """It is done, or has failed."""
-        del event
-        self._under_way -= 1
-        if not self._under_way:
-            self._seconds += time.monotonic() - self._began
+    def __reduce__(self) -> str:
+        """By name, as functions are pickled."""
+        return self._function.__qualname__
 
 
-COMPILING = Compiling()
-event.register("numba:compile", COMPILING)  # type: ignore[no-untyped-call]
+def _size(values: tuple[Any, ...]) -> int:
+    """How many numbers arrays have, and those in tuples."""
+    total = 0
+    for value in values:
+        if isinstance(value, np.ndarray):
+            total += value.size
+        elif isinstance(value, tuple):
+            total += _size(value)
+    return total
 
 
 @overload
-def compiled(function: Kernel, /) -> Kernel: ...
+def compiled(function: Function, /) -> Function: ...
 
 
 @overload
 def compiled(
-    *, parallel: bool = False, inline: bool = False, fastmath: bool | set[str] = False
-) -> Callable[[Kernel], Kernel]: ...
+    *,
+    parallel: bool = False,
+    inline: bool = False,
+    fastmath: bool | set[str] = False,
+    small_in_python: bool = False,
+) -> Callable[[Function], Function]: ...
 
 
 def compiled(
-    function: Kernel | None = None,
+    function: Function | None = None,
     /,
     *,
     parallel: bool = False,
     inline: bool = False,
     fastmath: bool | set[str] = False,
-) -> Kernel | Callable[[Kernel], Kernel]:
+    small_in_python: bool = False,
+) -> Function | Callable[[Function], Function]:
     """Compile a kernel to machine code, cached on disk where that is possible; it runs without holding the GIL.
 
     `parallel`: loops over `numba.prange` use all threads. `inline`: the code is copied into its callers.
-    `fastmath`: which rules of floating point arithmetic may be broken, in LLVM's words.
+    `fastmath`: which rules of floating point arithmetic may be broken, in LLVM's words. `small_in_python`: it may run
+    as Python while arrays are small: it computes with whole numbers that then stay small, and gives the same.
     """
-    options: dict[str, Any] = {
-        "nogil": True,
-        "parallel": parallel,
-        "forceinline": inline,
-        "fastmath": fastmath,
-    }
+    options = {"nogil": True, "parallel": parallel, "forceinline": inline, "fastmath": fastmath}
 
-    def of(kernel: Kernel) -> Kernel:
-        dispatcher = njit(**options)(kernel)
-        # Where neither the package nor the home can be written, every process compiles anew.
-        with suppress(RuntimeError):
-            dispatcher._cache = _Cache(kernel)
-        return dispatcher  # type: ignore[no-any-return]
+    def of(function: Function) -> Function:
+        return Kernel(function, options, small_in_python=small_in_python)  # type: ignore[return-value]
 
     return of if function is None else of(function)
-
-
-class _Cache(FunctionCache):
-    """Machine code on disk. Files that are cut short, or of another version, are as good as none.
-
-    A kernel holds copies of those that it calls, so its code is of another version also where one of their files has
-    changed. numba looks at the kernel's own file only; `stamps` are those of all files that it may have code from.
-
-    Of several processes one compiles a kernel, and the others wait for its code. Nor do they write the kernel's list of
-    signatures at the same time, where numba would lose one, or keep the code of one under the name of another.
-    """
-
-    stamps: tuple[tuple[Any, ...], ...]
-    _turn: int | None = None
-    """The lock, while this process compiles. Threads take turns by a lock of numba's."""
-
-    def __init__(self, kernel: Callable[..., Any]) -> None:
-        super().__init__(kernel)  # type: ignore[no-untyped-call]
-        own = (Path(kernel.__code__.co_filename).name, *self._impl.locator.get_source_stamp())
-        imported = (getattr(value, "_cache", None) for value in kernel.__globals__.values())
-        others = [stamp for found in imported if isinstance(found, _Cache) for stamp in found.stamps]
-        self.stamps = tuple(sorted({own, *others}))
-        self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
-            cache_path=self._cache_path, filename_base=self._impl.filename_base, source_stamp=self.stamps
-        )
-
-    def load_overload(self, *arguments: Any) -> Any:
-        """The machine code of a signature, or None: then this process compiles it."""
-        found = self._loaded(*arguments)
-        if found is None and self._turn is None:
-            self._take_turn()
-            found = self._loaded(*arguments)  # another process may have compiled it meanwhile
-            if found is not None:
-                self._end_turn()
-        return found
-
-    def save_overload(self, *arguments: Any) -> None:
-        """Keep the machine code of a signature, where the disk has room and what lies there can be read."""
-        with suppress(Exception):  # it only costs the next process a compilation
-            super().save_overload(*arguments)  # type: ignore[no-untyped-call]
-        self._end_turn()
-
-    def _loaded(self, *arguments: Any) -> Any:
-        try:
-            return super().load_overload(*arguments)  # type: ignore[no-untyped-call]
-        except Exception:  # noqa: BLE001 - what a damaged pickle raises depends on the damage
-            with suppress(OSError):
-                self.flush()  # type: ignore[no-untyped-call]
-            return None
-
-    def _take_turn(self) -> None:
-        path, end = (
-            Path(self._cache_path, f"{self._impl.filename_base}.lock"),
-            time.monotonic() + LONGEST_WAIT,
-        )
-        with suppress(OSError):  # where nothing can be written, every process compiles
-            while (turn := locked(path)) is None and time.monotonic() < end:
-                time.sleep(0.02)
-            self._turn = turn
-
-    def _end_turn(self) -> None:
-        if self._turn is not None:
-            os.close(self._turn)
-            self._turn = None

@@ -17,7 +17,7 @@ from reshuffle.text import duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reshuffle.compiled import Compiling
+    from reshuffle.machine_code import Compiling
     from reshuffle.progress import Report
 
 SECONDS_BETWEEN_LINES = 20.0
@@ -28,8 +28,8 @@ _COMPILING = "compiling kernels (once)"
 
 
 def _compiling() -> Compiling | None:
-    """What hears of kernels that are compiled; None where nothing that has kernels is loaded."""
-    loaded = sys.modules.get("reshuffle.compiled")
+    """What hears of kernels that are compiled; None where nothing was compiled."""
+    loaded = sys.modules.get("reshuffle.machine_code")
     return None if loaded is None else loaded.COMPILING
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 import numpy as np
 
 from reshuffle.errors import InputError
+from reshuffle.kg import row_kernels as kernels
 from reshuffle.kg.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -170,8 +171,6 @@ def _by_key(heads: Column, relations: Column, tails: Column, *, bits: int) -> tu
 def _by_radix(
     heads: Column, relations: Column, tails: Column, *, bits: int, key_bits: int
 ) -> tuple[Column, Column, Column]:
-    from reshuffle.kg import row_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
-
     keys = np.empty(len(heads), dtype=np.uint64)
     kernels.pack_keys(heads, relations, tails, bits, keys)
     keys = _sorted_in_halves(keys, key_bits)
@@ -182,8 +181,6 @@ def _by_radix(
 
 def _sorted_in_halves(keys: NDArray[np.uint64], key_bits: int) -> NDArray[np.uint64]:
     """Keys below and above a guess of the median, each half sorted by a thread of its own."""
-    from reshuffle.kg import row_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
-
     halves = np.empty_like(keys)
     middle = kernels.split_keys(keys, np.sort(keys[::1000])[len(keys) // 2000], halves)
     pieces = (slice(None, middle), slice(middle, None))
@@ -271,8 +268,6 @@ class Adjacency:
         if len(rows) < _LARGE:
             positions = Rows.positions(rows, num_rows=num_rows)
             return cls(positions.starts, relations[positions.values], neighbours[positions.values])
-        from reshuffle.kg import row_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
-
         starts = starts_of(np.bincount(rows, minlength=num_rows))
         row_relations, row_neighbours = np.empty_like(relations), np.empty_like(neighbours)
         kernels.group_by_row(rows, relations, neighbours, starts, row_relations, row_neighbours)

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place, UnknownNameError
+from reshuffle.kg import name_kernels as kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -205,8 +206,6 @@ class _LargeIndex:
     """A hash table over millions of names: four bytes per slot, and no Python object per name."""
 
     def __init__(self, names: pa.Array) -> None:
-        from reshuffle.kg import name_kernels as kernels  # noqa: PLC0415 - numba is slow to import, and few need it
-
         self._find: Callable[..., int] = kernels.find_name
         _, offsets, text = names.buffers()
         self._offsets = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
@@ -231,19 +230,41 @@ def _name_array(names: Iterable[str] | pa.Array, kind: str) -> pa.Array:
         return names.cast(pa.large_string())
     listed = list(names)
     try:
-        array = pa.array(listed, pa.large_string())
-    except MemoryError:  # Arrow's own is one of its exceptions, too
-        raise
-    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
+        encoded = list(map(str.encode, listed))
+    except (TypeError, UnicodeEncodeError) as error:
         raise _not_text(listed, kind) from error
-    if array.null_count:  # Arrow takes None for a missing value
-        raise _not_text(listed, kind)
-    if "" in listed:
+    if b"" in encoded:
         raise InputError(
             f"found an empty text as the name of {_with_article(kind)}, expected at least one character",
             hint="write the name, or leave its triples out",
         )
-    return array
+    return _encoded_array(encoded)
+
+
+def text_array(texts: Iterable[str]) -> pa.Array:
+    """A column of texts.
+
+    >>> text_array(["a", "bc"]).to_pylist()
+    ['a', 'bc']
+    """
+    return _encoded_array(list(map(str.encode, texts)))
+
+
+def taken(texts: pa.Array, ids: NDArray[np.int32]) -> pa.Array:
+    """The texts at these places, one after the other.
+
+    >>> taken(text_array(["a", "bc"]), np.array([1, 1, 0], np.int32)).to_pylist()
+    ['bc', 'bc', 'a']
+    """
+    numbers = np.ascontiguousarray(ids, dtype=np.int32)
+    return texts.take(pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)]))
+
+
+def _encoded_array(encoded: list[bytes]) -> pa.Array:
+    """Texts as Arrow has them. `pa.array` would look whether they are a column of pandas, and import it for that."""
+    ends = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)), out=ends[1:])
+    return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
 def _not_text(names: list[str], kind: str) -> InputError:

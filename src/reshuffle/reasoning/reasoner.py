@@ -233,14 +233,14 @@ class Reasoner:
     def _by_geometry(
         self, constraints: OrderingConstraints, facts: KnowledgeGraph, progress: Progress
     ) -> Answers:
-        from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - compiled code
+        from reshuffle.reasoning.geometry.answers import GeometryAnswers  # noqa: PLC0415 - one engine is enough
 
         # Without rules, as a hardened model has none, nothing else could answer.
         nodes = None if self.rules is None else self.node_budget
         return GeometryAnswers(constraints, facts, memory=self._memory, node_budget=nodes, progress=progress)
 
     def _by_chase(self, facts: KnowledgeGraph, reason: str | None, progress: Progress) -> Answers:
-        from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - compiled code
+        from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - one engine is enough
 
         assert self.rules is not None
         return ChaseAnswers(

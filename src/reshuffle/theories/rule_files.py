@@ -85,7 +85,7 @@ class RuleTheory(Theory):
     def ranker(self, graph: KnowledgeGraph, *, notes: Notes = UNHEARD) -> RuleAnswers | AggregatedAnswers:
         """The rules by their aggregate, or weighted by their confidences."""
         if self.aggregate is not None:
-            from reshuffle.rulelist.aggregation.aggregated_answers import (  # noqa: PLC0415 - compiled code
+            from reshuffle.rulelist.aggregation.aggregated_answers import (  # noqa: PLC0415 - few rank
                 AggregatedAnswers,
             )
 

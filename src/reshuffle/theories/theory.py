@@ -128,7 +128,7 @@ class Theory(ABC):
 
     def weighted(self) -> RuleModel:
         """The rules with their weights, or with those that their confidences say."""
-        from reshuffle.rulelist import RuleModel  # noqa: PLC0415 - compiled code, which reasoning does not need
+        from reshuffle.rulelist import RuleModel  # noqa: PLC0415 - reasoning does not need it
 
         return RuleModel.from_rules(self.written_rules())
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol
 
 import numpy as np
 
+from reshuffle.compiled import compiled
 from reshuffle.errors import InputError, Place
 from reshuffle.kg.guards import depth_kernels
 
@@ -128,8 +129,6 @@ class _Kernel:
 
 @cache
 def _compiled(kernel: Callable[..., int]) -> Callable[..., int]:
-    from reshuffle.compiled import compiled  # noqa: PLC0415 - slow to load
-
     return compiled(kernel)
 
 

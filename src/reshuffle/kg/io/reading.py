@@ -25,6 +25,7 @@ from reshuffle.kg.guards.bad_lines import COMMAS, TABS
 from reshuffle.kg.guards.bad_rows import REFUSED
 from reshuffle.kg.io.columns import WantedColumns
 from reshuffle.kg.io.delimited import check_first, numbered_lines, plain_row, read_csv, read_tsv
+from reshuffle.kg.io.fast_delimited import read_fast
 from reshuffle.kg.io.files import (
     ENDINGS,
     GZIP_ERRORS,
@@ -215,8 +216,6 @@ def _read_quickly(
     source: Source, form: Format, columns: WantedColumns, report: Callable[[int], None], bad: BadRows
 ) -> TripleColumns | None:
     """The triples of a file without anything odd, or None, and then the progress is taken back."""
-    from reshuffle.kg.io.fast_delimited import read_fast  # noqa: PLC0415 - compiled code is slow to load
-
     done = 0
 
     def tally(count: int) -> None:

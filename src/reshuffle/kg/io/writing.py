@@ -25,6 +25,7 @@ from reshuffle.kg.io.prefixes import COMMON, Prefixes
 from reshuffle.kg.io.rdf import RDF, pyoxigraph, to_term
 from reshuffle.kg.io.rdf_writing import WITH_GRAPHS, write_rdf
 from reshuffle.kg.io.tables import batches_of, name_batches, rows_of, write_parquet
+from reshuffle.kg.vocabulary import text_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -185,7 +186,9 @@ def _tsv(
 
 
 def _refuse(names: pa.Array, pattern: str, place: Place, hint: str) -> None:
-    position = pc.index(pc.match_substring_regex(names, pattern), True).as_py()
+    matches = pc.match_substring_regex(names, pattern)
+    # `pc.index` imports pandas, so it waits for a name that does not fit.
+    position = pc.index(matches, True).as_py() if pc.any(matches).as_py() else -1
     if position >= 0:
         raise InputError(
             f"the name {names[position].as_py()!r} cannot be written as TSV, which has no quotes: expected names "
@@ -249,10 +252,9 @@ def _empty_name(place: Place) -> InputError:
 
 
 def _joined(columns: list[pa.Array], separator: str, ending: str) -> pa.Array:
-    kind = pa.large_string()
-    between, end = pa.scalar(separator, kind), pa.scalar(ending, kind)
+    between, end, nothing = text_array([separator, ending, ""])
     lines = pc.binary_join_element_wise(*columns, between)
-    return pc.binary_join_element_wise(lines, end, pa.scalar("", kind))
+    return pc.binary_join_element_wise(lines, end, nothing)
 
 
 def _json_lines(place: Place) -> Callable[[pa.RecordBatch], pa.Array]:

@@ -220,8 +220,8 @@ def _submitting(threads: int) -> Iterator[Callable[..., Callable[[], Any]]]:
 def _by_name(live: LiveGraph) -> Column:
     """The ids of all entities by name; Arrow compares the UTF-8 bytes, which is the order of code points."""
     names: pa.Array = live.entities.vocabulary().to_arrow()
-    order: Column = pc.array_sort_indices(names).to_numpy().astype(np.int32)
-    return order
+    order = pc.array_sort_indices(names)  # `to_numpy` would import pandas
+    return np.frombuffer(order.buffers()[1], dtype=np.uint64, count=len(order)).astype(np.int32)
 
 
 # --- walkers ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from reshuffle.errors import UnknownNameError
 from reshuffle.kg import Triple, refuse_inverse_names
 from reshuffle.kg.coerce import as_triples
 from reshuffle.kg.io.tables import ROWS, SCHEMA, batch_of_pairs, rows_of
+from reshuffle.kg.vocabulary import taken, text_array
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.geometry.all_pairs import AllPairs
@@ -207,7 +208,7 @@ class GeometryAnswers(Answers):
         names = self.live.entities.vocabulary().to_arrow()
         for relation, (heads, tails) in self._derived_blocks():
             for start in range(0, len(heads), ROWS):
-                ends = (names.take(pa.array(ids[start : start + ROWS])) for ids in (heads, tails))
+                ends = (taken(names, ids[start : start + ROWS]) for ids in (heads, tails))
                 yield batch_of_pairs(relation, *ends)
 
     def _derived_blocks(self) -> Iterator[tuple[str, Pairs]]:
@@ -234,12 +235,12 @@ class GeometryAnswers(Answers):
             return self._sorted_batches(self._all_pairs(unchanged))
 
     def _sorted_batches(self, everything: AllPairs) -> Iterator[pa.RecordBatch]:
-        relations = pa.array(everything.relations, pa.large_string())
+        relations = text_array(everything.relations)
         entities = self.live.entities.vocabulary().to_arrow()
         for block in everything.sorted_blocks():
             for start in range(0, len(block[0]), ROWS):
                 named = zip((entities, relations, entities), block, strict=True)
-                columns = [names.take(pa.array(ids[start : start + ROWS])) for names, ids in named]
+                columns = [taken(names, ids[start : start + ROWS]) for names, ids in named]
                 yield pa.record_batch(columns, schema=SCHEMA)
 
     def materialise(self) -> None:

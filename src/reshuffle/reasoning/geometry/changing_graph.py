@@ -38,7 +38,7 @@ class Edges(NamedTuple):
     added_neighbours: NDArray[np.int32]  # added edge; ~neighbour once removed
 
 
-@compiled
+@compiled(small_in_python=True)
 def both_directions(
     heads: NDArray[np.int32], relations: NDArray[np.int32], tails: NDArray[np.int32], num_entities: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -68,7 +68,7 @@ def both_directions(
     return starts, labels, neighbours
 
 
-@compiled
+@compiled(small_in_python=True)
 def _place(
     row: int,
     label: int,
@@ -86,7 +86,7 @@ def _place(
     labels[position], neighbours[position] = label, neighbour
 
 
-@compiled
+@compiled(small_in_python=True)
 def _in_row(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     """The place of an edge in its compressed row, removed or not, or NONE.
 
@@ -111,7 +111,7 @@ def _in_row(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     return NONE
 
 
-@compiled
+@compiled(small_in_python=True)
 def _in_list(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     """The place of an edge in its entity's list of added edges, removed or not, or NONE.
 
@@ -126,7 +126,7 @@ def _in_list(edges: Edges, entity: int, label: int, neighbour: int) -> int:
     return NONE
 
 
-@compiled
+@compiled(small_in_python=True)
 def contains(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     """Is the edge there now?
 
@@ -139,7 +139,7 @@ def contains(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     return bool(place != NONE and edges.added_neighbours[place] >= 0)
 
 
-@compiled
+@compiled(small_in_python=True)
 def insert(edges: Edges, entity: int, label: int, neighbour: int, used: int) -> int:
     """Add an edge: returns how many places of the lists are used now, or ALREADY. The caller made room.
 
@@ -165,7 +165,7 @@ def insert(edges: Edges, entity: int, label: int, neighbour: int, used: int) -> 
     return used + 1
 
 
-@compiled
+@compiled(small_in_python=True)
 def discard(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     """Take an edge out; was it there?
 
@@ -184,7 +184,7 @@ def discard(edges: Edges, entity: int, label: int, neighbour: int) -> bool:
     return bool(was_there)
 
 
-@compiled
+@compiled(small_in_python=True)
 def insert_fact(edges: Edges, head: int, relation: int, tail: int, used: int) -> int:
     """Both directions of a fact: the places used now, or ALREADY.
 
@@ -194,7 +194,7 @@ def insert_fact(edges: Edges, head: int, relation: int, tail: int, used: int) ->
     return ALREADY if after == ALREADY else insert(edges, tail, 2 * relation + 1, head, after)
 
 
-@compiled
+@compiled(small_in_python=True)
 def discard_fact(edges: Edges, head: int, relation: int, tail: int) -> bool:
     """Both directions of a fact; was it there?
 
@@ -203,7 +203,7 @@ def discard_fact(edges: Edges, head: int, relation: int, tail: int) -> bool:
     return discard(edges, head, 2 * relation, tail) and discard(edges, tail, 2 * relation + 1, head)
 
 
-@compiled
+@compiled(small_in_python=True)
 def rows_of_added(edges: Edges, used: int) -> NDArray[np.int32]:
     """The entity in whose list each added edge hangs.
 
@@ -218,7 +218,7 @@ def rows_of_added(edges: Edges, used: int) -> NDArray[np.int32]:
     return rows
 
 
-@compiled
+@compiled(small_in_python=True)
 def neighbours_of(edges: Edges, entity: int, label: int) -> NDArray[np.int32]:
     """All neighbours over one label.
 
@@ -248,7 +248,7 @@ def neighbours_of(edges: Edges, entity: int, label: int) -> NDArray[np.int32]:
     return found[:count]
 
 
-@compiled
+@compiled(small_in_python=True)
 def are_edges(
     edges: Edges, entities: NDArray[np.int32], label: int, neighbours: NDArray[np.int32]
 ) -> NDArray[np.bool_]:

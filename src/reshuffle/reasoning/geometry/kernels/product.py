@@ -40,7 +40,7 @@ class Marks(NamedTuple):
     hits: Column  # entity
 
 
-@compiled
+@compiled(small_in_python=True)
 def grouped(keys: Column, values: Column, num_keys: int) -> tuple[NDArray[np.int64], Column]:
     """A counting sort: the values of each key, `starts[key] : starts[key + 1]`.
 
@@ -59,18 +59,21 @@ def grouped(keys: Column, values: Column, num_keys: int) -> tuple[NDArray[np.int
     return starts, ordered
 
 
-@compiled
+@compiled(small_in_python=True)
 def useful(sources: Column, targets: Column, answers: Column) -> NDArray[np.bool_]:
     """The nodes from which some answer can be reached.
 
     Invariant: a node enters the queue once, when it is found alive. Cost: one pass over nodes and edges.
     """
     starts, before = grouped(targets, sources, len(answers))
-    alive: NDArray[np.bool_] = answers != NONE
-    stack = np.flatnonzero(alive).astype(np.int32)
+    alive = np.zeros(len(answers), dtype=np.bool_)
     queue = np.empty(len(answers), dtype=np.int32)
-    queue[: len(stack)] = stack
-    filled, done = len(stack), 0
+    filled, done = 0, 0
+    for node in range(len(answers)):  # expressions on whole arrays take seconds to compile
+        if answers[node] != NONE:
+            alive[node] = True
+            queue[filled] = node
+            filled += 1
     while done < filled:
         node = queue[done]
         done += 1
@@ -82,7 +85,7 @@ def useful(sources: Column, targets: Column, answers: Column) -> NDArray[np.bool
     return alive
 
 
-@compiled
+@compiled(small_in_python=True)
 def _answers_from(product: Product, clause: int, source: int, marks: Marks, tick: int) -> int:
     """Flood one clause; the entities of its goal nodes go to `hits`, with repetition; returns how many.
 
@@ -110,7 +113,7 @@ def _answers_from(product: Product, clause: int, source: int, marks: Marks, tick
     return found
 
 
-@compiled
+@compiled(small_in_python=True)
 def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
     """The distinct entities that every clause reaches go to `hits`; returns how many.
 
@@ -136,7 +139,7 @@ def answers_of(product: Product, source: int, marks: Marks, tick: int) -> int:
     return kept
 
 
-@compiled
+@compiled(small_in_python=True)
 def count_answers(product: Product, sources: Column, marks: Marks, tick: int) -> int:
     """How many pairs hold with these sources.
 
@@ -153,7 +156,7 @@ def count_answers(product: Product, sources: Column, marks: Marks, tick: int) ->
     return total
 
 
-@compiled
+@compiled(small_in_python=True)
 def pairs_of(
     product: Product, sources: Column, marks: Marks, tick: int, most: int
 ) -> tuple[Column, Column, int]:
@@ -176,24 +179,26 @@ def pairs_of(
         if filled + found > room:
             room = max(filled + found, min(2 * room, most))
             heads, tails = _moved(heads, filled, room), _moved(tails, filled, room)
-        heads[filled : filled + found] = sources[place]
-        tails[filled : filled + found] = marks.hits[:found]
+        for hit in range(found):
+            heads[filled + hit] = sources[place]
+            tails[filled + hit] = marks.hits[hit]
         filled += found
     return heads[:filled], tails[:filled], len(sources)
 
 
-@compiled
+@compiled(small_in_python=True)
 def _moved(column: Column, filled: int, room: int) -> Column:
     """The first `filled` values in an array with more room.
 
     Invariant: the rest is not set. Cost: one copy.
     """
     grown = np.empty(room, dtype=np.int32)
-    grown[:filled] = column[:filled]
+    for place in range(filled):
+        grown[place] = column[place]
     return grown
 
 
-@compiled
+@compiled(small_in_python=True)
 def components(starts: NDArray[np.int64], targets: Column) -> Column:
     """The strongly connected component of every node (Tarjan's algorithm, with a stack of its own).
 
@@ -235,7 +240,7 @@ def components(starts: NDArray[np.int64], targets: Column) -> Column:
     return component
 
 
-@compiled
+@compiled(small_in_python=True)
 def shared_by(starts: NDArray[np.int64], targets: Column, answers: Column, size: int) -> Column:
     """For sources whose first steps all lead into one component: its number; otherwise NONE.
 

@@ -86,7 +86,7 @@ class Workspace(Ticks):
         return self.scratch, self.ticks(ticks)
 
 
-@compiled
+@compiled(small_in_python=True)
 def mark(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
     """Visit a state, counted from the first of its automaton, of the entity whose words start at `row`; was it new?
 
@@ -104,7 +104,7 @@ def mark(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: i
     return True
 
 
-@compiled
+@compiled(small_in_python=True)
 def is_marked(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, row: int, state: int) -> bool:
     """Was the state visited at this tick?
 
@@ -116,7 +116,7 @@ def is_marked(stamps: NDArray[np.int32], masks: NDArray[np.uint64], tick: int, r
     return found
 
 
-@compiled
+@compiled(small_in_python=True)
 def doubled(column: NDArray[np.int64]) -> NDArray[np.int64]:
     """The same values with as much room again.
 
@@ -127,7 +127,7 @@ def doubled(column: NDArray[np.int64]) -> NDArray[np.int64]:
     return grown
 
 
-@compiled
+@compiled(small_in_python=True)
 def flood(  # noqa: C901, PLR0913, PLR0917 - the inner loop, kept in one piece for speed
     edges: Edges,
     arcs: Arcs,
@@ -194,7 +194,7 @@ def flood(  # noqa: C901, PLR0913, PLR0917 - the inner loop, kept in one piece f
     return queue, filled, NONE, parents
 
 
-@compiled
+@compiled(small_in_python=True)
 def search(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
@@ -225,7 +225,7 @@ class Clauses(NamedTuple):
     words: NDArray[np.int32]  # clause
 
 
-@compiled
+@compiled(small_in_python=True)
 def room_for(clauses: Clauses) -> NDArray[np.int64]:
     """An empty queue in which the start nodes of any clause find place.
 
@@ -234,7 +234,7 @@ def room_for(clauses: Clauses) -> NDArray[np.int64]:
     return np.empty(max(1024, clauses.sizes.max()), dtype=np.int64)
 
 
-@compiled
+@compiled(small_in_python=True)
 def seed(
     arcs: Arcs,
     clauses: Clauses,
@@ -257,7 +257,7 @@ def seed(
     return filled
 
 
-@compiled
+@compiled(small_in_python=True)
 def ends_of(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
@@ -303,7 +303,7 @@ def ends_of(  # noqa: PLR0913, PLR0917
     return queue, hits, found
 
 
-@compiled
+@compiled(small_in_python=True)
 def shortest_path(  # noqa: PLR0913, PLR0917
     edges: Edges,
     arcs: Arcs,
@@ -336,7 +336,7 @@ def shortest_path(  # noqa: PLR0913, PLR0917
     return path[:length]
 
 
-@compiled
+@compiled(small_in_python=True)
 def count_answers(
     edges: Edges,
     arcs: Arcs,
@@ -359,7 +359,7 @@ def count_answers(
     return total
 
 
-@compiled
+@compiled(small_in_python=True)
 def pairs_of(
     edges: Edges,
     arcs: Arcs,
