@@ -12,6 +12,8 @@ import pytest
 from reshuffle.cli.main import main
 from reshuffle.cli.rule_training import quick_minutes
 from reshuffle.errors import InputError
+from reshuffle.explorer.decisions import Decisions
+from reshuffle.kg import read_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.locks import alone_in
 from reshuffle.rulelist import load_rule_model
@@ -244,6 +246,25 @@ def test_an_edited_list_is_what_predicts_and_can_be_fitted_again(
     assert again[0].split("\t")[2:5] == ["20", "0", "0"]
 
 
+def test_decisions_change_a_refit(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts, file = str(world / "facts.tsv"), tmp_path / "my.decisions.jsonl"
+    decisions, weights = Decisions(file), []
+    for decided in (False, True):
+        folder = tmp_path / str(decided)
+        folder.mkdir()
+        (folder / "model.rules").write_text((world / "model" / "model.rules").read_text())
+        if decided:
+            found = load_rule_model(folder).on(read_graph(facts)).missing(top=4)
+            for place, link in enumerate(found):
+                decisions.add(link.triple, "accept" if place == 0 else "reject")
+        more = ("--decisions", str(file)) if decided else ()
+        assert main(["train", facts, "-o", str(folder), "--recipe", "rules", "--refit", *FAST, *more]) == 0
+        told = capsys.readouterr().err
+        assert ("1 accepted link as facts, 3 rejected links as wrong answers" in told) == decided
+        weights.append([one.weight for one in load_rule_model(folder).rules])
+    assert weights[0] != weights[1]
+
+
 def test_any_rule_file_ranks(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mined.txt").write_text("10\t9\t0.6\tgrandparent(X,Y) <= parent(X,A), parent(A,Y)\n")
     words = (
@@ -320,6 +341,8 @@ def test_a_quick_look_is_a_rule_model(
         (("--quick", "--recipe", "paper"), "--quick is --recipe rules: leave out --recipe paper"),
         (("--recipe", "rules", "--valid", "v.tsv"), "--valid is not for --recipe rules"),
         (("--recipe", "rules", "--refit", "--resume"), "--refit begins anew"),
+        (("--recipe", "rules", "--decisions", "d.jsonl"), "--decisions needs --refit"),
+        (("--recipe", "rules", "--refit", "--rejected-weight", "3"), "--rejected-weight needs --decisions"),
         (("--refit",), "--rules and --refit need --recipe rules"),
         (("--engine", "spark"), "--engine spark looks for rules: it needs --recipe rules"),
         (("--recipe", "rules", "--refit", "--engine", "spark"), "it needs --recipe rules, without --refit"),

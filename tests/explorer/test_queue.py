@@ -188,7 +188,9 @@ def test_a_soft_model_is_asked_about_each_relation(decisions: Decisions) -> None
     page = page_of(queue, decisions)
     assert page["count"] and not set(triples(page)) & set(FACTS)
     assert queue.found().is_complete and queue.found().total == 5
-    some, everything = (page_of(queue, decisions, most=200, **words) for words in ({"relation": "livesIn"}, {}))
+    some, everything = (
+        page_of(queue, decisions, most=200, **words) for words in ({"relation": "livesIn"}, {})
+    )
     assert triples(some) == [one for one in triples(everything) if one.relation == "livesIn"]
 
 

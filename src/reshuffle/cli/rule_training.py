@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import learned_facts_of
 from reshuffle.text import counted
@@ -55,7 +55,8 @@ def _learned(
 
     if arguments.refit:
         before = load_rule_model(arguments.output).with_rules(_rules(arguments, facts, console))
-        return refit(before, facts, settings=settings, progress=console.progress)
+        facts, decided = _decided(arguments, facts, console)
+        return refit(before, facts, settings=settings, progress=console.progress, **decided)
     minutes = _minutes(arguments, facts, console)
     return learn_rules(
         facts,
@@ -69,6 +70,25 @@ def _learned(
         notes=console.message,
         **arguments.spark,
     )
+
+
+def _decided(
+    arguments: argparse.Namespace, facts: KnowledgeGraph, console: Console
+) -> tuple[KnowledgeGraph, dict[str, Any]]:
+    """The facts with the accepted links, and what to do with the rejected ones."""
+    from reshuffle.explorer.decisions import ACCEPT, REJECT, read_decisions
+    from reshuffle.kg import KnowledgeGraph
+
+    if arguments.decisions is None:
+        return facts, {}
+    decisions = read_decisions(arguments.decisions)
+    accepted, rejected = decisions.of_kind(ACCEPT), decisions.of_kind(REJECT)
+    told = f"{counted(len(accepted), 'accepted link')} as facts, {counted(len(rejected), 'rejected link')}"
+    console.message(f"{told} as wrong answers")
+    options: dict[str, Any] = {"rejected": rejected}
+    if arguments.rejected_weight is not None:
+        options["weight"] = arguments.rejected_weight
+    return (facts | KnowledgeGraph(accepted) if accepted else facts), options
 
 
 def _minutes(arguments: argparse.Namespace, facts: KnowledgeGraph, console: Console) -> float | None:

@@ -35,6 +35,7 @@ from reshuffle.rulelist.files.fit_checkpoints import Checkpoint, remove_checkpoi
 from reshuffle.rulelist.fitting import Fit, FitSettings
 from reshuffle.rulelist.links.likelihood_fit import fit_likelihood
 from reshuffle.rulelist.programs import Program
+from reshuffle.rulelist.rejected_links import RejectedLinks
 from reshuffle.rulelist.rule_finding import find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
 from reshuffle.rulelist.sampling.fact_samples import Budget
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.fitting import FitState
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
     from reshuffle.rules.parsing import Rules
     from reshuffle.spark.spark_session import Spark
 
+REJECTED_WEIGHT = 10
+"""As how many wrong answers a rejected link counts (`benchmarks/decisions.py`)."""
 _SAVED_EVERY = 50  # steps
 _FOR_FINDING, _FOR_FEATURES, _FOR_FITTING = 0.4, 0.45, 0.85
 """Shares of the time that is left; what is left at the end is for ordering and writing."""
@@ -137,17 +140,22 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     fitted here. A `session` that is given is used, and not stopped. `folder` is one that all workers see.
     """
     spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
-    graph = facts.facts if isinstance(facts, GraphSplit) else as_graph(facts)
+    graph = _learned_from(facts)
     given: list[Rule] = [] if not rules else list(as_rules(rules).rules)
     given = [rule for rule in given if not isinstance(rule, ConstantRule)]
-    if not len(graph):
-        raise InputError("found no facts to learn from", hint="give at least one triple")
     about = None if relations is None else _known(relations, graph)
     deadline = NO_DEADLINE if minutes is None else Deadline.after(60 * _checked_minutes(minutes))
     learning = _Learning(graph, settings or RuleSettings(), progress, notes, spark, about, deadline)
     return learning.model(
         given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
     )
+
+
+def _learned_from(facts: Triples | GraphSplit) -> KnowledgeGraph:
+    graph = facts.facts if isinstance(facts, GraphSplit) else as_graph(facts)
+    if not len(graph):
+        raise InputError("found no facts to learn from", hint="give at least one triple")
+    return graph
 
 
 def _known(relations: Iterable[str], graph: KnowledgeGraph) -> frozenset[str]:
@@ -173,13 +181,26 @@ def refit(
     facts: Triples | GraphSplit,
     *,
     settings: RuleSettings | None = None,
+    rejected: Iterable[Triple] = (),
+    weight: int = REJECTED_WEIGHT,
     progress: Progress = SILENT,
 ) -> RuleModel:
-    """The same rules in their order, with weights and tables fitted to facts, and measured on them."""
+    """The same rules in their order, with weights and tables fitted to facts, and measured on them.
+
+    Every link that is no fact counts as one wrong answer. `rejected` links count as `weight` of them
+    (`rejected_links`).
+    """
+    if weight < 1:
+        raise InputError(
+            f"found the weight {weight} of a rejected link", hint="give a whole number from 1 on"
+        )
     bare = [replace(one.rule, quality=None) for one in model.rules]
-    fitted = (
-        learn_rules(facts, rules=bare, mine=False, settings=settings, progress=progress) if bare else model
-    )
+    if not bare:
+        return model
+    graph = _learned_from(facts)
+    learning = _Learning(graph, settings or RuleSettings(), progress, UNHEARD, None, None, NO_DEADLINE)
+    learning.rejected = RejectedLinks.of(rejected, graph, weight=weight)
+    fitted = learning.model(bare, mine=False, directory=None, resume=False)
     by_rule = {one.rule: one for one in fitted.rules}
     rules = tuple(by_rule[one.rule] for one in model.rules)
     return replace(fitted, rules=rules, both_ways=model.both_ways).knowing(model.relations)
@@ -211,6 +232,7 @@ class _Learning:
         self.graph, self.settings = graph, settings
         self.progress, self.notes, self.spark = progress, notes, spark
         self.about, self.deadline = about, deadline
+        self.rejected = RejectedLinks()
 
     def model(self, given: list[Rule], *, mine: bool, directory: Path | None, resume: bool) -> RuleModel:
         digest = self._digest(given, mine=mine)
@@ -252,6 +274,7 @@ class _Learning:
         seed, count = self.settings.seed, len(self.graph.relations)
         options: dict[str, Any] = {"room": self.settings.room, "seed": seed}
         options |= {"about": self.about, "deadline": self.deadline.part(_FOR_FEATURES), "parts": checkpoint}
+        options["rejected"] = self.rejected
         rows = training_rows(features, program, **options, progress=self.progress)
         if len(rows) < (asked := len(questions_of(self.graph, self.about).anchors)):
             self.notes(f"weights are fitted to {len(rows):,} of {counted(asked, 'question')}")

@@ -18,6 +18,7 @@ from reshuffle.kg.rows import Rows, starts_of
 from reshuffle.progress import SILENT
 from reshuffle.rulelist.features import Questions, in_order, pieces_of
 from reshuffle.rulelist.kernels.losses import choose_candidates
+from reshuffle.rulelist.rejected_links import RejectedLinks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -112,14 +113,16 @@ def training_rows(  # noqa: PLR0913 - each has a default, and all but two are ke
     about: Collection[str] | None = None,
     deadline: Deadline = NO_DEADLINE,
     parts: FeatureParts | None = None,
+    rejected: RejectedLinks | None = None,
     progress: Progress = SILENT,
 ) -> TrainingRows:
     """The rows of all questions about a graph, or of as many as there is room and time for, drawn by seed.
 
     `about` names the relations to ask about, None for all. `parts` keeps what is done, and has what was done before.
+    `rejected` links count as several wrong answers.
     """
     chance = np.random.default_rng(seed)
-    rows = _Rows(features, program, room, chance)
+    rows = _Rows(features, program, room, chance, rejected or RejectedLinks())
     questions = questions_of(features.graph, about)
     questions = questions.part(chance.permutation(len(questions.anchors)))
     begins = chance.integers(0, len(rows.order), len(questions.anchors))
@@ -206,8 +209,9 @@ class _Rows:
         program: Program,
         room: Room,
         chance: np.random.Generator,
+        rejected: RejectedLinks,
     ) -> None:
-        self.features, self.program, self.room = features, program, room
+        self.features, self.program, self.room, self.rejected = features, program, room, rejected
         self.order = chance.permutation(features.graph.num_entities).astype(np.int32)
         self.window = min(room.window, len(self.order))
 
@@ -231,6 +235,7 @@ class _Rows:
                 for piece in pieces_of(len(begins), _AT_ONCE)
             ]
         )
+        rows = self.rejected.counted(rows, questions)
         return replace(rows, distances=self.features.steps_to(questions, rows.starts, rows.entities))
 
     def _candidates(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:

@@ -88,6 +88,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--refit", action="store_true", help="recipe rules: fit the weights of the rules in DIR again"
     )
+    parser.add_argument(
+        "--decisions",
+        type=InputFile,
+        metavar="FILE",
+        help="with --refit: decisions made in the explorer; accepted links are facts, and rejected ones count as wrong",
+    )
+    parser.add_argument(
+        "--rejected-weight",
+        type=int,
+        metavar="W",
+        help="with --decisions: a rejected link counts as W wrong answers, any unknown link as one (default 10)",
+    )
     add_training_options(parser, recipes=(*RECIPE_NAMES, "rules"))
     add_spark_engine(
         parser, help="recipe rules: look for rules on the workers of Spark, with the same result"
@@ -208,12 +220,20 @@ def _check_options(arguments: argparse.Namespace) -> None:
         arguments.usage_error(f"--minutes {arguments.minutes}: more than 0")
     if arguments.relation and (arguments.recipe != "rules" or arguments.refit):
         arguments.usage_error("--relation needs --recipe rules, --quick or --minutes, without --refit")
+    _check_decisions(arguments)
     if arguments.minutes is not None and arguments.refit:
         arguments.usage_error("--minutes is for learning: leave out --refit")
     if arguments.recipe != "rules" and (arguments.rules or arguments.refit):
         arguments.usage_error(
             "--rules and --refit need --recipe rules; --inject puts rules into other models"
         )
+
+
+def _check_decisions(arguments: argparse.Namespace) -> None:
+    if arguments.decisions is not None and not arguments.refit:
+        arguments.usage_error("--decisions needs --refit: decisions are about links of a model that is there")
+    if arguments.rejected_weight is not None and arguments.decisions is None:
+        arguments.usage_error("--rejected-weight needs --decisions")
 
 
 def _check_free(directory: Path) -> None:

@@ -76,9 +76,7 @@ def all_rows(
     """Every rule in its order: those of the subject, rejected ones in their places, then those written."""
     given_rows, status = given.rule_rows(progress), _statuses(edits)
     now = {} if world is given else {row["rule"]: row for row in world.rule_rows(progress)}
-    rows = [
-        {**now.pop(row["rule"], row), "status": status.get(row["rule"], "open")} for row in given_rows
-    ]
+    rows = [{**now.pop(row["rule"], row), "status": status.get(row["rule"], "open")} for row in given_rows]
     added = [{**row, "status": status.get(row["rule"], "added")} for row in now.values()]
     known = {row["rule"] for row in (*rows, *added)}
     unmeasured = [
