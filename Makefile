@@ -34,9 +34,9 @@ test-slow: $(VENV)/.dev
 test-integrations: $(INTEGRATIONS)/.all
 	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 --durations=15 --durations-min=1 $(ARGS)
 
-# The documentation as a site: build/site/index.html. It needs no network; a warning is an error.
+# The documentation as a site: build/site/index.html, with a folder for each version. It needs no network; a warning is an error.
 docs: $(INTEGRATIONS)/.all
-	$(INTEGRATIONS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet docs build/site
+	$(INTEGRATIONS)/bin/python docs/site/versions.py build/site
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -19,12 +19,13 @@ author = "The reshuffle developers"
 copyright = author
 version = release = reshuffle.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "commands", "docstrings", "notebooks"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "commands", "docstrings", "notebooks", "formulas"]
 exclude_patterns = ["README.md", "site"]  # README is the index for people who read the files
 default_role = "code"  # docstrings are written with `name`, as in Markdown
 nitpicky = True
 
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+html_math_renderer = "mathml"
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -33,6 +34,17 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 
 html_theme = "furo"
+templates_path = ["site/templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "versions.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_title = f"reshuffle {release}"
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -43,12 +45,25 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert built.stderr == ""
     assert built.returncode == 0
-    return target
+    return target / reshuffle.__version__
 
 
 def without_network() -> dict[str, str]:
     """Every request would go to a port where nobody answers."""
     return {**os.environ, "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
+
+
+def test_every_version_is_named_and_the_newest_comes_first(site: Path) -> None:
+    above = site.parent
+    assert f"url={reshuffle.__version__}/" in (above / "index.html").read_text()
+    assert json.dumps([reshuffle.__version__]) in (above / "versions.js").read_text()
+    versions = runpy.run_path(str(ROOT / "docs" / "site" / "versions.py"))
+    for name in ("0.9.0", "0.10.0"):
+        (above / name).mkdir()
+        (above / name / "objects.inv").touch()
+    assert versions["built"](above)[:2] == ["0.10.0", "0.9.0"]
+    for name in ("0.9.0", "0.10.0"):
+        (above / name / "objects.inv").unlink()
 
 
 def pages(site: Path) -> list[Path]:
@@ -106,10 +121,25 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
     """The site on a port of this machine: from files, a browser lets the search read no pages."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site.parent))) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
+        yield f"http://127.0.0.1:{server.server_port}/{reshuffle.__version__}/"
         server.shutdown()
+
+
+PLACES = (
+    "index.html",
+    "first-steps.html",
+    "how-to/explore.html",
+    "how-to/rule-models.html",
+    "explanation/results.html",
+    "explanation/accuracy.html",
+    "reference/api/graphs.html",
+    "notebooks/ontology.html",
+)
+# Tables whose last columns are out of sight.
+CLIPPED = """[...document.querySelectorAll("article table")]
+    .filter((table) => table.scrollWidth > table.clientWidth + 1).map((table) => table.innerText.slice(0, 60))"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -126,9 +156,15 @@ def test_a_browser_shows_it_without_errors(address: str, scheme: str) -> None:
             "request",
             lambda request: errors.append(request.url) if is_elsewhere(request.url, address) else None,
         )
-        for place in ("index.html", "reference/api/graphs.html", "notebooks/ontology.html"):
-            page.goto(address + place)
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+        for width in (390, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            for place in PLACES:
+                page.goto(address + place)
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, place)
+                assert width < 1440 or page.evaluate(CLIPPED) == [], place
+        page.goto(address + "how-to/rule-models.html")
+        assert page.locator("math munder").count() > 0
+        assert page.locator(".versions a[aria-current]").inner_text() == reshuffle.__version__
         page.goto(address + "search.html?q=KnowledgeGraph", wait_until="networkidle")
         page.wait_for_selector("#search-results li a")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")

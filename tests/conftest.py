@@ -55,7 +55,7 @@ gc.set_threshold(700, 10, 100)
 # Tests of ten seconds and more. They come first: begun last, one of them keeps one core busy while the others wait.
 LONGEST = (
     "test_a_short_tour_as_data",
-    "tutorial-learning.md",
+    "review-rules.md",
     "accuracy.md",
     "predict.md",
     "test_infer_where_no_cache_can_be_written",
