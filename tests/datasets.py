@@ -7,6 +7,7 @@ Nothing is downloaded.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +15,6 @@ import pytest
 from reshuffle.data import card_of, file_cards, find_files, load_from_files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from reshuffle.kg.splits import Benchmark
 
 REQUIRE_VARIABLE = "RESHUFFLE_REQUIRE_DATA"
@@ -27,6 +26,18 @@ def data_folder(name: str) -> Path:
     if found is not None:
         return found.directory
     reason = f"the files of '{name}' are not here; set RESHUFFLE_DATA to the directory that holds them"
+    if os.environ.get(REQUIRE_VARIABLE) == "1":
+        pytest.fail(f"{reason} ({REQUIRE_VARIABLE}=1 asks for them)", pytrace=False)
+    pytest.skip(reason)
+
+
+def shared_folder(path: str) -> Path:
+    """A folder of files for tests, beside those of benchmarks."""
+    places = [os.environ.get("RESHUFFLE_DATA", ""), str(Path(__file__).parents[2] / "shared" / "datasets")]
+    for place in filter(None, places):
+        if (Path(place) / path).is_dir():
+            return Path(place) / path
+    reason = f"the files of '{path}' are not here; set RESHUFFLE_DATA to the directory that holds them"
     if os.environ.get(REQUIRE_VARIABLE) == "1":
         pytest.fail(f"{reason} ({REQUIRE_VARIABLE}=1 asks for them)", pytrace=False)
     pytest.skip(reason)

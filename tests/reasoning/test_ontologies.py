@@ -15,13 +15,22 @@ from reshuffle import Reasoner, read_rules
 from reshuffle.errors import InputError, NotExpressibleError
 from reshuffle.kg import KnowledgeGraph, read_graph
 from reshuffle.kg.rows import LITERAL
+from reshuffle.rules.ontologies.schema import RELATIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reshuffle.kg import Triple
+    from reshuffle.reasoning import Answers
+
 # Only axioms name e:A, to which the domain of e:isA leads.
 AXIOMS_ALONE_NAME = "rdf:type rdfs:subPropertyOf e:isA . e:isA rdfs:domain e:Typed . e:p rdfs:domain e:A ."
 FACTS = f"{HEADER}e:a e:p e:b ."
+
+
+def of_entities(answers: Answers) -> set[Triple]:
+    """What is derived, but for what axioms say of each other."""
+    return {triple for triple in answers.triples() if triple.relation not in RELATIONS}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +50,7 @@ def test_entities_that_axioms_alone_name_get_their_types(tmp_path: Path, engine:
     rules, facts = files(tmp_path, ontology, FACTS)
     answers = Reasoner(read_rules(rules), engine=engine).on(read_graph(facts))
     assert set(answers.tails(f"{EX}a", TYPE)) == {f"{EX}A", f"{EX}Typed"}
-    assert set(answers.triples()) == derived(ontology, FACTS)
+    assert of_entities(answers) == derived(ontology, FACTS)
     assert "~" not in str([*answers.triples(), *answers.facts, answers.counts()])
     assert set(answers.facts.entities) == {f"{EX}a", f"{EX}b"}
 
@@ -71,8 +80,8 @@ def test_random_ontologies_entail_what_the_tables_say(folder: Path, seed: int) -
     except InputError:  # nothing but tautologies
         assert expected == set()
         return
-    assert not base.unread
+    assert {one.what for one in base.unread} <= {"owl:equivalentClass axioms with owl:oneOf"}
     for engine in ("chase", "geometry"):
         with suppress(NotExpressibleError):
             answers = Reasoner(base, engine=engine).on(read_graph(graph))
-            assert set(answers.triples()) == expected, engine
+            assert of_entities(answers) == expected, engine

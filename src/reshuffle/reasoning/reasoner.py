@@ -20,6 +20,7 @@ from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.axioms_in_facts import axioms_among, told_axioms
 from reshuffle.reasoning.constant_answers import ConstantAnswers, with_helpers
+from reshuffle.reasoning.ontology_answers import OntologyAnswers
 from reshuffle.reasoning.scaling.engine_interface import Deduction
 from reshuffle.reasoning.sharing import parsed_bytes
 from reshuffle.rulegraphs import budgets, constraints_for
@@ -27,6 +28,7 @@ from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
 from reshuffle.rules import RuleBase
 from reshuffle.rules.encoding import encoding_of, without_constants
 from reshuffle.rules.exactness import Exactness, by_chase, within
+from reshuffle.rules.ontologies.schema import RELATIONS
 from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class Reasoner:
         node_budget: int | None = None,
     ) -> None:
         _check_engine(engine, bound)
-        self.engine = engine
+        self.engine, self._bound = engine, bound
         self._memory = None if memory is None else parsed_bytes(str(memory))
         self.node_budget = DEFAULT_NODE_BUDGET if node_budget is None else _checked_nodes(node_budget)
         self._constraints: OrderingConstraints | None = None
@@ -155,7 +157,8 @@ class Reasoner:
     @property
     def names(self) -> tuple[str, ...]:
         """The relations and entities that the rules name."""
-        return (*self._relations, *(() if self.encoding is None else self.encoding.named))
+        between = sorted(RELATIONS) if self.rules is not None and self.rules.schema else ()
+        return (*self._relations, *between, *(() if self.encoding is None else self.encoding.named))
 
     def on(
         self,
@@ -166,6 +169,20 @@ class Reasoner:
     ) -> Answers:
         """The answers over a graph, or over triples; `notes` hears when facts and rules share no relation."""
         facts = graph if isinstance(graph, KnowledgeGraph) else as_graph(graph)
+        if self.rules is not None and self.rules.stated is not None:
+            return OntologyAnswers(self, facts, progress=progress, notes=notes)
+        return self.over(facts, progress=progress, notes=notes)
+
+    def with_rules(self, rules: RuleBase) -> Reasoner:
+        """A reasoner like this one with other rules; this one, where they are its own."""
+        if rules is self.rules:
+            return self
+        return Reasoner(
+            rules, bound=self._bound, engine=self.engine, memory=self._memory, node_budget=self.node_budget
+        )
+
+    def over(self, facts: KnowledgeGraph, *, progress: Progress = SILENT, notes: Notes = UNHEARD) -> Answers:
+        """The answers over a graph by the rules as they stand, whatever the graph says of axioms."""
         used = facts.relations
         if facts.literals is not None and self.encoding is not None:  # domains may meet these
             used, _ = used.extended_by(facts.literals.relations)
@@ -238,6 +255,12 @@ class Reasoner:
         # Without rules, as a hardened model has none, nothing else could answer.
         nodes = None if self.rules is None else self.node_budget
         return GeometryAnswers(constraints, facts, memory=self._memory, node_budget=nodes, progress=progress)
+
+    def chased(self, rules: RuleBase, facts: KnowledgeGraph) -> Answers:
+        """What other rules derive from other facts, by the chase, within the same memory."""
+        from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - compiled code
+
+        return ChaseAnswers(rules, facts, memory=self._memory)
 
     def _by_chase(self, facts: KnowledgeGraph, reason: str | None, progress: Progress) -> Answers:
         from reshuffle.reasoning.chase import ChaseAnswers  # noqa: PLC0415 - one engine is enough

@@ -10,7 +10,7 @@ from reshuffle.errors import UnknownNameError
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.reasoning.proofs import Proof, atom_triple, oriented
-from reshuffle.rules.rule import DisjointEnds, Disjointness
+from reshuffle.rules.rule import SAME, DisjointEnds, Disjointness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Violation:
-    """A pair that is in both relations of a constraint, or an entity that leads to both of its ends."""
+    """A pair that is in both relations of a constraint, or an entity that leads to both of its ends.
+
+    What a constraint forbids by itself (`SAME` is its second relation) has one proof, which stands for both.
+    """
 
     constraint: Constraint
     first: Proof
@@ -56,8 +59,12 @@ def _of_ends(answers: Answers, disjointness: Iterable[DisjointEnds]) -> Iterator
         first, second = pair.sides
         for entity in sorted(members[first] & members[second]):
             with unchanged():
-                proofs = [_proof(answers, atom_triple(relation, entity, end)) for relation, end in pair.sides]
-            yield Violation(pair, *proofs)
+                proofs = [
+                    _proof(answers, atom_triple(relation, entity, end))
+                    for relation, end in pair.sides
+                    if relation != SAME
+                ]
+            yield Violation(pair, proofs[0], proofs[-1])
 
 
 def leading_to(answers: Answers, relation: str, end: str) -> set[str]:
@@ -86,6 +93,11 @@ def _of_pairs(answers: Answers, disjointness: Iterable[Disjointness]) -> Iterato
 
 
 def _violation(answers: Answers, constraint: Disjointness, triple: Triple) -> Violation | None:
+    if constraint.second == SAME:
+        if triple.head != triple.tail:
+            return None
+        proof = _proof(answers, triple)
+        return Violation(constraint, proof, proof)
     other = atom_triple(constraint.second, *oriented(constraint.first, triple))
     if not answers.holds(*other):
         return None

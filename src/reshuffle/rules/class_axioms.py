@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.kg import inverse_name
-from reshuffle.rules.rule import Constant, ConstantRule, DisjointEnds, PathRule
+from reshuffle.rules.rule import SAME, Constant, ConstantRule, DisjointEnds, PathRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +61,11 @@ def disjoint_classes(first: str, second: str) -> DisjointEnds:
     return DisjointEnds(TYPE, first, TYPE, second)
 
 
+def denied(head: str, relation: str, tail: str) -> DisjointEnds:
+    """The triple does not hold."""
+    return DisjointEnds(relation, tail, SAME, head)
+
+
 NOTHING = "http://www.w3.org/2002/07/owl#Nothing"
 EMPTY_CLASS = disjoint_classes(NOTHING, NOTHING)
 """That no entity is of `owl:Nothing`: it shares none with itself."""
@@ -68,8 +73,10 @@ EMPTY_CLASS = disjoint_classes(NOTHING, NOTHING)
 
 def forbidden(base: RuleBase) -> tuple[Constraint, ...]:
     """The constraints of a base; where it speaks of classes, nothing may be of `owl:Nothing` either."""
-    of_classes = any(isinstance(rule, ConstantRule) and rule.head == TYPE for rule in base.given) or any(
-        isinstance(pair, DisjointEnds) and TYPE in pair.relations for pair in base.disjointness
+    of_classes = (
+        base.stated is not None
+        or any(isinstance(rule, ConstantRule) and rule.head == TYPE for rule in base.given)
+        or any(isinstance(pair, DisjointEnds) and TYPE in pair.relations for pair in base.disjointness)
     )
     return (*base.disjointness, EMPTY_CLASS) if of_classes else base.disjointness
 

@@ -39,7 +39,7 @@ from reshuffle.kg.rows import COLUMNS
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.class_axioms import BY_LITERAL, domains_of
 from reshuffle.rules.linked_variables import Links
-from reshuffle.rules.rule import ConstantRule, DisjointEnds, IntersectionRule, PathRule, RuleBase
+from reshuffle.rules.rule import SAME, ConstantRule, DisjointEnds, IntersectionRule, PathRule, RuleBase
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Sequence
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from reshuffle.errors import Place
     from reshuffle.rules.rule import Rule, Term
 
-ANYTHING, SAME = "~anything", "~same"
+ANYTHING = "~anything"
 KEPT = "~reshuffle: "
 """What the names of made-up entities begin with."""
 HUB = f"{KEPT}every entity leads here"
@@ -65,7 +65,7 @@ def encoding_of(base: RuleBase) -> Encoding | None:
         return encoding_of(base.source)
     known = vars(base)  # a frozen dataclass keeps what is derived from it where `cached_property` does
     if "encoding" not in known:
-        apart = any(isinstance(pair, DisjointEnds) for pair in base.disjointness)
+        apart = any(isinstance(pair, DisjointEnds) or pair.second == SAME for pair in base.disjointness)
         needed = apart or any(isinstance(rule, ConstantRule) for rule in base.given)
         known["encoding"] = _Encoder(base).encoding() if needed else None
     found: Encoding | None = known["encoding"]
@@ -105,7 +105,7 @@ class Encoding:
     @cached_property
     def relations(self) -> frozenset[str]:
         """All helper relations, which no answer may show."""
-        given = {ANYTHING, _LITERAL, *(relation for _, relation, _ in self.by_helper)}
+        given = {ANYTHING, SAME, _LITERAL, *(relation for _, relation, _ in self.by_helper)}
         return self.base.fresh.union(given)
 
     @property
@@ -168,6 +168,8 @@ class _Encoder:
         for pair in self._source.disjointness:
             if isinstance(pair, DisjointEnds):
                 self._named |= dict.fromkeys(end for _, end in pair.sides)
+                if pair.second == SAME:
+                    self._fact(pair.second_end, SAME, pair.second_end)
         if any(True for _ in domains_of(self._source)):
             self._given[BY_LITERAL] = None
         base = replace(

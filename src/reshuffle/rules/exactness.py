@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from reshuffle.rules.formats.ontology import shortened
 from reshuffle.rules.formats.owl import AXIOM_RELATIONS
+from reshuffle.rules.ontologies.individuals import SAME_AS
+from reshuffle.rules.ontologies.schema import RELATIONS
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ class Exactness:
 
     def about(self, relation: str) -> Exactness:
         """The same of one relation."""
-        if not self.of_ontology or relation not in AXIOM_RELATIONS:
+        if not self.of_ontology or relation not in AXIOM_RELATIONS - RELATIONS - {SAME_AS}:
             return self
         return replace(self, silent_about=shortened(relation))
 

@@ -79,6 +79,16 @@ class Links:
     def _end_of(self, group: list[int]) -> int:
         return min(group, key=lambda variable: (len(self.neighbours(variable)), variable))
 
+    @property
+    def is_tree(self) -> bool:
+        """Do the variables form trees, each with at most one variable of the conclusion? Such rules are encoded."""
+        variables = {end for end in self.asked if isinstance(end, int)}
+        return all(
+            sum(len(self.neighbours(variable)) for variable in group) // 2 < len(group)
+            and len(variables & set(group)) < 2
+            for group in self.groups
+        )
+
     def why_outside(self) -> tuple[str, str] | None:
         """Why a rule is outside the class, and what such rules are called in the plural; None where it is inside."""
         variables = [end for end in self.asked if isinstance(end, int)]

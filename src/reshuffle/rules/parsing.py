@@ -20,6 +20,8 @@ from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rules.formats import amie, anyburl, datalog_programs, nemo, owl
 from reshuffle.rules.formats import native as text
 from reshuffle.rules.formats.statement import BRACKETED, QUOTED, OutsideClassError, SourceLine, meaning
+from reshuffle.rules.ontologies import rdf_axioms
+from reshuffle.rules.ontologies.axiom_rules import rule_base
 from reshuffle.rules.rule import (
     Constant,
     ConstantRule,
@@ -150,8 +152,9 @@ def read_rules(
     kind = _checked(format) if format else _format_of(path)
     content = _content(path)
     if kind == "owl":
-        axioms, lacking, stated = owl.read(content, str(path))
-        base = replace(_base(axioms, lacking, str(path), confidence), stated=stated)
+        base = replace(
+            rule_base([rdf_axioms.read(content, str(path))]), stated=owl.stated(content, str(path))
+        )
     else:
         base = _read_text(
             _decoded(content, str(path)), str(path), kind, skip_unsupported, confidence, prefixes

@@ -28,6 +28,8 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\""})
 VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
 
 _FRESH_PREFIX = "~"
+SAME = "~same"
+"""The relation of an entity to itself."""
 _PSEUDOCOUNT = 5  # PyClause's default: rules with few predictions are believed less
 
 
@@ -162,7 +164,13 @@ class IntersectionRule(_Implication):
 
 @dataclass(frozen=True)
 class Disjointness:
-    """`r1(X,Y) & r2(X,Y) -> false`: a constraint on answers, from which nothing is derived."""
+    """`r1(X,Y) & r2(X,Y) -> false`: a constraint on answers, from which nothing is derived.
+
+    With `SAME` as its second relation it says that the first leads from nothing to itself.
+
+    >>> print(Disjointness("partOf", SAME))
+    partOf(X, X) -> false
+    """
 
     first: str
     second: str
@@ -177,6 +185,8 @@ class Disjointness:
         return Disjointness(short(self.first), short(self.second))
 
     def __str__(self) -> str:
+        if self.second == SAME:
+            return f"{_atom(self.first, 'X', 'X')} -> false"
         first, second = (_atom(*_turned(relation, "X", "Y")) for relation in (self.first, self.second))
         return f"{first} & {second} -> false"
 
@@ -187,6 +197,11 @@ class DisjointEnds:
 
     >>> print(DisjointEnds("is", "Course", "teaches^-1", "ada"))
     is(X, "Course") & teaches("ada", X) -> false
+
+    With `SAME` as its second relation it says that one triple does not hold.
+
+    >>> print(DisjointEnds("teaches", "logic", SAME, "ada"))
+    teaches("ada", "logic") -> false
     """
 
     first: str
@@ -209,6 +224,9 @@ class DisjointEnds:
         return (self.first, self.first_end), (self.second, self.second_end)
 
     def __str__(self) -> str:
+        if self.second == SAME:
+            one = _turned(self.first, quoted_text(self.second_end), quoted_text(self.first_end))
+            return f"{_atom(*one)} -> false"
         sides = dict.fromkeys(self.sides)
         atoms = (_atom(*_turned(relation, "X", quoted_text(end))) for relation, end in sides)
         return f"{' & '.join(atoms)} -> false"
@@ -422,6 +440,10 @@ class RuleBase:
     """The variables as they were written, where a name of an entity may look like one."""
     stated: Counter[tuple[str, str, str]] | None = field(default=None, compare=False, repr=False)
     """The axioms of an ontology as triples, which may stand among facts as well; None where rules are none."""
+    schema: tuple[tuple[str, str, str], ...] = field(default=(), compare=False, repr=False)
+    """What an ontology says of classes and properties, in triples of names; more follows between these."""
+    by_instance: tuple[ConstantRule, ...] = field(default=(), compare=False)
+    """Rules of axioms that no engine takes; `reasoning.rule_instances` answers them."""
 
     @property
     def not_read(self) -> tuple[Unread, ...]:

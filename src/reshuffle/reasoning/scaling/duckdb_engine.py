@@ -44,6 +44,7 @@ from reshuffle.reasoning.scaling.fact_search import derivation_facts, path_facts
 from reshuffle.reasoning.scaling.machine_tables import arrivals_query, counts_query, starts_query, steps_query
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts, quoted_text
 from reshuffle.reasoning.sharing import spelled_bytes
+from reshuffle.rules.rule import SAME
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -374,6 +375,10 @@ class DuckDBAnswers(EngineAnswers):
             first, second = base_relation(constraint.first), base_relation(constraint.second)
             turned = is_inverse(constraint.first) != is_inverse(constraint.second)
             ends = ("b.tail", "b.head") if turned else ("b.head", "b.tail")
+            if second == SAME:
+                for entity in self._in_loops(first, most):
+                    yield constraint, Triple(entity, first, entity), Triple(entity, SAME, entity)
+                continue
             numbers = [self.deducing.relation_ids[name] for name in (first, second)]
             pairs = run(
                 self._db,
@@ -388,6 +393,13 @@ class DuckDBAnswers(EngineAnswers):
             for entity in self._of_both(apart, most):
                 one, two = (atom_triple(relation, entity, end) for relation, end in apart.sides)
                 yield apart, one, two
+
+    def _in_loops(self, relation: str, most: int) -> list[str]:
+        """Entities that a relation leads from to themselves, in order."""
+        number = self.deducing.relation_ids[relation]
+        found = f"SELECT head FROM {_EVERYTHING} a WHERE relation = {number} AND head = tail"
+        named = f"SELECT name FROM entity WHERE id IN ({found}) ORDER BY name LIMIT {most}"
+        return [name for (name,) in run(self._db, named)]
 
     def _of_both(self, ends: DisjointEnds, most: int) -> list[str]:
         """Entities that lead to both ends, in order."""

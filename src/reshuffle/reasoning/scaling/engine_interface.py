@@ -18,6 +18,7 @@ from reshuffle.reasoning.scaling.data_sets import (
 )
 from reshuffle.reasoning.sharing import parsed_bytes
 from reshuffle.reasoning.violations import Violation
+from reshuffle.rules.rule import SAME
 from reshuffle.spark.spark_session import Spark
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ class EngineAnswers(ABC):
     def violations(self, proof: Callable[[Triple], Proof]) -> Iterator[Violation]:
         """The pairs that break a disjointness, some of each; `proof` proves a triple that holds."""
         for constraint, first, second in self.forbidden_pairs(_MOST_VIOLATIONS):
-            yield Violation(constraint, proof(first), proof(second))
+            proofs = [proof(triple) for triple in (first, second) if triple.relation != SAME]
+            yield Violation(constraint, proofs[0], proofs[-1])
 
     def write(self, path: str | os.PathLike[str], *, with_facts: bool = False) -> int:
         """Write the derived triples, among the facts where these are asked for; returns how many are derived.

@@ -172,6 +172,11 @@ def read(content: bytes, file: str) -> tuple[list[Rule | Constraint], list[Unrea
     return axioms, [Unread(kind, len(found), found[0], _noun(kind)) for kind, found in unread.items()], stated
 
 
+def stated(content: bytes, file: str) -> Counter[Triple]:
+    """All axioms of an ontology as triples of names, as they would stand among facts."""
+    return Counter(_stated(load(content, file)))
+
+
 def _stated(ontology: Ontology) -> Iterator[Triple]:
     """The axioms as triples of names, as they would stand among facts."""
     for subject, predicate, target in ontology.triples:

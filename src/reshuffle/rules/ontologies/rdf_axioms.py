@@ -84,6 +84,15 @@ def _two(make: Callable[[Any], Axiom], read: str) -> _Reader:
     return lambda nodes, one, other: make(tuple(getattr(nodes, read)(node) for node in (one, other)))
 
 
+def _negative(nodes: Nodes, node: Any) -> Axiom:
+    said = nodes.described.get(node, {})
+    value = said.get(f"{OWL}targetIndividual", said.get(f"{OWL}targetValue"))
+    source, relation = said.get(f"{OWL}sourceIndividual"), said.get(f"{OWL}assertionProperty")
+    if value is None or source is None or relation is None:
+        raise UnreadableError
+    return NegativeAssertion(nodes.relation(relation), nodes.name(source), nodes.value(value))
+
+
 _BY_PREDICATE: dict[str, _Reader] = {
     f"{RDFS}subClassOf": lambda nodes, one, other: SubClassOf(nodes.class_(one), nodes.class_(other)),
     f"{OWL}equivalentClass": _two(EquivalentClasses, "class_"),
@@ -105,6 +114,7 @@ _BY_PREDICATE: dict[str, _Reader] = {
     f"{RDFS}range": lambda nodes, one, other: PropertyRange(nodes.relation(one), nodes.class_(other)),
     f"{OWL}sameAs": _two(SameIndividuals, "name"),
     f"{OWL}differentFrom": _two(DifferentIndividuals, "name"),
+    f"{OWL}assertionProperty": lambda nodes, one, _: _negative(nodes, one),  # its type need not be said
 }
 
 
@@ -117,15 +127,6 @@ def _listed(make: Callable[[Any], Axiom], read: str) -> Callable[[Nodes, Any], A
         return make(tuple(map(getattr(nodes, read), members)))
 
     return axiom
-
-
-def _negative(nodes: Nodes, node: Any) -> Axiom:
-    said = nodes.described.get(node, {})
-    value = said.get(f"{OWL}targetIndividual", said.get(f"{OWL}targetValue"))
-    source, relation = said.get(f"{OWL}sourceIndividual"), said.get(f"{OWL}assertionProperty")
-    if value is None or source is None or relation is None:
-        raise UnreadableError
-    return NegativeAssertion(nodes.relation(relation), nodes.name(source), nodes.value(value))
 
 
 _BY_TYPE: dict[str, Callable[[Nodes, Any], Axiom]] = {

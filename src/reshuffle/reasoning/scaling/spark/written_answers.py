@@ -29,6 +29,7 @@ from reshuffle.reasoning.scaling.deduction import on_relations
 from reshuffle.reasoning.scaling.duckdb_database import database
 from reshuffle.reasoning.scaling.duckdb_engine import DuckDBAnswers
 from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
+from reshuffle.rules.rule import SAME
 
 if TYPE_CHECKING:
     import os
@@ -133,6 +134,11 @@ class SparkAnswers(EngineAnswers):
         for constraint in self.deducing.disjointness:
             first, second = base_relation(constraint.first), base_relation(constraint.second)
             turned = is_inverse(constraint.first) != is_inverse(constraint.second)
+            if second == SAME:
+                loops = sorted(head for head, tail in self._pairs(first) if head == tail)
+                for entity in loops[:most]:
+                    yield constraint, Triple(entity, first, entity), Triple(entity, SAME, entity)
+                continue
             held = self._pairs(second)
             pairs = (
                 (head, tail, (tail, head) if turned else (head, tail)) for head, tail in self._pairs(first)
