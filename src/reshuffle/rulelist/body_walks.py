@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from reshuffle.kg import Triple
 from reshuffle.rules import IntersectionRule
 
@@ -37,9 +39,10 @@ def _paths(
     """Walks from head to tail, looked for among those who lie on one."""
     count = features.num_relations
     leading = [{tail}]  # who leads to the tail by the rest of the body, longest rest first
-    for code in reversed(body):
+    for code in reversed(body[1:]):
         back = code - count if code >= count else code + count
-        leading.insert(0, {int(e) for here in leading[0] for e in features.adjacency.of(here, back)})
+        before = [features.adjacency.of(here, back) for here in leading[0]]
+        leading.insert(0, set(np.concatenate(before).tolist()) if before else set())
     walks: list[list[tuple[int, int, int]]] = []
     waiting: list[tuple[int, list[tuple[int, int, int]]]] = [(head, [])]
     while waiting and len(walks) < most:
@@ -48,7 +51,7 @@ def _paths(
             walks.append(walk)
             continue
         code = body[len(walk)]
-        onward = [int(e) for e in features.adjacency.of(here, code) if int(e) in leading[len(walk) + 1]]
+        onward = [int(e) for e in features.adjacency.of(here, code) if int(e) in leading[len(walk)]]
         waiting += [(there, [*walk, (here, code, there)]) for there in reversed(onward)]
     return walks
 

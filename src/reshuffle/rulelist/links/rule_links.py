@@ -119,10 +119,13 @@ class LinkQuestions:
         starts, codes, _ = state.features.edges
         rows = state.directed(np.array(self.relations, np.int64), self.side)
         leading: NDArray[np.bool_] = np.logical_or.reduce(_first_codes(state)[rows], axis=0)
-        owners = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-        asked = np.unique(owners[leading[codes]])
-        if self.anchors is not None:
-            asked = np.intersect1d(asked, np.array(self.anchors, dtype=np.int32))
+        before = np.concatenate([[0], np.cumsum(leading[codes])])  # edges with which a body begins
+        begins = before[starts[1:]] > before[starts[:-1]]
+        if self.anchors is None:
+            asked = np.flatnonzero(begins).astype(np.int32)
+        else:
+            asked = np.unique(np.array(self.anchors, dtype=np.int32))
+            asked = asked[begins[asked]]
         return [asked[start : start + BLOCK] for start in range(0, len(asked), BLOCK)]
 
 
