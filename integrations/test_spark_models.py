@@ -74,7 +74,7 @@ def test_a_soft_model_finds_the_links_of_one_machine(
     answers = soft.on(LARGE)
     alone = answers.missing(**asked, top=300)
     found = answers.missing(**asked, top=300, engine="spark", session=session, partitions=3, folder=tmp_path)
-    assert len(alone) and alone.kinds
+    assert len(alone) and alone.numbers
     assert found == alone
     assert found.to_arrow() == alone.to_arrow()
     assert found[0].explain()  # reasons are looked for here

@@ -194,6 +194,7 @@ SIZES = {
     "neighbours": (400, 6),
     "pictures": (1_100, 11),
     "reasoning": (13_400, 68),  # .3: rules with constants on every engine, what was not read; ontologies
+    "results": (500, 5),  # .3: tables and explanations with their formats
     "rulegraphs": (1_900, 12),
     "rulelist": (
         6_900,

@@ -87,11 +87,18 @@ def test_a_rule_list_is_refused(
         assert "hint: leave it out" in err
 
 
-@pytest.mark.parametrize("words", [["--all"], [*PREDICT, "-o", "report.html"]])
 def test_an_aggregate_answers_one_question(
-    words: list[str], files: tuple[str, str, str], capsys: pytest.CaptureFixture[str]
+    files: tuple[str, str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rules, facts, _ = files
     with pytest.raises(SystemExit, match="2"):
-        main(["predict", rules, facts, *words, "--aggregate", "top5"])
+        main(["predict", rules, facts, "--all", "--aggregate", "top5"])
     assert "give --head or --tail" in capsys.readouterr().err
+
+
+def test_a_report_has_the_rules_behind_each_link(files: tuple[str, str, str], tmp_path: Path) -> None:
+    rules, facts, _ = files
+    page = tmp_path / "report.html"
+    assert main(["predict", rules, facts, *PREDICT, "--aggregate", "max-plus", "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "score 0.8" in text and "Rules behind these links" in text and "<svg" in text

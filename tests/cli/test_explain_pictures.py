@@ -104,7 +104,7 @@ def test_endings_that_nobody_knows_and_inputs_are_refused(
 ) -> None:
     assert drawn(world, "family.rules", tmp_path / "proof.pdf") == 2
     assert capsys.readouterr().err == (
-        f"{tmp_path / 'proof.pdf'}: found the ending '.pdf', expected one of .svg, .html, .mmd, .dot, .json\n"
+        f"{tmp_path / 'proof.pdf'}: found the ending '.pdf', expected one of .svg, .html, .mmd, .dot, .json, .txt\n"
         "  hint: the ending names the format\n"
     )
     assert drawn(world, "family.rules", world / "facts.tsv") == 2

@@ -85,7 +85,11 @@ def test_models_without_evidence_and_relations_never_learned() -> None:
     answers = random_answers(2, initial="bits", evidence=())
     graph = answers.graph | KnowledgeGraph([("x", "likes", "e1")])
     found = answers.on(graph).missing(top=3)
-    assert len(found) == 3 and found.kinds == () and found[0].evidence == {}
+    assert (
+        len(found) == 3
+        and [column.name for column in found.numbers[2:]] == ["captured", "confidence"]
+        and found[0].evidence == {}
+    )
     assert all(row.triple.relation != "likes" for row in answers.on(graph).missing(top=1000))
 
 

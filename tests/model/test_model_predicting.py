@@ -14,7 +14,7 @@ from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import TypeBaseline, evaluate
 from reshuffle.kg import KnowledgeGraph, Triple, Vocabulary
 from reshuffle.model.answers.model_answers import ModelAnswers
-from reshuffle.model.answers.predictions import Prediction, Predictions
+from reshuffle.model.answers.predictions import Prediction, ranked_links
 from reshuffle.model.scoring import Calibration, log_odds
 
 
@@ -66,7 +66,7 @@ def test_the_parts_are_those_of_the_judgement() -> None:
             assert row.reasons() == explained.reasons
 
 
-ROWS = Predictions(
+ROWS = ranked_links(
     (
         Prediction(Triple("ada", "speaks", "english"), 0.0, {"unary": 0.25}, 0.75),
         Prediction(Triple("ada", "speaks", "irish"), -1.5, {"unary": -0.5}, None, known=True),
@@ -85,9 +85,9 @@ def test_a_readable_table() -> None:
     assert str(ROWS).splitlines() == [
         "rank   score  confidence  constraint   types  head  relation  tail",
         "   1   0.250       0.750    captured  +0.250  ada   speaks    english",
-        "   2  -2.000           -      -1.500  -0.500  ada   speaks    irish  known",
+        "   2  -2.000           -      -1.500  -0.500  ada   speaks    irish    known",
     ]
-    assert str(Predictions(())) == "no predictions"
+    assert str(ranked_links(())) == "no predictions"
 
 
 def test_tables_for_others() -> None:
@@ -107,13 +107,13 @@ def test_tables_for_others() -> None:
     assert table.column("tail").to_pylist() == ["english", "irish"]
     assert table.column("confidence").to_pylist() == [0.75, None]
     assert ROWS.to_pandas()["score"].tolist() == [0.25, -2.0]
-    assert Predictions((), ("unary",)).to_arrow().schema == table.schema
+    assert ranked_links((), ("unary",)).to_arrow().schema == table.schema
     polars = pytest.importorskip("polars")
     assert isinstance(ROWS.to_polars(), polars.DataFrame)
 
 
 def test_links_of_a_whole_graph_show_what_they_are_ranked_by() -> None:
-    links = Predictions(
+    links = ranked_links(
         tuple(replace(row, plausibility=-0.5 - place) for place, row in enumerate(ROWS)),
         ("unary",),
         whole_graph=True,
@@ -121,11 +121,11 @@ def test_links_of_a_whole_graph_show_what_they_are_ranked_by() -> None:
     assert str(links).splitlines() == [
         "rank  plausibility   score  confidence  constraint   types  head  relation  tail",
         "   1        -0.500   0.250       0.750    captured  +0.250  ada   speaks    english",
-        "   2        -1.500  -2.000           -      -1.500  -0.500  ada   speaks    irish  known",
+        "   2        -1.500  -2.000           -      -1.500  -0.500  ada   speaks    irish    known",
     ]
     assert links.to_arrow().column_names[3:5] == ["plausibility", "score"]
     assert links.to_arrow().column("plausibility").to_pylist() == [-0.5, -1.5]
-    assert Predictions((), ("unary",), whole_graph=True).to_arrow().schema == links.to_arrow().schema
+    assert ranked_links((), ("unary",), whole_graph=True).to_arrow().schema == links.to_arrow().schema
     assert [row["plausibility"] for row in links.to_dict()["predictions"]] == [-0.5, -1.5]
 
 

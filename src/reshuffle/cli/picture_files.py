@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from reshuffle import __version__
 from reshuffle.kg.io.files import written_whole
-from reshuffle.pictures.markup import definitions, page, picture, preformatted, section
+from reshuffle.pictures.markup import definitions, page, section
 from reshuffle.pictures.svg import svg_of
-from reshuffle.pictures.tree_layout import tree_scene
 
 if TYPE_CHECKING:
     import argparse
@@ -18,21 +17,6 @@ if TYPE_CHECKING:
 
     from reshuffle.pictures.diagram import Diagram
     from reshuffle.pictures.scene import Scene
-
-TREE_ENDINGS = (".svg", ".html", ".mmd", ".dot", ".json")
-
-
-def write_tree(diagram: Diagram, arguments: argparse.Namespace, *, text: str, as_json: str) -> None:
-    """Write a tree of reasons to the output; a page has it in words, too, and says how it was made."""
-    path = Path(arguments.output)
-    if path.suffix == ".json":
-        _write(path, f"{as_json}\n")
-    elif path.suffix == ".html":
-        drawn = picture(svg_of(tree_scene(diagram)))
-        words = section("In words", preformatted(text))
-        write_page(path, diagram.title, drawn, words, how_made(arguments))
-    else:
-        write_drawing(path, tree_scene(diagram), diagram)
 
 
 def write_drawing(path: Path, scene: Scene, diagram: Diagram) -> None:

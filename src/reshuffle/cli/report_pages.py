@@ -23,7 +23,6 @@ from reshuffle.pictures.markup import (
 )
 from reshuffle.pictures.svg import svg_of
 from reshuffle.pictures.tree_layout import tree_scene
-from reshuffle.rulelist.rule_predictions import RulePrediction
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -31,13 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from reshuffle.cli.console import ShownNames
+    from reshuffle.evaluation.ranked_links import Link, Predictions
     from reshuffle.evaluation.report import Report
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.explanations import Explanation
-    from reshuffle.model.answers.predictions import Predictions
+    from reshuffle.results import Explanation
     from reshuffle.rulelist import RuleModel
-    from reshuffle.rulelist.rule_predictions import RulePredictions
-    from reshuffle.rulelist.sums import RuleSum
     from reshuffle.theories import Theory
 
 _OPENED = 3  # reasons that one sees without a click
@@ -45,7 +42,7 @@ _MOST_ROWS = 5_000
 
 
 def write_predictions(
-    found: Predictions | RulePredictions,
+    found: Predictions[Link],
     arguments: argparse.Namespace,
     *,
     reasons: int,
@@ -56,7 +53,7 @@ def write_predictions(
     """The ranked links, why each is there, the rules behind them, and how it was made."""
     parts = [_table(_ranked(found.shown()), names)] if len(found) else [paragraph("no predictions")]
     if reasons and len(found):
-        explained = _explained(found, reasons)
+        explained = [link.explain(reasons) for link in found]
         parts += [
             section("Why", *_whys(explained, reasons, names.text)),
             _rules_behind(explained, reasons, names),
@@ -68,13 +65,7 @@ def write_predictions(
     write_page(arguments.output, names.text(_asked(arguments)), *parts, how_made(arguments, made))
 
 
-def _explained(found: Predictions | RulePredictions, reasons: int) -> list[Explanation | RuleSum]:
-    return [row.explained() if isinstance(row, RulePrediction) else row.explain(reasons) for row in found]
-
-
-def _whys(
-    explained: Sequence[Explanation | RuleSum], reasons: int, shown: Callable[[str], str]
-) -> Iterator[str]:
+def _whys(explained: Sequence[Explanation], reasons: int, shown: Callable[[str], str]) -> Iterator[str]:
     """The reasons of each link, drawn and in words; the first ones are open."""
     for place, why in enumerate(explained, start=1):
         diagram = why.diagram(reasons).worded(shown)
@@ -94,7 +85,7 @@ def _asked(arguments: argparse.Namespace) -> str:
     return f"Predictions: {arguments.head or '?'} · {relation} · {arguments.tail or '?'}"
 
 
-def _rules_behind(explained: Iterable[Explanation | RuleSum], reasons: int, names: ShownNames) -> str:
+def _rules_behind(explained: Iterable[Explanation], reasons: int, names: ShownNames) -> str:
     """The rules that speak for some link, those of most links first."""
     rows: dict[str, dict[str, Any]] = {}
     links: Counter[str] = Counter()

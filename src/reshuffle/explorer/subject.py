@@ -19,13 +19,12 @@ from reshuffle.progress import SILENT
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reshuffle.evaluation.ranked_links import Link, Predictions
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import Triple
     from reshuffle.model.answers.model_answers import ModelAnswers
-    from reshuffle.model.answers.predictions import Predictions
     from reshuffle.progress import Progress
     from reshuffle.rulelist.rule_answers import RuleAnswers
-    from reshuffle.rulelist.rule_predictions import RulePredictions
     from reshuffle.rules import Rule, RuleBase
 
 
@@ -99,13 +98,13 @@ class RankedWorld(World):
         """All that the model knows."""
         return self.scorer.relations
 
-    def predictions(self, **question: Any) -> Predictions | RulePredictions:
+    def predictions(self, **question: Any) -> Predictions[Link]:
         """As `predict` has them."""
         return self.scorer.predict(**question)
 
     def missing(
         self, relation: str, *, top: int, progress: Progress = SILENT, **about: Any
-    ) -> Predictions | RulePredictions:
+    ) -> Predictions[Link]:
         """The best new links of a relation; about `heads` alone, where they are given for a rule list."""
         return self.scorer.missing(relation=relation, top=top, progress=progress, **about)
 

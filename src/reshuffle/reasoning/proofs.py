@@ -17,6 +17,7 @@ from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.pictures.diagram import Diagram, Node
 from reshuffle.pictures.notebook import drawn_tree
+from reshuffle.results import Explanation
 from reshuffle.rules.rule import ConstantRule, IntersectionRule, quoted
 from reshuffle.text import counted, visible
 
@@ -38,7 +39,7 @@ _NAMED = 3  # triples that a note names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Proof:
+class Proof(Explanation):
     """`triple` is a fact (`rule` is None), or follows by `rule` from its premises, in the order of the body.
 
     >>> from reshuffle.rules import PathRule
@@ -130,8 +131,9 @@ class Proof:
             steps.append({"triple": list(step.triple), "rule": rule, "premises": premises})
         return {"triple": list(self.triple), "size": self.size, "depth": self.depth, "steps": steps}
 
-    def diagram(self) -> Diagram:
+    def diagram(self, most: int | None = None) -> Diagram:
         """The proof as it is drawn."""
+        del most  # it is one
         return proofs_diagram([self])
 
     def to_mermaid(self) -> str:
@@ -143,7 +145,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Proofs:
+class Proofs(Explanation):
     """Proofs of one triple, as they are told together; `NoProof` is what is told where there is none."""
 
     each: tuple[Proof, ...]
@@ -162,9 +164,9 @@ class Proofs:
             "proofs": [proof.to_dict() for proof in self.each],
         }
 
-    def diagram(self) -> Diagram:
+    def diagram(self, most: int | None = None) -> Diagram:
         """The proofs side by side, as they are drawn."""
-        return proofs_diagram(self.each)
+        return proofs_diagram(self.each[:most])
 
 
 def proofs_diagram(proofs: Sequence[Proof]) -> Diagram:

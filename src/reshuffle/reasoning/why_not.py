@@ -13,9 +13,9 @@ from reshuffle.errors import UnknownNameError
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.pictures.diagram import Growing
-from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.proofs import atom_triple, check_most, spelled
+from reshuffle.results import Explanation
 from reshuffle.rules.rule import ConstantRule, IntersectionRule, bound_by
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class PartialDerivation:
 
 
 @dataclass(frozen=True)
-class NoProof:
+class NoProof(Explanation):
     """What `explain` gives for a triple that does not follow: false, and prints which rules come nearest."""
 
     triple: Triple
@@ -96,12 +96,9 @@ class NoProof:
             "nearest": [partial.to_dict() for partial in self.nearest],
         }
 
-    def diagram(self) -> Diagram:
+    def diagram(self, most: int | None = None) -> Diagram:
         """The rules that nearly apply, as they are drawn."""
-        return nearest_diagram(self.triple, self.nearest)
-
-    def _repr_html_(self) -> str:
-        return drawn_tree(str(self).partition("\n")[0], self.diagram())
+        return nearest_diagram(self.triple, self.nearest[:most])
 
 
 def nearest_diagram(triple: tuple[str, str, str], nearest: Sequence[PartialDerivation]) -> Diagram:

@@ -41,7 +41,7 @@ from reshuffle.rulelist.links.likelihood import log_odds, probability
 from reshuffle.rulelist.links.link_parts import LinkSearch
 from reshuffle.rulelist.links.rule_links import BLOCK, LinkQuestions, Wanted
 from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.rule_predictions import RulePrediction, RulePredictions
+from reshuffle.rulelist.rule_predictions import RulePrediction, ranked_links
 from reshuffle.rulelist.spark.links_on_spark import links_on_spark
 from reshuffle.rulelist.sums import Part, RuleSum
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.baselines.types import TypeBaseline
+    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.questions import Known
     from reshuffle.evaluation.scorer import Side
     from reshuffle.progress import Notes, Progress
@@ -405,7 +406,7 @@ class RuleAnswers(DerivedByOthers):
         top: int = 10,
         known: Known = "exclude",
         progress: Progress = SILENT,
-    ) -> RulePredictions:
+    ) -> Predictions[RulePrediction]:
         """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
 
         Without a relation, all of them are asked about, as `missing` does. An entity is its own answer only where the
@@ -435,7 +436,7 @@ class RuleAnswers(DerivedByOthers):
             )
             for told in state.sums_of([question] * len(best[:top]), best[:top].tolist())
         )
-        return RulePredictions(tuple(rows))
+        return ranked_links(tuple(rows))
 
     def missing(  # noqa: PLR0913 - all are options by name
         self,
@@ -458,7 +459,7 @@ class RuleAnswers(DerivedByOthers):
         reasons_only: bool = False,
         resume: bool = False,
         part: bool = False,
-    ) -> RulePredictions:
+    ) -> Predictions[RulePrediction]:
         """The most likely links that are no facts and that rules lead to: of one relation or all, from a head, to a
         tail, or anywhere. They come in the order of their `probability`, or where the model has none, of their
         `plausibility`, score + log of its share in a softmax.
@@ -494,7 +495,7 @@ class RuleAnswers(DerivedByOthers):
         else:
             links = links_on_spark(state, asked, spark, wanted, progress=progress, notes=notes)
         rows = tuple(state.predictions(links, asked.side))
-        return RulePredictions(rows, several=True, complete=complete)
+        return ranked_links(rows, several=True, complete=complete)
 
     def link_search(self, *, top: int | None = None, per_relation: int | None = None) -> LinkSearch:
         """The search of `missing` over the whole graph: while it runs, `kept` has the best links so far."""

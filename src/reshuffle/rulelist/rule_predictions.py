@@ -5,22 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.evaluation.questions import told_question
-from reshuffle.kg import Triple
-from reshuffle.kg.frames import RowFrames
-from reshuffle.kg.io.writing import check_row_ending, write_rows
-from reshuffle.pictures.markup import SHOWN
-from reshuffle.pictures.notebook import shown_rows
-from reshuffle.progress import SILENT
-from reshuffle.text import counted, table
+from reshuffle.evaluation.ranked_links import Predictions
+from reshuffle.results import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
+    from collections.abc import Sequence
 
     from reshuffle.evaluation.scorer import Side
-    from reshuffle.progress import Progress
+    from reshuffle.kg import Triple
     from reshuffle.rulelist.rule_answers import RulesOnGraph
     from reshuffle.rulelist.sums import Part, RuleSum
 
@@ -70,101 +62,44 @@ class RulePrediction:
         """The rules that lead to it, the largest part first."""
         return tuple(part for part in self.explained(most).parts if part.rule is not None)[:most]
 
+    def data(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return {**self.row(), "side": self.side}
+
+    def reason_lines(self, most: int) -> list[str]:
+        """Up to `most` rules, each with its walks."""
+        return [str(part) for part in self.reasons(most)]
+
+    def reason_cells(self, most: int) -> list[str]:
+        """Up to `most` rules in words."""
+        return [part.words for part in self.reasons(most)]
+
+    def reason_data(self, most: int) -> dict[str, Any]:
+        """Up to `most` rules as plain data."""
+        return {"reasons": [part.to_dict() for part in self.reasons(most)]}
+
+    def explain(self, most: int = 3) -> RuleSum:
+        """The whole sum, with a walk for each of its rules."""
+        del most
+        return self.explained()
+
     def explained(self, rules: int | None = None) -> RuleSum:
         """The sum with a walk for each of its rules, or for the first ones."""
         return self.sum if self.on_graph is None else self.on_graph.with_walks(self.sum, most=1, rules=rules)
 
 
-@dataclass(frozen=True)
-class RulePredictions(RowFrames):
-    """Predictions, best first. Prints as a table."""
-
-    links: tuple[RulePrediction, ...]
-    several: bool = False
-    """Are they links of several questions, each with its plausibility?"""
-    complete: bool = True
-    """False where an interrupt ended the search for them early."""
-
-    def __len__(self) -> int:
-        return len(self.links)
-
-    def __iter__(self) -> Iterator[RulePrediction]:
-        return iter(self.links)
-
-    def __getitem__(self, place: int) -> RulePrediction:
-        return self.links[place]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per prediction, in order."""
-        return [link.row() for link in self.links]
-
-    def schema(self) -> pa.Schema:
-        """The columns with their types."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        names = ((name, pa.large_string()) for name in Triple._fields)
-        return pa.schema([*names, *((name, pa.float64()) for name in self._numbers), ("known", pa.bool_())])
-
-    @property
-    def _numbers(self) -> tuple[str, ...]:
-        first = self.links[0] if self.links else None
-        if first is not None and first.probability is not None:
-            return ("probability", *_NUMBERS)
-        return ("plausibility", *_NUMBERS) if self.several else _NUMBERS
-
-    def write(self, path: str, *, reasons: int = 0) -> None:
-        """The table as a file: .parquet, .csv or .tsv, with a header; with reasons, these in a column of their own."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        check_row_ending(path)
-        rows = self.to_arrow()
-        if reasons:
-            told = ["; ".join(part.words for part in link.reasons(reasons)) for link in self.links]
-            rows = rows.append_column("reasons", pa.array(told, pa.large_string()))
-        write_rows(rows, path)
-
-    def text(self, *, reasons: int, shown: Callable[[str], str] = str) -> str:
-        """The table, followed by that number of rules for each link; `shown` formats names."""
-        lines = [self._table(shown)]
-        for place, link in enumerate(self.links if reasons else (), start=1):
-            found = link.reasons(reasons)
-            lines += ["", f"{place}. {' '.join(link.triple)}{'' if found else ': no rule leads to it'}"]
-            lines += map(str, found)
-        return "\n".join([*lines, *told_question(self.links, several=self.several)])
-
-    def to_dict(self, *, reasons: int = 0, progress: Progress = SILENT) -> dict[str, Any]:
-        """Plain data; with that number of reasons for each."""
-        rows = []
-        with progress("looking for reasons", total=len(self.links), unit="links") as report:
-            for link in self.links:
-                told = {"reasons": [part.to_dict() for part in link.reasons(reasons)]} if reasons else {}
-                rows.append({**link.row(), "side": link.side, **told})
-                report(1)
-        return {"predictions": rows}
-
-    def shown(self, most: int | None = None) -> list[dict[str, Any]]:
-        """The first rows."""
-        return [link.row() for link in self.links[:most]]
-
-    def _repr_html_(self) -> str:
-        return shown_rows(counted(len(self), "prediction"), self.shown(SHOWN), total=len(self))
-
-    def __str__(self) -> str:
-        return self._table(str)
-
-    def _table(self, shown: Callable[[str], str]) -> str:
-        if not self.links:
-            return "no predictions"
-        cells = [
-            [
-                str(place),
-                *(f"{row[name]:.3f}" for name in self._numbers),
-                shown(row["head"]),
-                shown(row["relation"]),
-                shown(row["tail"]) + mark,
-            ]
-            for place, row in enumerate(self.rows(), start=1)
-            for mark in ["  known" if row["known"] else ""]
-        ]
-        align = "r" * (1 + len(self._numbers)) + "lll"
-        return table(["rank", *self._numbers, *Triple._fields], cells, align=align)
+def ranked_links(
+    links: Sequence[RulePrediction], *, several: bool = False, complete: bool = True
+) -> Predictions[RulePrediction]:
+    """Predictions with the parts of their sums; those of several questions with what they are ranked by."""
+    likely = bool(links) and links[0].probability is not None
+    ranked_by = ("probability",) if likely else ("plausibility",) if several else ()
+    columns = tuple(Column(name, "number") for name in (*ranked_by, *_NUMBERS))
+    return Predictions(
+        tuple(links),
+        columns,
+        printed=tuple(column.name for column in columns),
+        several=several,
+        complete=complete,
+        unsupported="no rule leads to it",
+    )

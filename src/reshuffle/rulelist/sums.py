@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reshuffle.evaluation.questions import other_side, told_scores
 from reshuffle.pictures.diagram import Growing
-from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.reasoning.proofs import spelled
+from reshuffle.results import Explanation
 from reshuffle.rulelist.features import MOST_STEPS
 from reshuffle.text import counted
 
@@ -84,7 +84,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class RuleSum:
+class RuleSum(Explanation):
     """A triple's score as the sum of its parts, largest first; false where no rule leads to it."""
 
     triple: Triple
@@ -147,8 +147,10 @@ class RuleSum:
         rules = [part.rule for part in self.parts if part.rule is not None][:most]
         return [{"weight": one.weight, **_measured(one.rule.quality), "rule": str(one.rule)} for one in rules]
 
-    def _repr_html_(self) -> str:
-        return drawn_tree(str(self).partition("\n")[0], self.diagram(_RULES_DRAWN))
+    @property
+    def drawn_reasons(self) -> int:
+        """How many rules a notebook draws."""
+        return _RULES_DRAWN
 
     def __str__(self) -> str:
         values = printed_parts(self.score, [part.value for part in self.parts])

@@ -79,8 +79,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         type=OutputFile,
-        metavar="REPORT.html",
-        help="write a report, too: one page with plots, and a table by relation",
+        metavar="OUT",
+        help="write a report, too: .html is a page with plots and a table by relation; "
+        ".csv, .tsv, .parquet, .arrow, .json, .jsonl and .md hold the table of metrics",
     )
     parser.add_argument("--device", default="auto", help="of a model: cpu, cuda, or auto (default)")
     add_naming_options(parser)
@@ -163,7 +164,9 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.save_negatives:
         check_writable(arguments.save_negatives)
     if arguments.output:
-        check_writable(arguments.output, endings=(".html",))
+        from reshuffle.results.table_formats import check_table_writable
+
+        check_table_writable(arguments.output)
     console.names.learn(arguments, *(arguments.facts or ()), arguments.queries, arguments.train, labels=True)
     with shared_work(arguments.device) as (shares, arguments.device):
         report = _evaluated(arguments, protocol, shares, console)
@@ -174,12 +177,20 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.save_negatives and report.negatives is not None:
         report.negatives.save(arguments.save_negatives)
     if arguments.output:
-        from reshuffle.cli.report_pages import write_evaluation
-
-        write_evaluation(report, arguments, console.names)
-        console.message(f"{arguments.output}: the report")
+        _write(report, arguments, console)
     console.result(str(report), {"benchmark": arguments.benchmark} | report.to_dict())
     return 0
+
+
+def _write(report: Report, arguments: argparse.Namespace, console: Console) -> None:
+    from reshuffle.cli.report_pages import write_evaluation
+    from reshuffle.results import Table
+
+    if arguments.output.endswith(".html"):
+        write_evaluation(report, arguments, console.names)
+    else:
+        Table.of(report.rows()).write(arguments.output)
+    console.message(f"{arguments.output}: the report")
 
 
 def _evaluated(

@@ -14,7 +14,7 @@ A model has a score for each of two questions, (HEAD, RELATION, ?) and (?, RELAT
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import graph_of, reasoners_of, theory_of
 from reshuffle.cli.options import add_reasoning_options
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.pictures.diagram import Diagram
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.proofs import Proof, Proofs
     from reshuffle.reasoning.violations import Violation
+    from reshuffle.results import Explanation
     from reshuffle.theories import Theory
 
 HELP = "why a triple follows"
@@ -60,17 +60,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=OutputFile,
         metavar="FILE",
-        help="draw it instead: .svg, .html, .mmd (Mermaid), .dot, or .json",
+        help="draw or write it instead: .svg, .html, .mmd (Mermaid), .dot, .json, or .txt",
     )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Print or draw proofs, or say that it does not follow."""
     if arguments.output is not None:
-        from reshuffle.cli.picture_files import TREE_ENDINGS
         from reshuffle.kg.io.files import check_writable
+        from reshuffle.results.explanation_formats import FORMATS
 
-        check_writable(arguments.output, endings=TREE_ENDINGS)
+        check_writable(arguments.output, endings=FORMATS)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
     console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
@@ -176,16 +176,8 @@ def _told(answers: Answers, proofs: Sequence[Proof], opening: str = "") -> Proof
     return Proofs(tuple(proofs), answers.claim, opening)
 
 
-class _Explanation(Protocol):
-    """What is printed, written as JSON, or drawn."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-    def diagram(self) -> Diagram: ...
-
-
 def _show(
-    explanation: _Explanation,
+    explanation: Explanation,
     arguments: argparse.Namespace,
     console: Console,
     violations: Sequence[Violation] | None = None,
@@ -197,10 +189,12 @@ def _show(
     if arguments.output is None:
         console.result(text, data, fold=True)
         return
-    from reshuffle.cli.picture_files import write_tree
+    from reshuffle.cli.picture_files import how_made
+    from reshuffle.results.explanation_formats import Told, write_explanation
 
     drawn = explanation.diagram().worded(console.names.text)
-    write_tree(drawn, arguments, text=console.names.text(text), as_json=console.as_json(data))
+    told = Told(drawn, console.names.text(text), console.as_json(data), how_made(arguments))
+    write_explanation(told, arguments.output)
     said = {name: data[name] for name in ("follows", "supported") if name in data}
     console.result(f"{arguments.output}: {drawn.title}", {"file": arguments.output, **said})
 

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.evaluation.ranked_links import Link, Predictions
     from reshuffle.kg import KnowledgeGraph
-    from reshuffle.model.answers.predictions import Predictions
-    from reshuffle.rulelist.rule_predictions import RulePredictions
     from reshuffle.theories import Theory
     from reshuffle.work_shares import Shares
 
@@ -94,7 +93,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=OutputFile,
         metavar="OUT",
-        help="write the table: .parquet, .csv or .tsv; or a report to mail to somebody: .html",
+        help="write the table: .csv, .tsv, .parquet, .arrow, .json, .jsonl, .md, or the links alone as RDF (.nt, ...); "
+        "or a report to mail to somebody: .html",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto (default)")
     add_aggregate(parser)
@@ -144,11 +144,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if not arguments.all and arguments.relation is None and arguments.known == "mark":
         arguments.usage_error("--known mark needs --relation R")
     _check_filters(arguments)
-    if arguments.aggregate and (arguments.all or _is_report(arguments)):
-        arguments.usage_error(
-            "--aggregate ranks the answers of one question: give --head or --tail instead of --all, "
-            "and write .parquet, .csv or .tsv"
-        )
+    if arguments.aggregate and arguments.all:
+        arguments.usage_error("--aggregate ranks the answers of one question: give --head or --tail")
     if arguments.engine is not None and not arguments.all:
         arguments.usage_error("--engine spark needs --all: workers share the questions of a whole graph")
     for name, least in (("top", 1), ("reasons", 0)):
@@ -198,13 +195,12 @@ def _is_report(arguments: argparse.Namespace) -> bool:
 
 def _found(
     arguments: argparse.Namespace, shares: Shares, console: Console
-) -> tuple[Predictions | RulePredictions, Theory, KnowledgeGraph]:
+) -> tuple[Predictions[Link], Theory, KnowledgeGraph]:
     """Load the model, read the facts, ask."""
-    from reshuffle.kg.io.files import check_writable
-    from reshuffle.kg.io.writing import ROW_ENDINGS
+    from reshuffle.results.table_formats import check_table_writable
 
     if arguments.output:
-        check_writable(arguments.output, endings=(*ROW_ENDINGS, *REPORT_ENDINGS))
+        check_table_writable(arguments.output)
     device = "cpu" if arguments.spark else arguments.device
     theory = theory_of(arguments.model, arguments, console, device=device)
     theory = aggregated(theory, arguments.aggregate)

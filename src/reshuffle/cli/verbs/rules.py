@@ -69,8 +69,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         type=OutputFile,
-        metavar="RULES.html",
-        help="write a page instead, with a table that can be sorted",
+        metavar="OUT",
+        help="write a page instead, with a table that can be sorted: .html; or the table alone: .csv, .tsv, .parquet, "
+        ".arrow, .json, .jsonl, .md",
     )
     parser.add_argument(
         "--format",
@@ -123,33 +124,38 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     found = found.sorted_by(arguments.sort)
     if arguments.output:
         measured = "on no facts" if facts is None else f"on {', '.join(arguments.on)}: {repr(facts)[1:-1]}"
-        return _write_page(found, SHOWN_COLUMNS, ("measured", measured), arguments, console)
+        return _write(found, SHOWN_COLUMNS, ("measured", measured), arguments, console)
     _print(found, arguments, console)
     return 0
 
 
 def _check_output(arguments: argparse.Namespace) -> None:
-    from reshuffle.kg.io.files import check_writable
+    from reshuffle.results.table_formats import check_table_writable
 
-    check_writable(arguments.output, endings=(".html",))
+    check_table_writable(arguments.output)
     if arguments.format is not None:
         raise InputError(
-            f"--format {arguments.format} prints lines, and -o writes a page",
+            f"--format {arguments.format} prints lines, and -o writes a table or a page",
             hint="give one of the two; > FILE keeps what is printed",
         )
 
 
-def _write_page(
+def _write(
     found: ExtractedRules | RuleModel,
     columns: Sequence[str],
     made: tuple[str, str],
     arguments: argparse.Namespace,
     console: Console,
 ) -> int:
-    from reshuffle.cli.report_pages import write_rules
+    from reshuffle.results import Table
 
     kept = found if arguments.top is None else found.top(arguments.top)
-    write_rules(kept, arguments, columns=columns, made=made, names=console.names)
+    if arguments.output.endswith(".html"):
+        from reshuffle.cli.report_pages import write_rules
+
+        write_rules(kept, arguments, columns=columns, made=made, names=console.names)
+    else:
+        Table.of(kept.rows(), heading=counted(len(kept), "rule")).write(arguments.output)
     text = f"{arguments.output}: {counted(len(kept), 'rule')}"
     console.result(text, {"file": arguments.output, "rules": len(kept)})
     return 0
@@ -187,7 +193,7 @@ def _print_list(model: RuleModel, arguments: argparse.Namespace, console: Consol
         max_length=arguments.max_length,
     ).sorted_by(arguments.sort)
     if arguments.output:
-        return _write_page(found, COLUMNS, ("model", model.heading), arguments, console)
+        return _write(found, COLUMNS, ("model", model.heading), arguments, console)
     kept = found if arguments.top is None else found.top(arguments.top)
     if arguments.format is None and not console.json:
         console.out.write(console.names.text(found.table(arguments.top or 20)) + "\n")

@@ -6,13 +6,11 @@ error, not a silent change. So is an ending that names no format.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import os
 from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -29,6 +27,7 @@ from reshuffle.kg.vocabulary import text_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from reshuffle.kg.graph import KnowledgeGraph
 
@@ -274,30 +273,3 @@ _RENDERERS = {
     Format.JSON_LINES: _json_lines,
 }
 _GROUPED = tuple(form for form in RDF if form is not Format.N_TRIPLES)  # what pyoxigraph writes
-
-
-ROW_ENDINGS = (".parquet", ".csv", ".tsv")
-"""Of files for tables of results."""
-
-
-def check_row_ending(path: str) -> None:
-    """Refuse a file name that says no format for a table of results."""
-    ending = Path(path).suffix
-    if ending not in ROW_ENDINGS:
-        hint = f"predictions go to {', '.join(ROW_ENDINGS)}"
-        raise InputError(f"found the ending '{ending}'", place=Place(path), hint=hint)
-
-
-def write_rows(rows: pa.Table, path: str) -> None:
-    """Write a table of results with a header, whole or not at all; its ending names the format."""
-    from pyarrow import parquet  # noqa: PLC0415 - slow to load, and only needed here
-
-    with written_whole(path) as aside:
-        if Path(path).suffix == ".parquet":
-            parquet.write_table(rows, aside)
-            return
-        with aside.open("w", encoding="utf-8", newline="") as file:
-            delimiter = "," if Path(path).suffix == ".csv" else "\t"
-            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-            writer.writerow(rows.column_names)
-            writer.writerows(row.values() for row in rows.to_pylist())

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle import results
 from reshuffle.evaluation.questions import other_side, question_about, told_scores
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.model.answers.predictions import Judgement, parts_of
 from reshuffle.model.evidence.registry import SHOWN_NAMES
 from reshuffle.model.scoring import RULE_LIST
 from reshuffle.pictures.diagram import Growing, mermaid_text
-from reshuffle.pictures.notebook import drawn_tree
 from reshuffle.reasoning.proofs import Proof, proofs_diagram, spelled
 from reshuffle.rules import PathRule
 from reshuffle.text import counted
@@ -111,7 +111,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(results.Explanation):
     """A judgement, the reasons for it, and what the evidence looked at.
 
     `follows` is exact: it is a fact, or the rules that the matrices capture, or injected ones, entail it. A judgement
@@ -198,9 +198,6 @@ class Explanation:
         learned = {str(reason.rule): reason.share for reason in reversed(self.reasons[:most])}
         rows: list[dict[str, Any]] = [{"rule": rule, "origin": "injected"} for rule in injected]
         return rows + [{"rule": rule, "origin": "learned", "share": learned[rule]} for rule in learned]
-
-    def _repr_html_(self) -> str:
-        return drawn_tree(_verdict(self), self.diagram())
 
     def to_mermaid(self) -> str:
         """A flow chart from the facts (round) through the rules to the triple."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from reshuffle.evaluation.questions import Question, anchor_of, check_top, learned_relation
 from reshuffle.evaluation.ranks import refuse_nan
-from reshuffle.model.answers.predictions import Prediction, Predictions
+from reshuffle.model.answers.predictions import Prediction, ranked_links
 from reshuffle.progress import SILENT
 from reshuffle.work_shares import WHOLE
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.model_answers import ModelAnswers
@@ -132,7 +133,7 @@ def missing_links(  # noqa: PLR0913 - all but the model are options by name
     top: int = 100,
     progress: Progress = SILENT,
     shares: Shares = WHOLE,
-) -> Predictions:
+) -> Predictions[Prediction]:
     """The best links of a graph that are no facts, of one relation or of all, from or to one entity or all.
 
     `answers` is kept for those who ask a prediction for its reasons.
@@ -242,11 +243,11 @@ def _highest(values: NDArray[np.float64], top: int) -> NDArray[np.int64]:
     return np.flatnonzero(values >= least)
 
 
-def predictions_of(answers: ModelAnswers, links: Links | None, side: Side) -> Predictions:
+def predictions_of(answers: ModelAnswers, links: Links | None, side: Side) -> Predictions[Prediction]:
     """The links by name; `answers` is kept for those who ask a prediction for its reasons."""
     if links is None:
-        return Predictions((), (), whole_graph=True)
-    return Predictions(tuple(_predictions(answers, links, side)), links.kinds, whole_graph=True)
+        return ranked_links((), whole_graph=True)
+    return ranked_links(tuple(_predictions(answers, links, side)), links.kinds, whole_graph=True)
 
 
 def _predictions(answers: ModelAnswers, links: Links, side: Side) -> Iterator[Prediction]:

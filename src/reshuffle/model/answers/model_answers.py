@@ -42,11 +42,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.questions import Known
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
     from reshuffle.model.answers.missing_on_spark import SavableModel
-    from reshuffle.model.answers.predictions import Predictions
+    from reshuffle.model.answers.predictions import Prediction
     from reshuffle.model.channels.registry import Kind
     from reshuffle.model.reshuffle import ReshuffleModel
     from reshuffle.model.scoring import Calibration
@@ -275,7 +276,7 @@ class ModelAnswers(DerivedByOthers):
         top: int = 10,
         known: Known = "exclude",
         progress: Progress = SILENT,
-    ) -> Predictions:
+    ) -> Predictions[Prediction]:
         """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
 
         Without a relation, all of them are asked about: the most plausible links from the head, or to the tail. An
@@ -306,7 +307,7 @@ class ModelAnswers(DerivedByOthers):
         folder: str | PathLike[str] | None = None,
         beside: str | PathLike[str] | None = None,
         notes: Notes = UNHEARD,
-    ) -> Predictions:
+    ) -> Predictions[Prediction]:
         """The most plausible links that are no facts: of one relation or all, from a head, to a tail, or anywhere.
 
         They come in the order of their `plausibility`, which compares links of several questions. `shares`: of several

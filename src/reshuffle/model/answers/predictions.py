@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reshuffle.errors import InputError
-from reshuffle.evaluation.questions import check_known, check_top, told_question
+from reshuffle.evaluation.ranked_links import Predictions
+from reshuffle.evaluation.questions import check_known, check_top
 from reshuffle.evaluation.ranks import found_nan
-from reshuffle.kg import Triple
-from reshuffle.kg.frames import ArrowFrames
-from reshuffle.kg.io.writing import check_row_ending, write_rows
 from reshuffle.model.evidence.registry import SHOWN_NAMES
-from reshuffle.pictures.markup import SHOWN
-from reshuffle.pictures.notebook import shown_rows
-from reshuffle.progress import SILENT
 from reshuffle.reasoning.proofs import spelled
-from reshuffle.text import counted, table
+from reshuffle.results import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.questions import Known, Question
     from reshuffle.evaluation.scorer import Side
+    from reshuffle.kg import Triple
     from reshuffle.model.answers.explanations import Explanation, Reason
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.scoring import Scores
-    from reshuffle.progress import Progress
     from reshuffle.reasoning.proofs import Proof
-
-_BETWEEN_REASONS = " | "
 
 
 @dataclass(frozen=True)
@@ -151,6 +142,38 @@ class Prediction(JudgedTriple):
         """The reasons, and what the evidence looked at."""
         return self._asked().explain(*self.triple, most=most, side=self.side)
 
+    def _first(self, most: int) -> tuple[tuple[Proof, ...], tuple[Reason, ...]]:
+        """The first reasons: a rule that somebody wrote comes before what was learned."""
+        proofs = self.proofs(most)
+        return proofs, self.reasons(most - len(proofs)) if len(proofs) < most else ()
+
+    def reason_lines(self, most: int) -> list[str]:
+        """Up to `most` reasons as trees of facts."""
+        proofs, learned = self._first(most)
+        return [*(f"by injected rules:\n{proof}" for proof in proofs), *map(str, learned)]
+
+    def reason_cells(self, most: int) -> list[str]:
+        """Up to `most` reasons, a line each: the contribution, the rule, and the facts it uses."""
+        proofs, learned = self._first(most)
+        told = [("by an injected rule", proof) for proof in proofs]
+        told += [(f"{reason.share:.0%} of its support", reason.proof) for reason in learned]
+        return [
+            f"{share}: {proof.rule}: {', '.join(spelled(premise.triple) for premise in proof.premises)}"
+            for share, proof in told
+        ]
+
+    def reason_data(self, most: int) -> dict[str, Any]:
+        """Up to `most` reasons as plain data, and proofs by injected rules where there are some."""
+        proofs = [proof.to_dict() for proof in self.proofs(most)]
+        found = {"proofs": proofs} if proofs else {}
+        return {**found, "reasons": [reason.to_dict() for reason in self.reasons(most)]}
+
+    def data(self) -> dict[str, Any]:
+        """The row as plain data, its evidence together."""
+        data = self.row()
+        evidence = {kind: data.pop(kind) for kind in self.evidence}
+        return data | {"evidence": evidence, "side": self.side}
+
     def _asked(self) -> ModelAnswers:
         if self.answers is None:
             raise InputError(
@@ -174,174 +197,45 @@ class Prediction(JudgedTriple):
         }
 
 
-@dataclass(frozen=True)
-class Predictions(ArrowFrames):
-    """Predictions, best first. Prints as a table."""
-
-    rows: tuple[Prediction, ...]
-    kinds: tuple[str, ...] = ()
-    """The names of the evidence, one column each."""
-    whole_graph: bool = False
-    """Are they links of different questions, each with its plausibility?"""
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Prediction]:
-        return iter(self.rows)
-
-    def __getitem__(self, place: int) -> Prediction:
-        return self.rows[place]
-
-    def to_dict(self, *, reasons: int = 0, progress: Progress = SILENT) -> dict[str, Any]:
-        """Plain data; with that number of reasons for each."""
-        data = []
-        with progress("looking for reasons", total=len(self.rows), unit="links") as report:
-            for row in self.rows:
-                data.append(_data(row, reasons))
-                report(1)
-        return {"predictions": data}
-
-    def to_arrow(self) -> pa.Table:
-        """An Arrow table: head, relation, tail, the scores, a column per kind of evidence, confidence, known.
-
-        Links of a whole graph have their plausibility before the scores.
-        """
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        numbers = (*self._of_graph, "score", "constraint_score")
-        schema = pa.schema(
-            [
-                *((name, pa.large_string()) for name in Triple._fields),
-                *((name, pa.float64()) for name in numbers),
-                ("captured", pa.bool_()),
-                *((name, pa.float64()) for name in (*self.kinds, *self._of_rules, "confidence")),
-                ("known", pa.bool_()),
-            ]
-        )
-        return pa.Table.from_pylist([row.row() for row in self.rows], schema=schema)
-
-    @property
-    def _of_graph(self) -> tuple[str, ...]:
-        return ("plausibility",) if self.whole_graph else ()
-
-    @property
-    def _of_rules(self) -> tuple[str, ...]:
-        return ("injected",) if any(row.injected is not None for row in self.rows) else ()
-
-    def write(self, path: str, *, reasons: int = 0) -> None:
-        """The table as a file: .parquet, .csv or .tsv, with a header.
-
-        With reasons, a column `reasons` has up to that number for each link: a list in Parquet, else one text.
-        """
-        import pyarrow as pa  # noqa: PLC0415 - slow to load, and only needed here
-
-        check_row_ending(path)
-        rows = self.to_arrow()
-        if reasons:
-            told = [_told_reasons(row, reasons) for row in self.rows]
-            as_lists = Path(path).suffix == ".parquet"
-            column = (
-                pa.array(told) if as_lists else pa.array([_BETWEEN_REASONS.join(lines) for lines in told])
-            )
-            rows = rows.append_column("reasons", column)
-        write_rows(rows, path)
-
-    def text(self, *, reasons: int, shown: Callable[[str], str] = str) -> str:
-        """The table, followed by that number of reasons for each link; `shown` formats names."""
-        lines = [self._table(shown)]
-        for place, row in enumerate(self.rows if reasons else (), start=1):
-            proofs = row.proofs(reasons)  # a rule that somebody wrote comes before what was learned
-            learned = row.reasons(reasons - len(proofs)) if len(proofs) < reasons else ()
-            known = proofs or learned
-            lines += ["", f"{place}. {' '.join(row.triple)}{'' if known else ': nothing leads to it'}"]
-            lines += [f"by injected rules:\n{proof}" for proof in proofs]
-            lines += [str(reason) for reason in learned]
-        return "\n".join([*lines, *told_question(self.rows, several=self.whole_graph)])
-
-    def __str__(self) -> str:
-        return self._table(str)
-
-    def _table(self, shown: Callable[[str], str]) -> str:
-        if not self.rows:
-            return "no predictions"
-        sure = any(row.confidence is not None for row in self.rows)
-        header = [
-            "rank",
-            *self._of_graph,
-            "score",
-            *(["confidence"] if sure else []),
-            "constraint",
-            *self._of_rules,
-            *(SHOWN_NAMES.get(kind, kind) for kind in self.kinds),
-        ]
-        cells = [
-            [
-                *self._cells(place, sure=sure),
-                shown(row.head),
-                shown(row.relation),
-                shown(row.tail) + ("  known" if row.known else ""),
-            ]
-            for place, row in enumerate(self.rows)
-        ]
-        align = "r" * len(header) + "lll"
-        return table([*header, *Triple._fields], cells, align=align)
-
-    def shown(self, most: int | None = None) -> list[dict[str, Any]]:
-        """The first rows, with display names for kinds of evidence."""
-        rows = (row.row() for row in self.rows[:most])
-        return [{SHOWN_NAMES.get(name, name): value for name, value in row.items()} for row in rows]
-
-    def _repr_html_(self) -> str:
-        return shown_rows(counted(len(self), "prediction"), self.shown(SHOWN), total=len(self))
-
-    def _cells(self, place: int, *, sure: bool) -> list[str]:
-        row = self.rows[place]
-        confidence = "-" if row.confidence is None else f"{row.confidence:.3f}"
-        scores = (row.constraint_score, *((row.injected,) if self._of_rules else ()))
-        plausible = () if row.plausibility is None else (f"{row.plausibility:.3f}",)
-        evidence = [f"{row.evidence[kind]:+.3f}" for kind in self.kinds]
-        return [
-            str(place + 1),
+def ranked_links(
+    rows: Sequence[Prediction], kinds: Sequence[str] = (), *, whole_graph: bool = False
+) -> Predictions[Prediction]:
+    """Predictions with a column for each kind of evidence; links of a whole graph have their plausibility, too."""
+    plausible = (Column("plausibility", "number"),) if whole_graph else ()
+    injected = any(row.injected is not None for row in rows)
+    by_rules = (Column("injected", "number", spell=_told),) if injected else ()
+    evidence = tuple(Column(kind, "number", SHOWN_NAMES.get(kind), spell="{:+.3f}".format) for kind in kinds)
+    constraint = Column("constraint_score", "number", "constraint", spell=_told)
+    sure = ["confidence"] if any(row.confidence is not None for row in rows) else []
+    return Predictions(
+        tuple(rows),
+        (
             *plausible,
-            f"{row.score:.3f}",
-            *([confidence] if sure else []),
-            *(_told(score) for score in scores),
+            Column("score", "number"),
+            constraint,
+            Column("captured", "truth"),
             *evidence,
-        ]
+            *by_rules,
+            Column("confidence", "number"),
+        ),
+        printed=(
+            *(column.name for column in plausible),
+            "score",
+            *sure,
+            constraint.name,
+            *(column.name for column in (*by_rules, *evidence)),
+        ),
+        several=whole_graph,
+    )
 
 
 def _told(score: float | None) -> str:
     return "-" if score is None else "captured" if score == 0 else f"{score:.3f}"
 
 
-def _told_reasons(row: Prediction, most: int) -> list[str]:
-    """The first reasons, a line each: its contribution, the rule, and the facts it uses."""
-    proofs = row.proofs(most)
-    learned = row.reasons(most - len(proofs)) if len(proofs) < most else ()
-    told = [("by an injected rule", proof) for proof in proofs]
-    told += [(f"{reason.share:.0%} of its support", reason.proof) for reason in learned]
-    return [
-        f"{share}: {proof.rule}: {', '.join(spelled(premise.triple) for premise in proof.premises)}"
-        for share, proof in told
-    ]
-
-
-def _data(row: Prediction, reasons: int) -> dict[str, Any]:
-    data = row.row()
-    evidence = {kind: data.pop(kind) for kind in row.evidence}
-    data |= {"evidence": evidence, "side": row.side}
-    if not reasons:
-        return data
-    if proofs := row.proofs(reasons):
-        data["proofs"] = [proof.to_dict() for proof in proofs]
-    data["reasons"] = [reason.to_dict() for reason in row.reasons(reasons)]
-    return data
-
-
 def predict(
     answers: ModelAnswers, model: ModelOnGraph, question: Question, *, top: int, known: Known
-) -> Predictions:
+) -> Predictions[Prediction]:
     """The best answers to one question; `answers` is kept for those who ask a prediction for its reasons."""
     check_top(top)
     check_known(known)
@@ -367,7 +261,7 @@ def predict(
         )
         for place in best[:top].tolist()
     )
-    return Predictions(rows, tuple(scores.evidence))
+    return ranked_links(rows, tuple(scores.evidence))
 
 
 def _scores_shown(scores: Scores[NDArray[np.float32]], *, derived: bool) -> NDArray[np.float64]:  # candidate

@@ -19,13 +19,14 @@ from reshuffle.evaluation.questions import (
 )
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.rulelist.aggregation.aggregated_predictions import AggregatedPrediction, AggregatedPredictions
+from reshuffle.rulelist.aggregation.aggregated_predictions import AggregatedPrediction, ranked_links
 from reshuffle.rulelist.aggregation.aggregates import check_aggregate, ordered
 from reshuffle.rulelist.aggregation.stored_rules import StoredRules
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.questions import Known
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
@@ -117,7 +118,7 @@ class AggregatedAnswers:
         tail: str | None = None,
         top: int = 10,
         known: Known = "exclude",
-    ) -> AggregatedPredictions:
+    ) -> Predictions[AggregatedPrediction]:
         """The best new tails of (head, relation, ?), or heads of (?, relation, tail); "mark" shows facts, too.
 
         Without a relation, all of them are asked about, and the links come by score.
@@ -127,7 +128,7 @@ class AggregatedAnswers:
         stored = self._stored
         if relation is not None:
             question = question_of(stored.facts.graph, self.relations, relation, head=head, tail=tail)
-            return AggregatedPredictions(tuple(self._best(stored, question, top, known)))
+            return ranked_links(self._best(stored, question, top, known))
         check_about_one(head=head, tail=tail, known=known)
         anchor, side = anchor_of(stored.facts.graph, head=head, tail=tail)
         assert anchor is not None
@@ -138,7 +139,7 @@ class AggregatedAnswers:
             for link in self._best(stored, Question(anchor, number, side), top, known)
         ]
         links.sort(key=lambda link: -link.score)
-        return AggregatedPredictions(tuple(links[:top]), several=True)
+        return ranked_links(links[:top], several=True)
 
     def _best(
         self, stored: StoredRules, question: Question, top: int, known: Known

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.evaluation.questions import told_question
-from reshuffle.kg import Triple
-from reshuffle.kg.frames import RowFrames
-from reshuffle.kg.io.writing import check_row_ending, write_rows
-from reshuffle.text import table
+from reshuffle.evaluation.ranked_links import Predictions
+from reshuffle.pictures.diagram import Growing
+from reshuffle.reasoning.proofs import spelled
+from reshuffle.results import Column, Explanation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
+    from collections.abc import Sequence
 
     from reshuffle.evaluation.scorer import Side
+    from reshuffle.kg import Triple
+    from reshuffle.pictures.diagram import Diagram
     from reshuffle.rules import Rule
 
 SureRule = tuple["Rule", float]
@@ -42,72 +41,72 @@ class AggregatedPrediction:
         """The surest rules that lead to it, with their confidences."""
         return [f"{confidence:.3f}  {rule}" for rule, confidence in self.sure[:most]]
 
+    def data(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return {**self.row(), "side": self.side}
+
+    def reason_lines(self, most: int) -> list[str]:
+        """Up to `most` rules, a line each."""
+        return self.reasons(most)
+
+    def reason_cells(self, most: int) -> list[str]:
+        """Up to `most` rules, a line each."""
+        return self.reasons(most)
+
+    def reason_data(self, most: int) -> dict[str, Any]:
+        """Up to `most` rules with their confidences."""
+        return {
+            "reasons": [
+                {"rule": str(rule), "confidence": confidence} for rule, confidence in self.sure[:most]
+            ]
+        }
+
+    def explain(self, most: int = 3) -> RulesBehind:
+        """The rules that lead to it, `most` of them in pictures."""
+        return RulesBehind(self, most)
+
 
 @dataclass(frozen=True)
-class AggregatedPredictions(RowFrames):
-    """Predictions, best first. Prints as a table."""
+class RulesBehind(Explanation):
+    """The rules that lead to a link, the surest first."""
 
-    links: tuple[AggregatedPrediction, ...]
-    several: bool = False
-    """Are they links of several questions?"""
-
-    def __len__(self) -> int:
-        return len(self.links)
-
-    def __iter__(self) -> Iterator[AggregatedPrediction]:
-        return iter(self.links)
-
-    def __getitem__(self, place: int) -> AggregatedPrediction:
-        return self.links[place]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per prediction, in order."""
-        return [link.row() for link in self.links]
-
-    def schema(self) -> pa.Schema:
-        """The columns with their types."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        names = ((name, pa.large_string()) for name in Triple._fields)
-        numbers = (("score", pa.float64()), ("rules", pa.int64()), ("known", pa.bool_()))
-        return pa.schema([*names, *numbers])
-
-    def write(self, path: str, *, reasons: int = 0) -> None:
-        """The table as a file: .parquet, .csv or .tsv, with a header; with reasons, these in a column of their own."""
-        import pyarrow as pa  # noqa: PLC0415 - only for who asks
-
-        check_row_ending(path)
-        rows = self.to_arrow()
-        if reasons:
-            told = ["; ".join(link.reasons(reasons)) for link in self.links]
-            rows = rows.append_column("reasons", pa.array(told, pa.large_string()))
-        write_rows(rows, path)
-
-    def text(self, *, reasons: int, shown: Callable[[str], str] = str) -> str:
-        """The table, followed by so many rules for each link; `shown` says how names are shown."""
-        lines = [self._table(shown)]
-        for place, link in enumerate(self.links if reasons else (), start=1):
-            lines += ["", f"{place}. {' '.join(link.triple)}", *link.reasons(reasons)]
-        return "\n".join([*lines, *told_question(self.links, several=self.several)])
-
-    def to_dict(self, *, reasons: int = 0) -> dict[str, Any]:
-        """Plain data; with so many reasons for each."""
-        rows = []
-        for link in self.links:
-            told = [{"rule": str(rule), "confidence": confidence} for rule, confidence in link.sure[:reasons]]
-            rows.append({**link.row(), "side": link.side, **({"reasons": told} if reasons else {})})
-        return {"predictions": rows}
+    link: AggregatedPrediction
+    drawn_reasons: int = 3
 
     def __str__(self) -> str:
-        return self._table(str)
+        score = f"{spelled(self.link.triple)}: score {self.link.score:.3f}"
+        return "\n".join([score, *(f"  {line}" for line in self.link.reasons(len(self.link.sure)))])
 
-    def _table(self, shown: Callable[[str], str]) -> str:
-        if not self.links:
-            return "no predictions"
-        cells = [
-            [str(place), f"{link.score:.3f}", str(len(link.sure)), *map(shown, link.triple)]
-            for place, link in enumerate(self.links, start=1)
+    def __bool__(self) -> bool:
+        return bool(self.link.sure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        rules = self.link.reason_data(len(self.link.sure))
+        return {"triple": list(self.link.triple), "score": self.link.score, "supported": bool(self), **rules}
+
+    def diagram(self, most: int | None = None) -> Diagram:
+        """A branch for each rule."""
+        tree, goal = Growing(), spelled(self.link.triple)
+        rules = [
+            tree.add(str(rule), f"{confidence:.3f}", "rule") for rule, confidence in self.link.sure[:most]
         ]
-        for row, link in zip(cells, self.links, strict=True):
-            row[-1] += "  known" if link.known else ""
-        return table(["rank", "score", "rules", *Triple._fields], cells, align="rrrlll")
+        tree.add(goal, f"score {self.link.score:.3f}", below=rules)
+        return tree.grown(f"why {goal}")
+
+    def rule_rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The first rules, a row each."""
+        return [{"confidence": confidence, "rule": str(rule)} for rule, confidence in self.link.sure[:most]]
+
+
+def ranked_links(
+    links: Sequence[AggregatedPrediction], *, several: bool = False
+) -> Predictions[AggregatedPrediction]:
+    """Predictions with the number of rules that lead to each."""
+    return Predictions(
+        tuple(links),
+        (Column("score", "number"), Column("rules", "count", spell=str)),
+        printed=("score", "rules"),
+        several=several,
+        unsupported="no rule leads to it",
+    )
