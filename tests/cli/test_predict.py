@@ -220,7 +220,7 @@ def test_no_new_link_exits_with_1(files, tmp_path: Path, capsys):
         ),
         (
             ["--all", "-o", "links.xlsx"],
-            "links.xlsx: found the ending '.xlsx', expected one of .csv, .tsv, .parquet, .arrow, .json, .jsonl, .md, .html, .nt, ",
+            "links.xlsx: found the ending '.xlsx', expected one of .csv, .tsv, .parquet, .arrow, .json, ",
         ),
         (
             ["--all", "-o", "no/links.csv"],

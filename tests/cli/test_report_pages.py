@@ -149,7 +149,8 @@ def test_a_page_does_not_replace_an_input_and_has_no_format(
     assert "would replace the input" in capsys.readouterr().err
     assert main(["rules", str(world / "list"), "--format", "amie", "-o", str(tmp_path / "rules.html")]) == 2
     assert capsys.readouterr().err == (
-        "--format amie prints lines, and -o writes a table or a page\n  hint: give one of the two; > FILE keeps what is printed\n"
+        "--format amie prints lines, and -o writes a table or a page\n"
+        "  hint: give one of the two; > FILE keeps what is printed\n"
     )
 
 

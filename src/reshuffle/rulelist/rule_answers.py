@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.evaluation.baselines.types import TypeBaseline
-    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.questions import Known
+    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.scorer import Side
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.questions import Known
+    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.scorer import Side
     from reshuffle.model.answers.explanations import Explanation, Reason
     from reshuffle.model.answers.missing_on_spark import SavableModel

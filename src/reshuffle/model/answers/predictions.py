@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError
-from reshuffle.evaluation.ranked_links import Predictions
 from reshuffle.evaluation.questions import check_known, check_top
+from reshuffle.evaluation.ranked_links import Predictions
 from reshuffle.evaluation.ranks import found_nan
 from reshuffle.model.evidence.registry import SHOWN_NAMES
 from reshuffle.reasoning.proofs import spelled

@@ -26,8 +26,8 @@ from reshuffle.rulelist.aggregation.stored_rules import StoredRules
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.questions import Known
+    from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.coerce import Triples
