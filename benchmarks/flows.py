@@ -1,7 +1,8 @@
 """How a call goes through the library: `python -m benchmarks.flows [-o FILE]`.
 
-Four commands run on four facts. Of each are counted the modules and functions of the library that it visits, and its
-returns: go through the functions in the order in which they are first entered; a return is a step to a module that had
+Six commands run on four facts, and the explorer makes the page of an entity. Of each are counted the modules and
+functions of the library that it visits, and its returns: go through the functions in the order in which they are first
+entered; a return is a step to a module that had
 been left before. Left out are the reading of the command line, which all verbs share, code that runs while modules are
 imported (each command runs once before it is watched), and comprehensions and lambdas, which are parts of functions.
 A kernel counts where Python calls it; what it calls in turn is compiled and cannot be watched.
@@ -47,7 +48,20 @@ def flows(folder: Path) -> dict[str, list[str]]:
         "explain": ["explain", rules, facts, "ada", "speaks", "english"],
         "train": ["train", facts, "-o", model, "--valid", facts, *small],
         "predict": ["predict", model, facts, "--head", "bob", "--relation", "bornIn"],
-    }
+        "train rules": ["train", facts, "-o", f"{model}-of-rules", "--recipe", "rules"],
+        "predict by rules": [
+            "predict", f"{model}-of-rules", facts, "--head", "bob", "--relation", "bornIn",
+        ],
+    }  # fmt: skip
+
+
+def entity_page(rules: str, facts: str) -> Callable[[], object]:
+    """The question that the explorer's page of an entity asks, once what it is about has been loaded."""
+    from reshuffle.explorer.opening import Wanted, opened
+    from reshuffle.explorer.views.entity_page import entity_page
+
+    world = opened(Wanted(rules, facts))[0].subject().as_given
+    return lambda: entity_page(world, "ada")
 
 
 def watched(call: Callable[[], object]) -> list[tuple[str, str]]:
@@ -93,20 +107,26 @@ def run(options: argparse.Namespace) -> None:
 
 
 def measure(*, traces: bool = False) -> dict[str, dict[str, Any]]:
-    """All four flows."""
+    """All flows."""
     found: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for verb, arguments in flows(Path(folder)).items():
             options = build_parser().parse_args(arguments)
             with silent():
                 run(options)
-            if verb == "train":  # it overwrites nothing
-                shutil.rmtree(Path(folder) / "model")
+            if "-o" in arguments:  # training overwrites nothing
+                shutil.rmtree(arguments[arguments.index("-o") + 1])
             with silent():
                 steps = watched(functools.partial(run, options))
-            trace = {"trace": [" ".join(step) for step in steps]} if traces else {}
-            found[verb] = measured(steps) | trace
+            found[verb] = _counted(steps, traces=traces)
+        page = entity_page(*(str(Path(folder) / name) for name in ("rules.txt", "facts.tsv")))
+        page()
+        found["entity page"] = _counted(watched(page), traces=traces)
     return found
+
+
+def _counted(steps: list[tuple[str, str]], *, traces: bool) -> dict[str, Any]:
+    return measured(steps) | ({"trace": [" ".join(step) for step in steps]} if traces else {})
 
 
 if __name__ == "__main__":
@@ -121,5 +141,5 @@ if __name__ == "__main__":
         options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     for verb, counts in result.items():
         print(
-            f"{verb:8} {counts['modules']:4} modules {counts['functions']:4} functions {counts['returns']:4} returns"
+            f"{verb:16} {counts['modules']:4} modules {counts['functions']:4} functions {counts['returns']:4} returns"
         )

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from reshuffle.kg.splits import Benchmark, GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.reasoning import Reasoner
-    from reshuffle.rulelist.aggregation.aggregates import Aggregate
     from reshuffle.rules import RuleBase
     from reshuffle.theories import Theory
 
@@ -99,36 +98,18 @@ class InputModel(InputFile):
 
 
 def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, device: str = "cpu") -> Theory:
-    """Whatever the path holds; what there is to say about it is told."""
+    """Whatever the path holds, ranking as --aggregate says; what there is to say about it is told."""
     from reshuffle.theories import load
 
-    return load(
+    theory = load(
         path,
         skip_unsupported=getattr(arguments, "skip_unsupported", True),
         prefixes=_declared(arguments),
         device=device,
         notes=console.message,
     )
-
-
-def aggregated(theory: Theory, by: Aggregate | None) -> Theory:
-    """The theory as --aggregate says; refused for what is no rule file."""
-    from reshuffle.theories.rule_files import RuleTheory
-
-    if by is None:
-        return theory
-    if not isinstance(theory, RuleTheory):
-        raise no_rule_file(f"a {theory.kind}", theory.name)
-    return theory.aggregated(by)
-
-
-def no_rule_file(what: str, name: str) -> InputError:
-    """The error for --aggregate with what is no rule file."""
-    return InputError(
-        f"--aggregate is for a rule file, and this is {what}",
-        place=Place(name),
-        hint="leave it out, or give a file of rules with confidences",
-    )
+    by = getattr(arguments, "aggregate", None)
+    return theory if by is None else theory.aggregated(by)
 
 
 def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
@@ -200,7 +181,7 @@ def graph_of(
     A benchmark's name stands for the facts that its questions are asked about, as for `serve`; it wins over a file's.
     Without a file these alone, or the triples of an ontology, which may hold both.
     """
-    from reshuffle.kg import KnowledgeGraph, read_graph
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.rules.parsing import may_hold_facts
 
     inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
@@ -216,12 +197,25 @@ def graph_of(
     folders = [path for path in paths if Path(path).is_dir() and is_parquet(path)]
     if arguments.columns is not None or arguments.bad_rows == "skip":  # which are for files
         folders = []
-    of_benchmarks = (_asked_facts(name, console) for name in named)
-    stored = reduce(or_, [*of_benchmarks, *map(_data_set, folders)], KnowledgeGraph(inside))
+    parts = [KnowledgeGraph(inside)] if inside else []
+    parts += [_asked_facts(name, console) for name in named] + [_data_set(folder) for folder in folders]
     files = [path for path in paths if path not in folders]
     if not files:
         refuse_skipping(arguments, "none")
-        return stored
+        return reduce(or_, parts)
+    graph = _graph_in(files, arguments, console, reasoners, bad_rows)
+    return graph | reduce(or_, parts) if parts else graph
+
+
+def _graph_in(
+    files: Sequence[str],
+    arguments: argparse.Namespace,
+    console: Console,
+    reasoners: Sequence[Reasoner],
+    bad_rows: BadRows | None,
+) -> KnowledgeGraph:
+    from reshuffle.kg import read_graph
+
     with bad_rows_of(arguments, console) if bad_rows is None else nullcontext(bad_rows) as bad:
         graph = read_graph(
             *files,
@@ -233,7 +227,7 @@ def graph_of(
             notes=console.message,
         )
     arguments.skipped_rows = bad.count
-    return graph | stored if len(stored) else graph
+    return graph
 
 
 def _asked_facts(name: str, console: Console) -> KnowledgeGraph:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning import Answers
     from reshuffle.rulelist import RuleModel
+    from reshuffle.rulelist.aggregation.aggregates import Aggregate
     from reshuffle.rules import Rule, RuleBase
     from reshuffle.theories.theory_answers import Ranked
 
@@ -95,6 +96,11 @@ class Theory(ABC):
     @abstractmethod
     def edited(self, *, without: Iterable[Rule] = (), written: Iterable[Rule] = ()) -> Theory:
         """The theory without some rules and with others."""
+
+    def aggregated(self, by: Aggregate) -> Theory:
+        """The rules, constants included, whose confidences rank as `by` says; of rule files alone."""
+        del by
+        raise no_rule_file(f"a {self.kind}", self.name)
 
     @abstractmethod
     def ranker(self, graph: KnowledgeGraph, *, notes: Notes = UNHEARD) -> Ranked:
@@ -196,6 +202,15 @@ class Theory(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.kind} '{self.name}'>"
+
+
+def no_rule_file(what: str, name: str) -> InputError:
+    """The error for aggregates of what is no rule file."""
+    return InputError(
+        f"--aggregate is for a rule file, and this is {what}",
+        place=Place(name),
+        hint="leave it out, or give a file of rules with confidences",
+    )
 
 
 def cannot(theory: Theory, what: str, hint: str) -> InputError:

@@ -24,11 +24,10 @@ from reshuffle.cli.inputs import (
     InputFacts,
     InputFile,
     InputModel,
-    aggregated,
     bad_rows_of,
     benchmark_of,
-    no_rule_file,
     refuse_skipping,
+    theory_of,
 )
 from reshuffle.cli.options import add_aggregate, add_columns, add_naming_options
 from reshuffle.cli.outputs import OutputFile
@@ -240,6 +239,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if arguments.max_length is not None and not _mines(arguments):
         arguments.usage_error("--max-length is for rules that are mined, and none are")
     if arguments.aggregate and arguments.scorer in BASELINES:
+        from reshuffle.theories.theory import no_rule_file
+
         raise no_rule_file("a baseline", arguments.scorer)
     if arguments.train and arguments.scorer not in BASELINES:
         arguments.usage_error("--train is for baselines: a model has learned already, so leave it out")
@@ -340,9 +341,7 @@ def _scorer_of(
 
 def _model_of(arguments: argparse.Namespace, task: Task, console: Console) -> tuple[Scorer, TypeBaseline]:
     from reshuffle.evaluation import TypeBaseline
-    from reshuffle.theories import load
 
-    theory = load(arguments.scorer, skip_unsupported=True, device=arguments.device, notes=console.message)
-    theory = aggregated(theory, arguments.aggregate)
+    theory = theory_of(arguments.scorer, arguments, console, device=arguments.device)
     scorer = theory.on(task.facts).ranked
     return scorer, scorer.type_baseline if theory.trained else TypeBaseline.fit(task.train)

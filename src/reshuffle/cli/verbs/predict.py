@@ -21,7 +21,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import InputModel, aggregated, graph_of, theory_of
+from reshuffle.cli.inputs import InputModel, graph_of, theory_of
 from reshuffle.cli.options import add_aggregate, add_facts, add_naming_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
@@ -203,7 +203,6 @@ def _found(
         check_table_writable(arguments.output)
     device = "cpu" if arguments.spark else arguments.device
     theory = theory_of(arguments.model, arguments, console, device=device)
-    theory = aggregated(theory, arguments.aggregate)
     graph = graph_of(arguments, console)
     answers = theory.on(graph, notes=console.message)
     console.names.learn(arguments, *arguments.facts, arguments.model, labels=True)
