@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Edits
+from reshuffle.explorer.relation_counts import RelationCounts
 from reshuffle.kg import KnowledgeGraph, refuse_inverse_names
 from reshuffle.progress import SILENT
 
@@ -62,6 +63,11 @@ class World(ABC):
     @abstractmethod
     def exactness(self) -> str:
         """What the answers are, in a few words."""
+
+    @cached_property
+    def relation_counts(self) -> RelationCounts:
+        """What the facts of each relation look like."""
+        return RelationCounts(self.facts)
 
     @property
     def listed_rules(self) -> tuple[Rule, ...]:
@@ -159,6 +165,7 @@ class Subject(ABC):
         if len(world.facts):
             with progress("making ready"):
                 world.warm_up()
+                _ = world.relation_counts
         self.__dict__["as_given"] = world
 
     def need_facts(self) -> None:

@@ -2,7 +2,7 @@
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { ask, tell } from "./api.js";
 import { EntityBox, Failure, addLabels, count, go, ofCurrent, setContext, to } from "./parts.js";
-import { Start } from "./views/start.js";
+import { Overview } from "./views/overview.js";
 import { Queue } from "./views/queue.js";
 import { Entity } from "./views/entity.js";
 import { Why } from "./views/why.js";
@@ -12,7 +12,7 @@ import { RuleGraph } from "./views/rulegraph.js";
 import { Training } from "./views/training.js";
 
 const VIEWS = {
-  "/": Home, "/queue": Queue, "/overview": Start, "/entity": Entity, "/why": Why, "/rules": Rules, "/rule": Rules, "/what-if": WhatIf,
+  "/": Home, "/queue": Queue, "/overview": Overview, "/entity": Entity, "/why": Why, "/rules": Rules, "/rule": Rules, "/what-if": WhatIf,
   "/rule-graph": RuleGraph, "/training": Training,
 };
 const TABS = [["/queue", "Missing links", ["/queue"]], ["/overview", "Overview", ["/overview", "/", "/entity"]], ["/why", "Why", ["/why"]], ["/rules", "Rules", ["/rules", "/rule"]],
@@ -22,7 +22,7 @@ const TABS = [["/queue", "Missing links", ["/queue"]], ["/overview", "Overview",
 function ranks(exhibit) { return exhibit.kind !== "rules" && exhibit.facts !== 0; }
 
 function Home(props) {
-  return !ranks(props.exhibit) ? html`<${Start} ...${props} />` : html`<${Queue} ...${props} />`;
+  return !ranks(props.exhibit) ? html`<${Overview} ...${props} />` : html`<${Queue} ...${props} />`;
 }
 
 function here() {

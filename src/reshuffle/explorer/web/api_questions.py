@@ -13,6 +13,7 @@ from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Change, Edits
 from reshuffle.explorer.effects import NOTHING, Touched, effect
 from reshuffle.explorer.views.entity_page import PER_GROUP, entity_page, group_page, predictions_page
+from reshuffle.explorer.views.overview_page import overview_page
 from reshuffle.explorer.views.queue_page import PER_PAGE as LINKS_PER_PAGE
 from reshuffle.explorer.views.queue_page import Filters, queue_page
 from reshuffle.explorer.views.rule_chains import rule_graph_page
@@ -283,6 +284,13 @@ def told_search(asked: Asked, queue: LinkQueue) -> dict[str, Any]:
     }
 
 
+def _overview(asked: Asked, progress: Progress) -> dict[str, Any]:
+    return {
+        **overview_page(asked.world(progress), asked.exhibit.labels, progress=progress),
+        "kind": asked.exhibit.kind,
+    }
+
+
 def _decisions(asked: Asked, progress: Progress) -> dict[str, Any]:
     with in_one_step(progress, "reading decisions"):
         found = asked.exhibit.decisions
@@ -306,4 +314,5 @@ QUESTIONS: dict[str, Question] = {
     "training": _training,
     "queue": _queue,
     "decisions": _decisions,
+    "overview": _overview,
 }

@@ -82,6 +82,13 @@ def _queue(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**row, "reason": reasons[0].get("rule")}
 
 
+def _overview(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for row in data["relations"]:
+        rules = row["rules"] or {}
+        numbers = {name: value for name, value in row.items() if not isinstance(value, dict | list | tuple)}
+        yield {**numbers, "rules": rules.get("count", 0), "best_rule": rules.get("best", {}).get("rule")}
+
+
 def _decisions(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from data["decisions"]
 
@@ -100,5 +107,6 @@ _ROWS = {
     "training": _training,
     "queue": _queue,
     "decisions": _decisions,
+    "overview": _overview,
 }
 TABLES = tuple(_ROWS)

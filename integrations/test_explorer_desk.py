@@ -1,0 +1,185 @@
+"""A day at the explorer's desk, in Chromium: from missing links to decisions, to a model that has learned from them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from explorer_serving import served
+from reshuffle.cli.main import main
+from reshuffle.data.load import load_benchmark
+from reshuffle.kg import KnowledgeGraph
+from test_explorer_browser import AXE, CHROMIUM, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
+
+FACTS = 12_000  # of FB15k-237: those among its commonest entities
+FAST = ("--set", "longest=2", "--set", "steps=60", "--set", "prior=0.3")
+PAGES = ("/queue", "/queue?show=accepted", "/overview")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A list learned from a cut of FB15k-237."""
+    made = tmp_path_factory.mktemp("desk")
+    facts = load_benchmark("FB15k-237").graph.facts  # type: ignore[union-attr] # it has one graph
+    cut = sorted(facts, key=lambda one: max(facts.entities.id(one.head), facts.entities.id(one.tail)))
+    KnowledgeGraph(cut[:FACTS]).write(made / "facts.tsv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made)
+        assert main(["-q", "train", "facts.tsv", "-o", "model", "--recipe", "rules", *FAST]) == 0
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+
+
+def claims(page: Page) -> list[str]:
+    return [
+        " ".join(text.split()) for text in page.locator(".link-row .claim p:first-child").all_inner_texts()
+    ]
+
+
+def counts(page: Page) -> list[int]:
+    """How many links were postponed, accepted and rejected."""
+    return [int(text) for text in page.locator(".which .segments .count").all_inner_texts()]
+
+
+def searched(visit: Visit, path: str = "/queue") -> Page:
+    page = visit.see(path)
+    expect(page.locator(".link-row").first).to_be_visible(timeout=120_000)
+    expect(page.locator(".searching")).to_have_count(0, timeout=240_000)
+    return page
+
+
+def ended(visit: Visit) -> None:
+    visit.context.close()
+    assert visit.complaints == []
+    assert visit.elsewhere == []
+
+
+def test_from_missing_links_to_decisions(browser: Browser, folder: Path, capsys: Any) -> None:
+    with served("model", "facts.tsv", cwd=folder) as address:
+        visit = Visit(browser, address)
+        page = searched(visit)
+        before = claims(page)
+        assert len(before) == 50
+        # Filter, then decide by keys: three are accepted, two rejected, one of these taken back.
+        relation = page.locator("#by-relation option").nth(1).get_attribute("value")
+        page.get_by_label("Relation", exact=True).select_option(relation)
+        expect(page.locator(".filter-box summary")).to_have_text("Filters (1)")
+        expect(page.locator(".link-row").first).to_be_visible()
+        assert len(set(page.locator(".claim p:first-child .relation").all_inner_texts())) == 1
+        chosen = claims(page)
+        for key in ("a", "a", "j", "a", "r"):
+            page.keyboard.press(key)
+        page.get_by_role("button", name="Reject").first.click()
+        expect(page.locator(".which .segments .count")).to_have_text(["0", "3", "2"])
+        page.keyboard.press("u")
+        expect(page.locator(".which .segments .count")).to_have_text(["0", "3", "1"])
+        decided = [chosen[0], chosen[1], chosen[3], chosen[4]]
+        expect(page.locator(".link-row .claim p:first-child").first).to_have_text(chosen[2])
+        page.get_by_role("button", name="Accepted").click()
+        expect(page.locator(".link-row")).to_have_count(3)
+        assert claims(page) == [chosen[3], chosen[1], chosen[0]]  # the last decision first
+        page.get_by_role("button", name="Rejected").click()
+        expect(page.locator(".link-row")).to_have_count(1)
+        page = searched(visit)
+        assert not set(decided) & set(claims(page))
+        rest = claims(page)
+        ended(visit)
+    lines = [json.loads(line) for line in (folder / "model.decisions.jsonl").read_text().splitlines()]
+    assert [line["decision"] for line in lines] == ["accept", "accept", "accept", "reject", "reject", "undo"]
+    # The server is started again: links and decisions are there at once.
+    with served("model", "facts.tsv", cwd=folder) as address:
+        visit = Visit(browser, address)
+        page = visit.see("/")
+        expect(page.locator(".searching")).to_have_count(0)
+        assert counts(page) == [0, 3, 1]
+        assert claims(page) == rest
+        ended(visit)
+    # Fitted again, the list ranks anew, and what was decided stays decided.
+    shutil.copytree(folder / "model", folder / "before")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        refit = ["train", "facts.tsv", "-o", "model", "--recipe", "rules", "--refit", *FAST]
+        assert main(["-q", *refit, "--decisions", "model.decisions.jsonl"]) == 0
+    with served("model", "facts.tsv", cwd=folder) as address:
+        visit = Visit(browser, address)
+        page = searched(visit)
+        assert counts(page) == [0, 3, 1]
+        assert claims(page) != rest
+        assert not set(decided) & set(claims(page))
+        ended(visit)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_pages_fit_the_screen_and_axe_finds_nothing_serious(
+    browser: Browser, folder: Path, width: int, scheme: Any
+) -> None:
+    with served("model", "facts.tsv", "--decisions", "other.jsonl", cwd=folder) as address:
+        visit = Visit(browser, address, color_scheme=scheme, bypass_csp=True)
+        visit.page.set_viewport_size({"width": width, "height": 844})
+        for path in PAGES:
+            page = visit.see(path)
+            page.wait_for_timeout(500)
+            wide = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            assert wide <= 0, path
+            page.evaluate(AXE)
+            found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+            serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+            told = [(one["id"], [node["html"][:150] for node in one["nodes"][:3]]) for one in serious]
+            assert not told, (path, json.dumps(told, indent=1))
+        ended(visit)
+
+
+def test_a_search_is_stopped_and_goes_on(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    """With another cache: everything is searched for anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        with served("model", "facts.tsv", "--decisions", "third.jsonl", cwd=folder) as address:
+            visit = Visit(browser, address)
+            page = visit.see("/queue")
+            stop = page.get_by_role("button", name="Stop the search")
+            expect(stop.or_(page.locator(".link-row").first).first).to_be_visible(timeout=120_000)
+            if stop.is_visible():
+                stop.click()
+                expect(page.get_by_role("button", name="Go on searching")).to_be_visible()
+                page.get_by_role("button", name="Go on searching").click()
+            searched(visit)
+            ended(visit)
+
+
+def test_rules_without_scores_say_what_to_do(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "my.rules").write_text("bornIn(X, Y) -> livesIn(X, Y)\n")
+    (tmp_path / "facts.tsv").write_text("ada\tbornIn\tlondon\n")
+    with served("my.rules", "facts.tsv", cwd=tmp_path) as address:
+        visit = Visit(browser, address)
+        expect(visit.page.get_by_role("heading", name="Relations")).to_be_visible()  # the first page
+        page = visit.see("/queue")
+        expect(page.locator("main")).to_contain_text("Nothing here ranks links")
+        expect(page.locator("main")).to_contain_text("reshuffle train FACTS -o MODEL --quick")
+        ended(visit)
+    assert not list(tmp_path.glob("*.jsonl"))
