@@ -23,6 +23,7 @@ from reshuffle.rules.ontologies.axioms import (
     InverseProperties,
     Kind,
     Or,
+    PropertyChain,
     PropertyDomain,
     PropertyIs,
     PropertyRange,
@@ -30,6 +31,7 @@ from reshuffle.rules.ontologies.axioms import (
     Some,
     SubClassOf,
     SubProperty,
+    parts_of,
 )
 from reshuffle.rules.ontologies.tautologies import (
     DOMAIN,
@@ -99,7 +101,8 @@ def schema_facts(ontologies: Iterable[Ontology]) -> tuple[Fact, ...]:
     found: dict[Fact, None] = {}
     restrictions: dict[Fact, None] = {}
     for ontology in ontologies:
-        found |= dict.fromkeys((name, TYPE, f"{OWL}Class") for name in sorted(ontology.classes))
+        named = ontology.classes.union(*map(_classes, ontology.axioms))
+        found |= dict.fromkeys((name, TYPE, f"{OWL}Class") for name in sorted(named))
         found |= dict.fromkeys((name, TYPE, f"{OWL}ObjectProperty") for name in sorted(ontology.properties))
         for axiom in ontology.axioms:
             found |= dict.fromkeys(_triples(axiom, ontology))
@@ -108,6 +111,15 @@ def schema_facts(ontologies: Iterable[Ontology]) -> tuple[Fact, ...]:
         found |= restrictions
         found |= {(name, _ITSELF, name): None for _, _, name in restrictions}
     return tuple(fact for fact in found if not (is_inverse(fact[0]) or is_inverse(fact[2])))
+
+
+def _classes(axiom: Axiom) -> Iterator[str]:
+    """The classes that an axiom names."""
+    for end in (getattr(axiom, name, None) for name in ("sub", "sup", "cls")):
+        if end is not None and not isinstance(axiom, SubProperty | PropertyChain):
+            yield from (part for part in parts_of(end) if isinstance(part, str))
+    if isinstance(axiom, EquivalentClasses | DisjointClasses | DisjointUnion):
+        yield from (part for member in axiom.members for part in parts_of(member) if isinstance(part, str))
 
 
 def _triples(axiom: Axiom, ontology: Ontology) -> Iterator[Fact]:
@@ -120,8 +132,8 @@ def _triples(axiom: Axiom, ontology: Ontology) -> Iterator[Fact]:
     elif isinstance(axiom, SubProperty):
         yield axiom.sub, SUB_PROPERTY, axiom.sup
     elif isinstance(axiom, PropertyDomain | PropertyRange):
-        if isinstance(axiom.cls, str):
-            yield axiom.relation, DOMAIN if isinstance(axiom, PropertyDomain) else RANGE, axiom.cls
+        end = DOMAIN if isinstance(axiom, PropertyDomain) else RANGE
+        yield from ((axiom.relation, end, cls) for cls in _members(axiom.cls, And))
     elif isinstance(axiom, SameIndividuals):
         yield from _same(axiom.members, ontology)
 
@@ -152,11 +164,17 @@ def axiom_of(head: str, relation: str, tail: str) -> Axiom | None:
 
 def _below(sub: ClassExpression, sup: ClassExpression) -> Iterator[Fact]:
     """Each class of a union is below, each class of an intersection above."""
-    lower = sub.members if isinstance(sub, Or) else (sub,)
-    upper = sup.members if isinstance(sup, And) else (sup,)
-    for one, other in itertools.product(lower, upper):
-        if isinstance(one, str) and isinstance(other, str):
-            yield one, SUB_CLASS, other
+    for one, other in itertools.product(_members(sub, Or), _members(sup, And)):
+        yield one, SUB_CLASS, other
+
+
+def _members(expression: ClassExpression, kind: type[And | Or]) -> list[str]:
+    """The named classes of which an intersection or a union is made, those of its parts of that kind, too."""
+    if isinstance(expression, str):
+        return [expression]
+    if not isinstance(expression, kind):
+        return []
+    return [name for member in expression.members for name in _members(member, kind)]
 
 
 def _equivalent(axiom: EquivalentClasses | EquivalentProperties) -> Iterator[Fact]:
