@@ -73,8 +73,10 @@ def test_check_with_intersections_shows_the_clause_forms(
     assert "  R4∧: holds\n" in out
 
 
-def test_check_without_exact_geometry_is_a_no(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "not_regular.rules"]) == 1
+def test_check_without_geometry_is_a_yes_since_the_chase_is_exact(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "not_regular.rules"]) == 0
     assert capsys.readouterr() == (
         "rules: 1, relations: 2\n"
         f"class: none ({WHY_NOT})\n"
@@ -115,7 +117,7 @@ def test_check_json_with_a_bound(folder: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_check_json_without_geometry(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--json", "not_regular.rules"]) == 1
+    assert main(["check", "--json", "not_regular.rules"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data == {
         "rules": 1,
@@ -129,6 +131,58 @@ def test_check_json_without_geometry(folder: Path, capsys: pytest.CaptureFixture
         "reason": WHY_NOT,
         "checks": {},
     }
+
+
+PREFIXES = (
+    "@prefix : <http://e.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+    "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+)
+
+
+@pytest.fixture
+def university(folder: Path) -> None:
+    pytest.importorskip("pyoxigraph")
+    (folder / "uni.ttl").write_text(
+        f"{PREFIXES}:Course owl:disjointWith :Person . :takes rdfs:range :Course ."
+    )
+    (folder / "more.ttl").write_text(
+        f"{PREFIXES}:Student rdfs:subClassOf :Person . :zoe a :Student ; :takes :math ."
+    )
+    (folder / "data.nt").write_text("<http://e.org/ada> <http://e.org/takes> <http://e.org/logic> .\n")
+    (folder / "clash.ttl").write_text(f"{PREFIXES}:logic a :Person .")
+
+
+@pytest.mark.usefixtures("university")
+def test_check_whether_facts_are_consistent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "uni.ttl", "data.nt", "--consistent"]) == 0
+    assert capsys.readouterr().out == "consistent (exact)\n"
+    assert main(["-q", "check", "uni.ttl", "data.nt", "clash.ttl", "--consistent"]) == 1
+    assert capsys.readouterr() == (
+        "inconsistent: 1 clash\n"
+        'rdf:type(X, ":Course") & rdf:type(X, ":Person") -> false\n'
+        'rdf:type(:logic, :Course)    [:takes(X, Y) -> rdf:type(Y, ":Course")]\n'
+        "└─ :takes(:ada, :logic)    fact\n"
+        "rdf:type(:logic, :Person)    fact\n",
+        "",
+    )
+    assert main(["check", "uni.ttl", "data.nt", "clash.ttl", "--consistent", "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert (data["consistent"], data["exactness"], len(data["violations"])) == (False, "exact", 1)
+    assert main(["check", "uni.ttl", "data.nt", "clash.ttl"]) == 1  # which looks at the facts, too
+
+
+@pytest.mark.usefixtures("university")
+def test_each_file_is_taken_for_what_it_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.rules").write_text('"http://e.org/takes"(X, Y) -> knows(X, Y)\n')
+    assert main(["infer", "data.nt", "uni.ttl", "mine.rules", "more.ttl"]) == 0
+    printed = capsys.readouterr()
+    assert "zoe\tknows\thttp://e.org/math" in printed.out and "http://e.org/ada\tknows" in printed.out
+    assert printed.out.count("http://e.org/Course\n") == 2 and printed.out.count("http://e.org/Person\n") == 1
+    assert (
+        "uni.ttl: taken for axioms\nmine.rules: taken for rules\nmore.ttl: taken for axioms and facts\n"
+        in printed.err
+    )
+    assert "data.nt: taken for facts\n" in printed.err
 
 
 def test_check_counts_a_relation_and_its_inverse_once(

@@ -73,8 +73,8 @@ scm-dom1: ?p rdfs:domain ?c . ?c rdfs:subClassOf ?d => ?p rdfs:domain ?d
 scm-dom2: ?q rdfs:domain ?c . ?p rdfs:subPropertyOf ?q => ?p rdfs:domain ?c
 scm-rng1: ?p rdfs:range ?c . ?c rdfs:subClassOf ?d => ?p rdfs:range ?d
 scm-rng2: ?q rdfs:range ?c . ?p rdfs:subPropertyOf ?q => ?p rdfs:range ?c
-scm-hv: ?r owl:hasValue ?v . ?r owl:onProperty ?p . ?s owl:hasValue ?v . ?s owl:onProperty ?q . ?p rdfs:subPropertyOf ?q \
-=> ?r rdfs:subClassOf ?s
+scm-hv: ?r owl:hasValue ?v . ?r owl:onProperty ?p . ?s owl:hasValue ?v . ?s owl:onProperty ?q . \
+?p rdfs:subPropertyOf ?q => ?r rdfs:subClassOf ?s
 scm-svf1: ?r owl:someValuesFrom ?c . ?r owl:onProperty ?p . ?s owl:someValuesFrom ?d . ?s owl:onProperty ?p . \
 ?c rdfs:subClassOf ?d => ?r rdfs:subClassOf ?s
 scm-svf2: ?r owl:someValuesFrom ?c . ?r owl:onProperty ?p . ?s owl:someValuesFrom ?c . ?s owl:onProperty ?q . \
@@ -152,7 +152,9 @@ def _matches(
             yield from _matches(rest, more, known, by_predicate)
 
 
-def _of_lists(known: set[Triple], by_predicate: dict[str, list[Triple]]) -> Iterator[Triple]:
+def _of_lists(  # noqa: C901, PLR0912 - the rules of the tables, one after the other
+    known: set[Triple], by_predicate: dict[str, list[Triple]]
+) -> Iterator[Triple]:
     """The rules with lists: prp-spo2, prp-key, cls-int1, cls-int2, cls-uni, cls-oo, scm-int, scm-uni, cax-adc, prp-adp,
     eq-diff2 and eq-diff3.
     """

@@ -79,9 +79,9 @@ def axiom(chance: Random) -> str:
             f"{c} owl:hasKey ( {p} ) .",
             f"{c} owl:hasKey ( {p} {q} ) .",
             f"{a} owl:sameAs {b} .",
-            f"[] a owl:AllDifferent ; owl:members ( {a} {b} ) ." if a != b else f"{a} a {c} .",
+            f"[] a owl:AllDifferent ; owl:members ( {a} {b} ) ." if a != b else f"{c} rdfs:subClassOf {d} .",
             f"[] owl:sourceIndividual {a} ; owl:assertionProperty {p} ; owl:targetIndividual {b} .",
-            f"{a} a {above(chance)} .",
+            f"{a} a [ owl:intersectionOf ( {above(chance)} {c} ) ] .",
         ]
     )
 
@@ -94,7 +94,8 @@ def ontology(chance: Random) -> str:
 def facts(chance: Random) -> str:
     """A few facts; one is always there."""
     links = [
-        f"{chance.choice(PEOPLE)} {_property(chance)} {chance.choice(PEOPLE)} ." for _ in range(chance.randint(0, 5))
+        f"{chance.choice(PEOPLE)} {_property(chance)} {chance.choice(PEOPLE)} ."
+        for _ in range(chance.randint(0, 5))
     ]
     types = [f"{chance.choice(PEOPLE)} a {chance.choice(CLASSES)} ." for _ in range(chance.randint(0, 4))]
     return HEADER + "\n".join([*links, *types, ":a :p :b ."]) + "\n"

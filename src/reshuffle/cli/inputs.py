@@ -99,6 +99,8 @@ class InputModel(InputFile):
 
 def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, device: str = "cpu") -> Theory:
     """Whatever the path holds, ranking as --aggregate says; what there is to say about it is told."""
+    if more := getattr(arguments, "more_rules", ()):
+        return _together([path, *more], arguments, console)
     from reshuffle.theories import load
 
     theory = load(
@@ -112,13 +114,23 @@ def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, dev
     return theory if by is None else theory.aggregated(by)
 
 
-def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """The rules of the file; duplicates and tautologies are told."""
-    from reshuffle.theories.rule_files import read
+def _together(paths: Sequence[str], arguments: argparse.Namespace, console: Console) -> Theory:
+    """The rules and axioms of several files as one theory."""
+    from reshuffle.theories.rule_files import read_all
     from reshuffle.theories.theory import Reading
 
     reading = Reading(arguments.skip_unsupported, _declared(arguments), notes=console.message)
-    theory = read(arguments.rules, reading)
+    return read_all(list(map(Path, paths)), reading)
+
+
+def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
+    """The rules of the file; duplicates and tautologies are told."""
+    from reshuffle.theories.rule_files import read, read_all
+    from reshuffle.theories.theory import Reading
+
+    reading = Reading(arguments.skip_unsupported, _declared(arguments), notes=console.message)
+    paths = [Path(path) for path in (arguments.rules, *getattr(arguments, "more_rules", ()))]
+    theory = read_all(paths, reading) if len(paths) > 1 else read(arguments.rules, reading)
     return (theory.paths_alone(notes=console.message) if _skips_constants(arguments) else theory).base
 
 
@@ -187,9 +199,10 @@ def graph_of(
     inside = [fact for reasoner in reasoners if reasoner.rules is not None for fact in reasoner.rules.facts]
     paths = arguments.facts
     if not paths and not inside:
-        if not may_hold_facts(arguments.rules):
+        given = [arguments.rules, *getattr(arguments, "more_rules", ())]
+        paths = [path for path in given if may_hold_facts(path)]
+        if not paths:
             arguments.usage_error("the following arguments are required: FACTS")
-        paths = [arguments.rules]
     if inside:
         paths = [path for path in paths if not _is_same(path, arguments.rules)]
     named = [path for path in paths if is_benchmark(path)]

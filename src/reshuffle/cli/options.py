@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 RECIPE_NAMES = ("best", "best-0.1", "paper")
 """`learning.recipes.RECIPES`, which needs torch to be installed."""
 
+NODE_BUDGET = 20_000
+"""`rulegraphs.budgets.DEFAULT_NODE_BUDGET`, which is slow to import."""
 _BEYOND = {
     "auto|geometry|chase|duckdb": "; duckdb: for more facts than fit into the memory",
     "auto|geometry|chase|duckdb|spark": "; duckdb, spark: for more facts than fit into the memory",
@@ -35,7 +37,11 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         "--skip-unsupported", action="store_true", help="read on past rules outside the class"
     )
     parser.add_argument(
-        "--node-budget", type=int, metavar="N", default=20_000, help="give up beyond N nodes (default 20000)"
+        "--node-budget",
+        type=int,
+        metavar="N",
+        default=NODE_BUDGET,
+        help="give up beyond N nodes (default 20000)",
     )
 
 

@@ -206,8 +206,12 @@ class OntologyAnswers(Answers):
         return (triple for triple in triples if triple.relation != SAME_AS or triple.head != triple.tail)
 
     def _of_schema(self) -> Iterator[Triple]:
-        """What follows between classes and properties, but for what says that something is below itself."""
-        if self._rules.schema or not RELATIONS.isdisjoint(self._inner.facts.relations):
+        """What follows between classes and properties, where axioms are among the facts.
+
+        Whoever gives an ontology and facts asks for what follows of these; between classes there is an answer to each
+        question. What says that something is below itself is left out.
+        """
+        if not RELATIONS.isdisjoint(self._inner.facts.relations):
             facts = self._inner.facts
             for triple in self._schema.triples():
                 if triple.head != triple.tail and triple not in facts and triple not in self._inner:

@@ -28,7 +28,6 @@ from reshuffle.rulegraphs.budgets import DEFAULT_NODE_BUDGET
 from reshuffle.rules import RuleBase
 from reshuffle.rules.encoding import encoding_of, without_constants
 from reshuffle.rules.exactness import Exactness, by_chase, within
-from reshuffle.rules.ontologies.schema import RELATIONS
 from reshuffle.rules.parsing import as_rules
 
 if TYPE_CHECKING:
@@ -157,8 +156,7 @@ class Reasoner:
     @property
     def names(self) -> tuple[str, ...]:
         """The relations and entities that the rules name."""
-        between = sorted(RELATIONS) if self.rules is not None and self.rules.schema else ()
-        return (*self._relations, *between, *(() if self.encoding is None else self.encoding.named))
+        return (*self._relations, *(() if self.encoding is None else self.encoding.named))
 
     def on(
         self,

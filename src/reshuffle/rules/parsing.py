@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -152,9 +152,7 @@ def read_rules(
     kind = _checked(format) if format else _format_of(path)
     content = _content(path)
     if kind == "owl":
-        base = replace(
-            rule_base([rdf_axioms.read(content, str(path))]), stated=owl.stated(content, str(path))
-        )
+        base = ontology_base({str(path): content})
     else:
         base = _read_text(
             _decoded(content, str(path)), str(path), kind, skip_unsupported, confidence, prefixes
@@ -163,6 +161,48 @@ def read_rules(
         for unread in base.unread:
             notes(str(unread))
     return base
+
+
+def ontology_base(contents: Mapping[str, bytes]) -> RuleBase:
+    """The rules of ontologies in RDF, by their files: one base for all, so that each may import another."""
+    base = rule_base([rdf_axioms.read(content, file) for file, content in contents.items()])
+    stated = (owl.stated(content, file) for file, content in contents.items())
+    return replace(base, stated=sum(stated, Counter()))
+
+
+def read_together(
+    paths: Sequence[Path | str],
+    *,
+    skip_unsupported: bool = False,
+    prefixes: Prefixes | None = None,
+    notes: Callable[[str], None] | None = None,
+) -> RuleBase:
+    """The rules of several files, ontologies among them, as one base."""
+    ontologies = [Path(path) for path in paths if may_hold_facts(path)]
+    bases = [ontology_base({str(path): _content(path) for path in ontologies})] if ontologies else []
+    for unread in [one for base in bases for one in base.unread] if notes else ():
+        notes(str(unread))  # type: ignore[misc]
+    bases += [
+        read_rules(path, skip_unsupported=skip_unsupported, prefixes=prefixes, notes=notes)
+        for path in paths
+        if not may_hold_facts(path)
+    ]
+    return joined(bases)
+
+
+def joined(bases: Sequence[RuleBase]) -> RuleBase:
+    """All of the rules as one base, which is about an ontology where one of them is."""
+    stated = [base.stated for base in bases if base.stated is not None]
+    return RuleBase(
+        tuple(rule for base in bases for rule in base.given),
+        tuple(pair for base in bases for pair in base.disjointness),
+        unread=tuple(one for base in bases for one in base.unread),
+        facts=tuple(fact for base in bases for fact in base.facts),
+        variables=frozenset().union(*(base.variables for base in bases)),
+        stated=sum(stated, Counter()) if stated else None,
+        schema=tuple(fact for base in bases for fact in base.schema),
+        by_instance=tuple(rule for base in bases for rule in base.by_instance),
+    )
 
 
 def _read_text(

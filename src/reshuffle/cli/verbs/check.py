@@ -1,16 +1,20 @@
 """Say which class a rule base is in, whether its geometry is exact, and what was proved about its rule graph.
 
-Exit status 1 where no exact geometry exists and no bound is given, or where facts in the rule file break a constraint.
+With --consistent, whether what follows from rules, axioms and facts breaks a constraint, with proofs.
+
+Exit status 1 where answers are not exact and no bound is given, or where what follows breaks a constraint.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import rules_of
-from reshuffle.cli.options import add_rule_options
+from reshuffle.cli.consistency import report_consistency
+from reshuffle.cli.given_files import sort_files
+from reshuffle.cli.inputs import graph_of, rules_of
+from reshuffle.cli.options import NODE_BUDGET, add_facts, add_rule_options
 from reshuffle.cli.summaries import some_violations, tell_violations
-from reshuffle.errors import with_hint
+from reshuffle.errors import BudgetError, with_hint
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -29,6 +33,15 @@ HELP = "the class of a rule base, and whether its geometry is exact"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_rule_options(parser)
+    add_facts(
+        parser, may_be_missing=True, more="; those in RULES, where it is an ontology, are looked at anyway"
+    )
+    parser.add_argument(
+        "--consistent",
+        action="store_true",
+        help="is there a clash? exit status 1, and proofs, where there is",
+    )
+    parser.set_defaults(engine="auto", memory=None, prefixes=None, labels=None, usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -38,12 +51,21 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.rules.classes import classify
     from reshuffle.rules.exactness import listed
 
+    sort_files(arguments, console)
+    if arguments.consistent:
+        return report_consistency(arguments, console)
     base = rules_of(arguments, console)
     classification = classify(base)
     graph, checks = None, {}
     if classification.faithful or arguments.bound is not None:
-        graph = build(base, bound=arguments.bound, node_budget=arguments.node_budget)
-        checks = check_graph(graph, node_budget=arguments.node_budget)
+        try:
+            graph = build(base, bound=arguments.bound, node_budget=arguments.node_budget)
+            checks = check_graph(graph, node_budget=arguments.node_budget)
+        except BudgetError as error:
+            if arguments.bound is not None or arguments.node_budget < NODE_BUDGET:
+                raise
+            graph = None
+            console.message(f"no geometry: {error.message}; the chase answers exactly, without one")
     broken = _violations(base, arguments, console)
     data = _data(base, classification, graph, checks)
     data |= {"not_read": listed(base.not_read), "violations": [one.to_dict() for one in broken]}
@@ -51,21 +73,24 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     tell_violations(broken, console)
     for name, reason in classification.why_not.items():
         console.detail(f"not {name}: {reason}")
-    return 0 if graph is not None and not broken else 1
+    is_exact = graph is not None or not base.not_read
+    return 0 if is_exact and not broken else 1
 
 
 def _violations(base: RuleBase, arguments: argparse.Namespace, console: Console) -> list[Violation]:
-    """What the facts that stand in the rule file break, as far as there are any."""
+    """What the facts break, those that stand in the rule file, too, as far as there are any."""
     from reshuffle.kg import KnowledgeGraph, read_graph
     from reshuffle.reasoning import Reasoner
     from reshuffle.rules.class_axioms import forbidden
 
     if not forbidden(base):
         return []
-    facts = KnowledgeGraph(base.facts)
-    if base.stated is not None:
-        facts = read_graph(arguments.rules, literals_suffice=True)
-    return some_violations(Reasoner(base).on(facts), console) if len(facts) else []
+    reasoner, facts = Reasoner(base), KnowledgeGraph(base.facts)
+    if arguments.facts:
+        facts = graph_of(arguments, console, [reasoner])
+    elif base.stated is not None:
+        facts = read_graph(arguments.rules, literals_suffice=True, may_be_empty=True)
+    return some_violations(reasoner.on(facts), console) if len(facts) else []
 
 
 def _data(

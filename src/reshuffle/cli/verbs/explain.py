@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from reshuffle.cli.given_files import sort_files
 from reshuffle.cli.inputs import graph_of, reasoners_of, theory_of
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
@@ -73,6 +74,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         check_writable(arguments.output, endings=FORMATS)
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
+    sort_files(arguments, console)
     console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
     theory = theory_of(arguments.rules, arguments, console)
     if theory.ranks and not arguments.hard:

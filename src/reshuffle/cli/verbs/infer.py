@@ -21,6 +21,7 @@ from reshuffle.cli.engine_inference import (
     add_engine_options,
     engine_answers,
 )
+from reshuffle.cli.given_files import sort_files
 from reshuffle.cli.inputs import certain_of, graph_of, is_parquet, reasoners_of
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
@@ -89,6 +90,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.kg.io.files import check_writable
 
     _check_options(arguments)
+    sort_files(arguments, console)
     if arguments.summary:
         check_writable(arguments.summary, endings=(".json",))
     inputs = (arguments, *arguments.facts, arguments.rules)

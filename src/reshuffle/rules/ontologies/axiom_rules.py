@@ -45,8 +45,7 @@ def rule_base(ontologies: Sequence[Ontology]) -> RuleBase:
     unread += [Unread(what, len(some), some[0], noun) for (what, noun), some in lacking.items()]
     if missing := _missing_imports(ontologies):
         unread.append(Unread("owl:imports axioms", len(missing), missing[0], AXIOM))
-    facts = dict.fromkeys(fact for ontology in ontologies for fact in ontology.facts)
-    base = replace(_base(said), unread=tuple(unread), schema=schema_facts(ontologies), facts=tuple(facts))
+    base = replace(_base(said), unread=tuple(unread), schema=schema_facts(ontologies))
     return with_equality(base)
 
 
