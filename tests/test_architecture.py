@@ -183,7 +183,7 @@ SAME_ROLE = {
 
 # A reminder, not a limit: who makes a package larger says so here, in the same change, and why. Lines, modules.
 SIZES = {
-    "cli": (5_100, 32),
+    "cli": (5_200, 32),
     "data": (900, 6),
     "evaluation": (2_500, 18),  # .3: the predictions of all that ranks, which were three classes elsewhere
     "explorer": (5_300, 33),  # .3: the queue of missing links with its decisions, the overview
@@ -202,7 +202,7 @@ SIZES = {
     ),  # .3: missing links by rules, sampled mining, a time budget, rule files by aggregates
     "rules": (8_400, 40),  # .3: constants in every syntax; ontologies as data, with a reader for each syntax
     "spark": (500, 4),
-    "theories": (1_000, 8),
+    "theories": (1_200, 9),  # .3: what each given file is taken for
 }
 
 

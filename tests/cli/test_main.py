@@ -79,7 +79,7 @@ def test_no_verb_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
             "--wd 0.1\n  hint: settings are given as --set NAME=VALUE, such as --set max_epochs=2",
         ),
         ("check a.rules --bond 2", "check", "--bond 2; did you mean --bound?"),
-        ("check a.rules b.rules", "check", "b.rules"),
+        ("compile a.rules b.rules -o c.json", "compile", "b.rules"),
         ("check a.rules --xyz", "check", "--xyz"),
         ("bench paper --seeds 1 --varient x", "bench paper", "--varient x; did you mean --variant?"),
         ("data list --foo", "data", "--foo"),

@@ -97,6 +97,20 @@ class InputModel(InputFile):
                 yield from InputFile(Path(self) / name).files()
 
 
+def sort_files(arguments: argparse.Namespace, console: Console) -> None:
+    """Let `rules`, `more_rules` and `facts` be what the given files hold, and tell what was sorted."""
+    from reshuffle.theories.given_files import given_files
+
+    found = given_files(str(arguments.rules), [str(path) for path in arguments.facts])
+    if found is None:
+        return
+    first, *arguments.more_rules = found.rules
+    arguments.rules = InputModel(first)
+    arguments.facts = [InputFacts(path) for path in found.facts]
+    for line in found.told:
+        console.message(line)
+
+
 def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, device: str = "cpu") -> Theory:
     """Whatever the path holds, ranking as --aggregate says; what there is to say about it is told."""
     if more := getattr(arguments, "more_rules", ()):

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.consistency import report_consistency
-from reshuffle.cli.given_files import sort_files
-from reshuffle.cli.inputs import graph_of, rules_of
+from reshuffle.cli.inputs import graph_of, rules_of, sort_files
 from reshuffle.cli.options import NODE_BUDGET, add_facts, add_rule_options
-from reshuffle.cli.summaries import some_violations, tell_violations
+from reshuffle.cli.summaries import report_consistency, some_violations, tell_violations
 from reshuffle.errors import BudgetError, with_hint
 from reshuffle.text import counted
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.given_files import sort_files
-from reshuffle.cli.inputs import graph_of, reasoners_of, theory_of
+from reshuffle.cli.inputs import graph_of, reasoners_of, sort_files, theory_of
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.summaries import some_violations

@@ -21,8 +21,7 @@ from reshuffle.cli.engine_inference import (
     add_engine_options,
     engine_answers,
 )
-from reshuffle.cli.given_files import sort_files
-from reshuffle.cli.inputs import certain_of, graph_of, is_parquet, reasoners_of
+from reshuffle.cli.inputs import certain_of, graph_of, is_parquet, reasoners_of, sort_files
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.summaries import some_violations, tell_violations, write_summary
