@@ -1,11 +1,16 @@
 """The explorer's server under load, its first answers, and search over a million names.
 
-    python -m benchmarks.explorer --model MODEL     of `reshuffle train FB15k-237-v1`; without it no such row
+    python -m benchmarks.explorer --model MODEL --list LIST --large FOLDER
+
+MODEL is of `reshuffle train FB15k-237-v1`, LIST of `reshuffle train FB15k-237 --recipe rules --quick`. FOLDER is what
+`python -m benchmarks.typed_graphs 1000000 FOLDER` makes, with a list of `reshuffle train FOLDER/facts.parquet -o
+FOLDER/list --recipe rules --quick`. Without one of them its rows are left out.
 
 Each row asks a server of its own over the loopback interface. `load`: many clients, each with a session of its own, ask
 about one random entity after another for a minute: search, the entity, why, now and then a change and its undoing.
-`first answers`: what each page takes once the subject is loaded. `search`: a name is typed, letter by letter. It needs
-the extras `explore` and `integrations`, and a machine that has nothing else to do.
+`first answers`: what each page takes once the subject is loaded. `pages`: the same for all pages of rule lists, in
+processor time and on the clock. `search`: a name is typed, letter by letter. It needs the extras `explore` and
+`integrations`, and a machine that has nothing else to do.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import numpy as np
+import psutil
 from benchmarks.machine import describe
 from benchmarks.result_files import write_document
 from benchmarks.speed.workloads import our_rules
@@ -41,14 +47,26 @@ NAMES = 1_000_000
 
 @contextmanager
 def served(*options: str) -> Iterator[str]:
-    """The address of a server, without its token, and the token as a header."""
+    """The address of a server, with its token."""
+    with started(*options) as (address, _):
+        yield address
+
+
+@contextmanager
+def started(*options: str) -> Iterator[tuple[str, psutil.Process]]:
+    """The address of a server, and its process."""
     command = [sys.executable, "-m", "reshuffle", "-q", "serve", *options, "--no-browser", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().strip()
+            yield process.stdout.readline().strip(), psutil.Process(process.pid)
         finally:
             process.send_signal(signal.SIGINT)
+
+
+def visitor(address: str) -> httpx.Client:
+    """A client of a server."""
+    return httpx.Client(base_url=address.split("/?", maxsplit=1)[0], follow_redirects=True, timeout=600)
 
 
 def quantiles(seconds: list[float]) -> dict[str, float]:
@@ -89,8 +107,12 @@ async def _visit(
         said = {"method": "POST", "headers": {"origin": base}}
         while time.monotonic() < ends:
             names = (
-                await asked("search", "/api/v1/search", params={"q": chance.choice("abcdefghijklmnop")})
+                await asked(
+                    "search", "/api/v1/search", params={"q": chance.choice("abcdefghijklmnop0123456789")}
+                )
             )["names"]
+            if not names:
+                continue
             name = chance.choice(names)
             page = await asked("entity", "/api/v1/entity", params={"name": name})
             if page.get("derived"):
@@ -98,6 +120,8 @@ async def _visit(
                 ends_of = (name, group["names"][0]) if group["side"] == "tail" else (group["names"][0], name)
                 triple = {"head": ends_of[0], "relation": group["relation"], "tail": ends_of[1]}
                 await asked("why", "/api/v1/why", params=triple)
+            elif page.get("predicts"):
+                await asked("predictions", "/api/v1/predictions", params={"head": name})
             if chance.random() < 0.05:
                 change = {"kind": "add-fact", "triple": [f"visitor {number}", "father", name]}
                 await asked("change", "/api/v1/changes", json={"change": change}, **said)
@@ -124,12 +148,58 @@ async def _visits(address: str, clients: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def load(clients: int, seconds: float) -> dict[str, Any]:
-    """Many clients at once on the built-in families."""
-    with served("families") as address:
-        with httpx.Client(base_url=address.split("/?")[0], follow_redirects=True, timeout=60) as client:
+def load(clients: int, seconds: float, *options: str) -> dict[str, Any]:
+    """Many clients at once, and how much memory the server has before and after."""
+    with started(*options) as (address, process):
+        with visitor(address) as client:
             ready(client, address)
-        return asyncio.run(_visits(address, clients, seconds))
+        before = process.memory_info().rss
+        found = asyncio.run(_visits(address, clients, seconds))
+        after = process.memory_info().rss
+    return found | {"megabytes": {"before": before >> 20, "after": after >> 20}}
+
+
+# --- all pages --------------------------------------------------------------------------------------------------------
+
+
+def pages(*options: str) -> dict[str, Any]:
+    """Milliseconds of each question that a page of a rule list asks, each for the first time."""
+    with started(*options) as (address, process), visitor(address) as client:
+        ready(client, address)
+        return {name: _worked(client, process, what, params) for name, what, params in _questions(client)}
+
+
+def _questions(client: httpx.Client) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """A name for each question, and what is asked; later ones are about what earlier ones found."""
+    names = client.get("/api/v1/search", params={"q": "", "most": 50}).json()["names"]
+    known = client.get("/api/v1").json()["questions"]
+    yield "search", "search", {"q": names[20][:3]}
+    for place, number in (("entity", 7), ("second entity", 11)):
+        yield place, "entity", {"name": names[number]}
+    yield "predictions", "predictions", {"head": names[9]}
+    page = client.get("/api/v1/entity", params={"name": names[7]}).json()
+    fact = next(group for group in page["facts"] if group["side"] == "tail" or group["names"])
+    ends = (names[7], fact["names"][0]) if fact["side"] == "tail" else (fact["names"][0], names[7])
+    yield "why of a fact", "why", {"head": ends[0], "relation": fact["relation"], "tail": ends[1]}
+    found = client.get("/api/v1/predictions", params={"head": names[7]}).json()["predictions"]
+    if found:
+        yield "why of a link", "why", {name: found[0][name] for name in ("head", "relation", "tail")}
+    yield "rules", "rules", {}
+    yield "rules with a word", "rules", {"search": "a"}
+    rule = client.get("/api/v1/rules", params={"most": 1}).json()["rules"][0]["rule"]
+    yield "rule", "rule", {"rule": rule}
+    yield "graph of rules", "rule-graph", {}
+    for name in ("queue", "overview", "what-if", "training"):
+        if name in known:
+            yield name, name, {}
+
+
+def _worked(
+    client: httpx.Client, process: psutil.Process, what: str, params: dict[str, str]
+) -> dict[str, float]:
+    before = sum(process.cpu_times()[:2])
+    clock, _ = _timed(client, what, params)
+    return {"processor": round(1000 * (sum(process.cpu_times()[:2]) - before)), "clock": clock}
 
 
 # --- first answers ----------------------------------------------------------------------------------------------------
@@ -225,6 +295,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", type=Path, help="a model trained on FB15k-237-v1")
+    parser.add_argument("--list", type=Path, help="a rule list of FB15k-237")
+    parser.add_argument(
+        "--large", type=Path, help="a folder with a generated graph, and a rule list in `list`"
+    )
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
@@ -232,8 +306,22 @@ def main() -> None:
     about = {"command": "python -m benchmarks.explorer", **describe(PACKAGES)}
     about["load_average_before"] = [round(one, 1) for one in os.getloadavg()]  # of whatever else runs
     found: dict[str, Any] = {"about": about}
-    found["load"] = load(arguments.clients, arguments.seconds)
+    found["load"] = load(arguments.clients, arguments.seconds, "families")
     print(found["load"])
+    lists = {}
+    if arguments.list is not None:
+        lists["a rule list of FB15k-237"] = (str(arguments.list), "FB15k-237")
+    if arguments.large is not None:
+        lists["a rule list of a million generated facts"] = (
+            str(arguments.large / "list"),
+            str(arguments.large / "facts.parquet"),
+        )
+    found["pages"] = {name: pages(*options) for name, options in lists.items()}
+    print(found["pages"])
+    found["load of lists"] = {
+        name: load(arguments.clients, arguments.seconds, *options) for name, options in lists.items()
+    }
+    print(found["load of lists"])
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "w2.rules").write_text(our_rules("W2"))
         found["first answers"] = {

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 import uvicorn
+from benchmarks.explorer import load
 
 from reshuffle.cli.main import main
 from reshuffle.explorer.exhibits import Exhibit
@@ -362,6 +363,14 @@ def test_people_who_change_things_at_once_see_their_own(running: Running) -> Non
     with ThreadPoolExecutor(8) as visitors:
         for seen in visitors.map(visit, range(8)):
             assert seen == [2, 4, 6, 8]
+
+
+def test_fifty_clients_at_once_are_answered() -> None:
+    """As `python -m benchmarks.explorer` does for a minute."""
+    found = load(50, 3, "families")
+    assert found["errors"] == 0, found["first_errors"]
+    assert found["requests"] >= 50
+    assert found["megabytes"]["after"] - found["megabytes"]["before"] < 200
 
 
 # --- the process ------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from PIL import Image, ImageSequence
 from playwright.sync_api import sync_playwright
 from sphinx.util.inventory import InventoryFile
 
@@ -64,6 +65,14 @@ def test_every_version_is_named_and_the_newest_comes_first(site: Path) -> None:
     assert versions["built"](above)[:2] == ["0.10.0", "0.9.0"]
     for name in ("0.9.0", "0.10.0"):
         (above / name / "objects.inv").unlink()
+
+
+def test_the_film_lasts_a_minute_and_is_small() -> None:
+    file = ROOT / "docs" / "pictures" / "explorer.gif"
+    assert file.stat().st_size < 3_000_000
+    with Image.open(file) as film:
+        seconds = sum(frame.info["duration"] for frame in ImageSequence.Iterator(film)) / 1000
+    assert 55 <= seconds <= 65
 
 
 def pages(site: Path) -> list[Path]:

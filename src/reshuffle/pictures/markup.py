@@ -19,28 +19,45 @@ _UNFIT = re.compile("[\ud800-\udfff\ufffe\uffff]")
 SHOWN = 20
 """Rows of a table in a notebook; the rest is counted."""
 
+# The colours of the explorer (`explorer/static/style.css`).
 _COLOURS = """
-{scope} {{ --ink: #1c2024; --faint: #626b75; --ground: #fff; --line: #c9d0d6; --band: #f3f5f7; --link: #0b5cad; }}
+{scope} {{ --ink: #1d2421; --faint: #5a645f; --ground: #fff; --line: #dfe3de; --band: #f1f4f1; --link: #1a5f7a;
+  --accent: #2f5d62; }}
 @media (prefers-color-scheme: dark) {{
-{scope} {{ --ink: #e8eaed; --faint: #a3adb7; --ground: #16191c; --line: #454d55; --band: #212629; --link: #7db8ff; }} }}
-{scope} {{ color: var(--ink); background: var(--ground); font-family: system-ui, sans-serif; font-size: 14px; }}
+{scope} {{ --ink: #e7ecea; --faint: #a3afab; --ground: #1c2225; --line: #3a4548; --band: #262e31; --link: #86c8e2;
+  --accent: #7fc4b2; }} }}
+{scope} {{ color: var(--ink); background: var(--ground); font-size: 14px;
+  font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }}
 {scope} table {{ border-collapse: collapse; margin: .5em 0; }}
-{scope} th, {scope} td {{ text-align: left; padding: .25em .8em .25em 0; border-bottom: 1px solid var(--line);
+{scope} th, {scope} td {{ text-align: left; padding: .35em 1em .35em 0; border-bottom: 1px solid var(--line);
   vertical-align: top; overflow-wrap: break-word; max-width: 30em; }}
-{scope} th {{ white-space: nowrap; }}
+{scope} th {{ white-space: nowrap; color: var(--faint); font-weight: 600; }}
 {scope} td.n, {scope} th.n {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
-{scope} pre {{ background: var(--band); padding: .8em; overflow-x: auto; }}
+{scope} pre {{ background: var(--band); padding: .8em; overflow-x: auto; border-radius: 8px; }}
 {scope} .faint {{ color: var(--faint); }}
 {scope} .picture {{ overflow-x: auto; }}
 """
 _PAGE = """
-body { margin: 2em auto; max-width: 80em; padding: 0 1.5em; line-height: 1.45; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.2em; margin-top: 2em; }
+body { margin: 2em auto; max-width: 76em; padding: 0 1.5em; line-height: 1.5; }
+h1 { font-size: 1.6em; line-height: 1.25;
+  border-top: 4px solid var(--accent); padding-top: .7em; overflow-wrap: anywhere; }
+h2 { font-size: 1.15em; margin-top: 2em; }
 dt { color: var(--faint); } dd { margin: 0 0 .4em 0; }
-dd, code { overflow-wrap: anywhere; } summary { margin: .4em 0; } summary, button { cursor: pointer; }
-th button { font: inherit; font-weight: bold; color: inherit; background: none; border: 0; padding: 0; }
+dd, code { overflow-wrap: anywhere; } summary, button { cursor: pointer; }
+details { border: 1px solid var(--line); border-radius: 10px; padding: .5em .9em; margin: .6em 0; }
+details details { border: 0; padding: 0; } summary { font-weight: 600; overflow-wrap: anywhere; }
+table { width: 100%; } th button { font: inherit; color: inherit; background: none; border: 0; padding: 0; }
+tbody tr:hover { background: var(--band); } :focus-visible { outline: 3px solid #b4540a; outline-offset: 2px; }
 th[aria-sort=ascending] button::after { content: " ▲"; } th[aria-sort=descending] button::after { content: " ▼"; }
-@media print { details > * { display: block; } }
+@media (max-width: 640px) { body { margin: 1em auto; padding: 0 .8em; } table { display: block; overflow-x: auto; } }
+@page { margin: 16mm 14mm; }
+@media print {
+  body { --ink: #000; --faint: #444; --ground: #fff; --line: #bbb; --band: #f4f4f4;
+    margin: 0; max-width: none; padding: 0; font-size: 10.5pt; }
+  details::details-content { content-visibility: visible; block-size: auto; } details > * { display: block; }
+  details { border-color: #bbb; } tr, svg, .picture { break-inside: avoid; } h1, h2, summary { break-after: avoid; }
+  .picture { overflow: visible; } svg { max-width: 100%; height: auto; } thead { display: table-header-group; }
+}
 """
 # A click on a head sorts by its column, a second one the other way round; what is no number goes by its letters.
 _SORT = """

@@ -82,7 +82,7 @@ function Top({ about, exhibit, path, changed }) {
       : html`<span class="exhibit">${exhibit.title}</span>`}
     <div class="changes-note" aria-live="polite">${exhibit.changes ? html`<a href=${to("/what-if")}>${count(exhibit.changes, "change")}</a>
       <button type="button" class="small" onClick=${undo}>Undo</button>` : null}</div>
-    <nav aria-label="Views"><ul class="tabs">${TABS.filter(([href]) => href !== "/training" || exhibit.training || path === href).map(([href, name, paths]) => html`<li><a href=${to(href)}
+    <nav aria-label="Views"><ul class="tabs">${TABS.filter(([href]) => path === href || ((href !== "/training" || exhibit.training) && (href !== "/queue" || ranks(exhibit)))).map(([href, name, paths]) => html`<li><a href=${to(href)}
       aria-current=${paths.includes(tab) ? "page" : undefined}>${name}</a></li>`)}</ul></nav>
   </header>`;
 }

@@ -90,7 +90,7 @@ function Box({ node }) {
   const [left, top] = [node.x - node.width / 2, node.y - node.height / 2];
   const first = node.y - ((node.lines.length - 1) * 17) / 2;
   const inside = html`<rect x=${left} y=${top} width=${node.width} height=${node.height} rx=${node.round ? node.height / 2 : 7} />
-    ${node.lines.map((line, place) => html`<text class=${place ? "second" : "first"} x=${node.x} y=${first + place * 17} text-anchor="middle" dominant-baseline="central">${place < node.lines.length - 1 ? line + " " : line}</text>`)}
+    ${node.lines.map((line, place) => html`<text class=${place >= (node.main || 1) ? "second" : "first"} x=${node.x} y=${first + place * 17} text-anchor="middle" dominant-baseline="central">${place < node.lines.length - 1 ? line + " " : line}</text>`)}
     ${node.title ? html`<title>${node.title}</title>` : null}`;
   if (node.onClick) {
     return html`<g class=${"node clickable " + (node.kind || "")} role="button" tabindex="0" aria-label=${told(node)}

@@ -61,13 +61,23 @@ export function endingsOf(names) {
   return new Map([...choices.keys()].map((name) => [name, at(name)]));
 }
 
-export function label(name) { return known.labels[name] || short(name); }
+// The last part of an address that no prefix fits; who points at it sees all of it.
+const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/\S*[/#]([^/#\s]+)$/i;
+
+function local(name) {
+  const made = short(name);
+  return made === name ? (ADDRESS.exec(name) || [name, name])[1] : made;
+}
+
+export function label(name) { return known.labels[name] || local(name); }
+
+const TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 
 // A relation as it is read; that of an inverse in parentheses, as it leads back.
 export function plain(relation) {
   if (known.labels[relation]) return known.labels[relation];
   if (relation.endsWith("^-1")) return `${plain(relation.slice(0, -3))} (back)`;
-  return known.endings.get(relation) || short(relation);
+  return relation === TYPE ? "is a" : known.endings.get(relation) || local(relation);
 }
 
 // --- rules in words ---------------------------------------------------------------------------------------------------
@@ -146,7 +156,7 @@ const WORD = /"([^"\s]+)"(?=(?:\^-1)?\()|<([A-Za-z][^<>\s]*:[^<>\s]*)>|([^\s(),"
 export function worded(text) {
   return text.replace(WORD, (found, quoted, bracketed, word) => {
     const name = quoted || bracketed || word;
-    const made = known.endings.get(name) || short(name);
+    const made = known.endings.get(name) || local(name);
     return made === name ? found : made;
   });
 }

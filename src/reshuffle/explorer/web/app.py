@@ -7,6 +7,7 @@ asks again until the answer is ready. Errors are `{"error", "hint"}`, with statu
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -327,15 +328,18 @@ def _json(asked: Asked, data: dict[str, Any]) -> Response:
     return Response(json_text(data), media_type="application/json")
 
 
+_QUOTED = re.compile(r'"([^"\\]+)"')
+
+
 def _labels_in(data: Any, labels: Mapping[str, str]) -> dict[str, str]:
-    """The labels of all names that occur."""
+    """The labels of all names that occur, also as constants of rules."""
     found: dict[str, str] = {}
     waiting = [data]
     while waiting:
         one = waiting.pop()
         if isinstance(one, str):
-            if one in labels:
-                found[one] = labels[one]
+            names = (one, *_QUOTED.findall(one)) if '"' in one else (one,)
+            found |= {name: labels[name] for name in names if name in labels}
         elif isinstance(one, dict):
             waiting.extend(one.values())
         elif isinstance(one, list | tuple):

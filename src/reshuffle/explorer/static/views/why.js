@@ -1,7 +1,7 @@
 // Why something holds or is predicted, as a picture and as text; or why not, with the fact to add.
 import { html, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { useAnswer } from "../api.js";
-import { Branches, Layered, download, shortened, wrapped } from "../drawing.js";
+import { Branches, Layered, download, wrapped } from "../drawing.js";
 import { Answer, EntityBox, Heading, Preview, RuleText, TripleText, count, go, label, ofCurrent, plain, ruleInWords, to, worded } from "../parts.js";
 
 export function Why({ params, exhibit, version, changed }) {
@@ -95,17 +95,19 @@ function OtherQuestion({ told, triple }) {
   return html`<div class="muted">score ${told.scores[side].toFixed(3)} as an answer to <a href=${to("/why", { head, relation, tail, side })}>${askedText(triple, side)}</a></div>`;
 }
 
-function atom(triple) { return shortened(`${label(triple[0])} ${plain(triple[1])} ${label(triple[2])}`, 46); }
+function atom([head, relation, tail]) { return `${label(head)} ${plain(relation)} ${label(tail)}`; }
 
-const LETTERS = 46; // of a line
+const narrow = () => matchMedia("(max-width: 640px)").matches;
+const letters = () => (narrow() ? 34 : 46); // of a line
 
-// What stands in a box: a fact with the rule that concludes it, a rule with what it adds.
+// What stands in a box, the lines that are read first and the others: a fact with the rule that concludes it, a rule with
+// what it adds.
 function linesOf(node) {
   const number = node.value === undefined ? [] : [node.triple ? `score ${node.value.toFixed(3)}` : `${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.walks ? ` by ${count(node.walks, "walk")}` : ""}`];
   const share = node.share === undefined ? [] : [`${Math.round(100 * node.share)}% of its support`];
-  const what = node.triple ? [atom(node.triple), ...(node.rule ? wrapped("by " + ruleInWords(node.rule), LETTERS) : [])]
-    : node.rule ? wrapped(ruleInWords(node.rule), LETTERS) : [worded(node.text || "")];
-  return [...what, ...number, ...share];
+  const first = node.triple ? wrapped(atom(node.triple), letters()) : node.rule ? wrapped(ruleInWords(node.rule), letters()) : [worded(node.text || "")];
+  const by = node.triple && node.rule ? wrapped("by " + ruleInWords(node.rule), letters()) : [];
+  return { main: first.length, lines: [...first, ...by, ...number, ...share] };
 }
 
 function hrefOf({ triple, kind, rule }) {
@@ -114,7 +116,7 @@ function hrefOf({ triple, kind, rule }) {
 }
 
 function boxOf(node) {
-  return { id: node.id, kind: node.kind, round: node.kind === "fact", lines: linesOf(node), href: hrefOf(node),
+  return { id: node.id, kind: node.kind, round: node.kind === "fact", ...linesOf(node), href: hrefOf(node),
     title: node.triple ? node.triple.join(" ") + (node.rule ? ` by ${node.rule}` : ": a fact") : node.rule || node.text };
 }
 
@@ -131,7 +133,7 @@ function asBranches({ nodes, edges }) {
 }
 
 function Tree({ drawn, picture }) {
-  const sum = drawn.nodes[0].kind === "goal" || matchMedia("(max-width: 640px)").matches;
+  const sum = drawn.nodes[0].kind === "goal" || narrow();
   const shape = useMemo(() => (sum ? { root: asBranches(drawn) } : {
     nodes: drawn.nodes.map(boxOf),
     edges: drawn.edges.map((edge) => ({ from: edge.from, to: edge.to, ...(edge.times > 1 ? { label: `${edge.times}×`, title: `used ${edge.times} times` } : {}) })),
