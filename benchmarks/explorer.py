@@ -105,7 +105,9 @@ async def _visit(
             return dict(answer.json())
 
         said = {"method": "POST", "headers": {"origin": base}}
-        while time.monotonic() < ends:
+        asked_once = False
+        while not asked_once or time.monotonic() < ends:
+            asked_once = True
             names = (
                 await asked(
                     "search", "/api/v1/search", params={"q": chance.choice("abcdefghijklmnop0123456789")}
