@@ -305,7 +305,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
     arguments = parser.parse_args()
-    about = {"command": "python -m benchmarks.explorer", **describe(PACKAGES)}
+    given = {
+        "--model MODEL": arguments.model,
+        "--list LIST": arguments.list,
+        "--large FOLDER": arguments.large,
+    }
+    command = " ".join(["python -m benchmarks.explorer", *(name for name, path in given.items() if path)])
+    about = {"command": command, **describe(PACKAGES)}
     about["load_average_before"] = [round(one, 1) for one in os.getloadavg()]  # of whatever else runs
     found: dict[str, Any] = {"about": about}
     found["load"] = load(arguments.clients, arguments.seconds, "families")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -12,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from explorer_serving import served
-from reshuffle import RuleModel, parse_rules
+from reshuffle import Reshuffle, RuleModel, load_benchmark, parse_rules
 from reshuffle.rulelist import save_rule_model
 
 if TYPE_CHECKING:
@@ -266,10 +267,7 @@ def test_axe_finds_nothing_serious(browser: Browser, address: str, scheme: Any) 
             page.get_by_role("button", name=f"Show examples of {BORN}").click()
             page.get_by_role("button", name=f"Reject {BORN}").click()
             expect(page.locator(".preview .held")).to_be_visible()
-        page.evaluate(AXE)
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-        told = [(one["id"], [node["html"][:150] for node in one["nodes"][:3]]) for one in serious]
+        told = serious_in(page)
         assert not told, (name, json.dumps(told, indent=1))
     visit.context.close()
 
@@ -287,6 +285,84 @@ def test_no_page_is_wider_than_the_window(browser: Browser, address: str, scheme
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
     assert visit.complaints == []
     visit.context.close()
+
+
+ONTOLOGY = """\
+@prefix ex: <http://example.org/animals#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:Koala a owl:Class ; rdfs:subClassOf ex:Marsupial ; rdfs:label "Koala bear" .
+ex:Marsupial a owl:Class ; rdfs:subClassOf ex:AnimalWithAVeryLongNameThatNoPhoneHasRoomForInOneLine .
+ex:eats a owl:ObjectProperty ; rdfs:domain ex:Marsupial ; rdfs:subPropertyOf ex:needs .
+ex:kim a ex:Koala ; ex:eats ex:eucalyptus .
+"""
+SUBJECTS = {
+    "list": (["list", "families.tsv"], "{first}"),
+    "soft model": (["soft", "families.tsv"], "{first}"),
+    "ontology": (["animals.ttl"], "http://example.org/animals#kim"),
+}
+
+
+@pytest.fixture(scope="module")
+def subjects(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder with a rule list, a soft model and an ontology; and an entity of the first two."""
+    made = tmp_path_factory.mktemp("subjects")
+    facts = load_benchmark("families").train.facts
+    (made / "families.tsv").write_text("".join("\t".join(fact) + "\n" for fact in facts))
+    (made / "animals.ttl").write_text(ONTOLOGY)
+    rules = "uncle(X, Y) & child(Y, Z) -> cousin(X, Z)\nparent(X, Y) & parent(Y, Z) -> grandparent(X, Z)"
+    save_rule_model(RuleModel.from_rules(parse_rules(rules)), made / "list")
+    soft = Reshuffle(num_slots=8, num_layers=2, rules_weight=0, max_epochs=1, epoch_steps=3)
+    soft.fit(facts).save(made / "soft")
+    return made, next(iter(facts)).head
+
+
+@pytest.mark.parametrize("kind", SUBJECTS)
+def test_every_page_of_every_subject_fits_and_is_accessible(
+    browser: Browser, subjects: tuple[Path, str], kind: str
+) -> None:
+    options, named = SUBJECTS[kind]
+    folder, first = subjects
+    entity = quote(named.format(first=first))
+    paths = [
+        "/",
+        "/queue",
+        "/overview",
+        "/rules",
+        "/what-if",
+        "/rule-graph",
+        "/training",
+        f"/entity?name={entity}",
+    ]
+    with served(*options, cwd=folder) as address:
+        base = address.split("/?", maxsplit=1)[0]
+        for width, scheme in product((390, 1440), ("light", "dark")):
+            context = browser.new_context(
+                viewport={"width": width, "height": 844},
+                color_scheme=scheme,  # type: ignore[arg-type]
+                bypass_csp=True,
+            )
+            page, complaints = context.new_page(), list[str]()
+            page.on("pageerror", lambda error, told=complaints: told.append(str(error)))
+            page.goto(address)
+            for path in paths:
+                page.goto(base + path)
+                expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=60_000)
+                expect(page.locator("p.waiting")).to_have_count(0, timeout=60_000)
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, path)
+                assert serious_in(page) == [], (width, scheme, path)
+            assert complaints == []
+            context.close()
+
+
+def serious_in(page: Page) -> list[Any]:
+    """What axe finds that is serious."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [
+        (one["id"], [node["html"][:150] for node in one["nodes"][:3]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 def test_tabs_without_content_are_not_shown(visit: Visit) -> None:

@@ -79,5 +79,5 @@ function Relation({ row, most, kind, known }) {
     <div class="relation-rules">${!known ? null : best ? html`<div>${row.rules.best.confidence !== null && row.rules.best.confidence !== undefined ? html`<span class="muted">${some(row.rules.count, "rule", "rules")}, ${row.rules.over_half.toLocaleString()} right more often than not; ${row.rules.count === 1 ? "it" : "the best"} in ${percent(best.confidence)} of cases:</span>` : html`<span class="muted">${some(row.rules.count, "rule", "rules")}, such as:</span>`}</div>
         <a class="rule-link" href=${to("/rule", { rule: best.rule })}><${RuleText} rule=${best.rule} /></a>` : html`<span class="muted">No rule concludes it.</span>`}
       <p class="links">${kind === "rules" ? null : html`<a href=${to("/queue", { relation: row.relation })} aria-label=${`Missing links: ${plain(row.relation)}`}>missing links</a>`}
-        ${best && row.rules.count > 1 ? html` <a href=${to("/rules", { search: row.relation })} aria-label=${`Rules: ${plain(row.relation)}`}>its rules</a>` : null}</p></div></li>`;
+        ${best && row.rules.count > 1 ? html` <a href=${to("/rules", { search: row.relation })} aria-label=${`its rules: ${plain(row.relation)}`}>its rules</a>` : null}</p></div></li>`;
 }
