@@ -54,7 +54,6 @@ PAGE = ROOT / "docs" / "explanation" / "extraction.md"
 LENGTH, MOST_RULES = 3, 2000
 FORMS = ("soft", "hardened", "throughout", "rules", "types")
 PROTOCOLS = {"hits@10": "sampled-50", "mrr": "full"}
-KEPT = 0.95  # of the soft model's Hits@10, on as many data sets as possible
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,12 @@
 
 uvicorn limits how long a connection may be idle between requests, but not how long a request may take to arrive. Here
 every connection that waits for its client has a deadline: for the headers of a request, for the rest of its body, for
-the next request, or until the client takes its answers. If there are too many such connections, the one that has waited
-longest is closed, those of strangers before those that a session was found for. A connection whose answer is being
-computed stays open.
+the next request, or until the client takes its answers. If there are too many such connections, the oldest is closed,
+those of strangers before those that a session was found for. A connection whose answer is being computed stays open.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -27,19 +25,22 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not ther
 
     phase = "answer"
     timer: asyncio.TimerHandle | None = None
+    made = 0.0
+    """When it was opened, by the clock of the loop."""
     has_session = False
     """Was a session found for a request of this connection (`guard`)?"""
 
     @property
-    def waiting(self) -> OrderedDict[LimitedProtocol, None]:
-        """All connections of the server that wait for their clients; the one that has waited longest is the first."""
+    def waiting(self) -> set[LimitedProtocol]:
+        """All connections of the server that wait for their clients."""
         state: dict[str, Any] = self.server_state.__dict__
-        found: OrderedDict[LimitedProtocol, None] = state.setdefault("waiting", OrderedDict())
+        found: set[LimitedProtocol] = state.setdefault("waiting", set())
         return found
 
     def connection_made(self, transport: Any) -> None:
         """Wait for the first request."""
         super().connection_made(transport)
+        self.made = self.loop.time()
         self._enter("header")
 
     def data_received(self, data: bytes) -> None:
@@ -82,19 +83,21 @@ class LimitedProtocol(H11Protocol):  # type: ignore[misc]  # uvicorn is not ther
         if phase == self.phase:  # its deadline stays, however slowly bytes arrive
             return
         self.phase = phase
-        self.waiting.pop(self, None)
+        self.waiting.discard(self)
         if self.timer is not None:
             self.timer.cancel()
         self.timer = None
         if phase in SECONDS:
-            self.waiting[self] = None
+            self.waiting.add(self)
             self.timer = self.loop.call_later(SECONDS[phase], self.transport.abort)
             if len(self.waiting) > MOST_WAITING:
                 self._close_one()
 
     def _close_one(self) -> None:
-        """Close a connection that waits; its place is free at once, before the loss is heard."""
-        strangers = (one for one in self.waiting if not one.has_session)
-        chosen = next(strangers, None) or next(iter(self.waiting))
-        del self.waiting[chosen]
+        """Close the oldest connection that waits, a stranger's where there is one; its place is free at once.
+
+        The age counts from the beginning: who sends a little now and then does not become younger by it.
+        """
+        chosen = min(self.waiting, key=lambda one: (one.has_session, one.made))
+        self.waiting.discard(chosen)
         chosen.transport.abort()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reshuffle.explorer.web.app import Explorer
     from reshuffle.explorer.web.guard import Door
 
-MOST_CONNECTIONS = 800  # those that wait, as many as may come at once, and a few whose end is not heard yet
+MOST_CONNECTIONS = 500  # those that wait, and as many again whose end is not heard yet
 _SECONDS_TO_END = 2
 _WAITING = 256  # connections
 
