@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from reshuffle.errors import UnknownNameError
 from reshuffle.kg import Triple
 from reshuffle.kg.vocabulary import base_relation, is_inverse
-from reshuffle.rules.class_axioms import TYPE, domain_in
+from reshuffle.rules.class_axioms import SAME_AS, TYPE, domain_in
 from reshuffle.rules.formats.owl import AXIOM_RELATIONS, is_axiom
 from reshuffle.rules.ontologies.axiom_rules import PART, rules_of
 from reshuffle.rules.ontologies.axioms import EquivalentProperties
 from reshuffle.rules.ontologies.equality import with_equality
-from reshuffle.rules.ontologies.individuals import SAME_AS
 from reshuffle.rules.ontologies.schema import axiom_of
 from reshuffle.rules.rule import ConstantRule, PathRule, Unread
 

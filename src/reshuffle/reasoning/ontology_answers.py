@@ -32,9 +32,8 @@ from reshuffle.reasoning.axioms_taken_up import (
 from reshuffle.reasoning.proofs import Proof
 from reshuffle.reasoning.rule_instances import new_instances
 from reshuffle.reasoning.violations import violations
-from reshuffle.rules.class_axioms import forbidden
+from reshuffle.rules.class_axioms import SAME_AS, forbidden
 from reshuffle.rules.ontologies.equality import with_equality
-from reshuffle.rules.ontologies.individuals import SAME_AS
 from reshuffle.rules.ontologies.schema import RELATIONS, SCHEMA_RULES
 from reshuffle.rules.ontologies.tautologies import Words
 from reshuffle.rules.rule import ConstantRule

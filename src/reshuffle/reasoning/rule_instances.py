@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from reshuffle.errors import UnknownNameError
-from reshuffle.rules.ontologies.individuals import SAME_AS
+from reshuffle.rules.class_axioms import SAME_AS
 from reshuffle.rules.rule import ConstantRule
 
 if TYPE_CHECKING:

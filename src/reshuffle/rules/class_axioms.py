@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reshuffle.rules.rule import Constraint, RuleBase
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 BY_LITERAL = PathRule(("~literal",), TYPE)
 """The rule of all domains of properties that lead to literals."""
 

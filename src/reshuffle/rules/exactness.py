@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from reshuffle.rules.class_axioms import SAME_AS
 from reshuffle.rules.formats.ontology import shortened
 from reshuffle.rules.formats.owl import AXIOM_RELATIONS
-from reshuffle.rules.ontologies.individuals import SAME_AS
 from reshuffle.rules.ontologies.schema import RELATIONS
 from reshuffle.text import counted
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from reshuffle.rules.linked_variables import Links
 from reshuffle.rules.ontologies.axioms import EquivalentProperties, SameIndividuals
 from reshuffle.rules.ontologies.equality import with_equality
+from reshuffle.rules.ontologies.existentials import existentials_of
 from reshuffle.rules.ontologies.individuals import Lacking, said_of_individuals
 from reshuffle.rules.ontologies.schema import schema_facts
 from reshuffle.rules.rule import ConstantRule, DisjointEnds, Disjointness, RuleBase, Unread
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reshuffle.rules.ontologies.axioms import Axiom, Ontology
+    from reshuffle.rules.ontologies.existentials import Existentials
     from reshuffle.rules.ontologies.individuals import Said
     from reshuffle.rules.rule import Rule
 
@@ -32,9 +34,11 @@ def rule_base(ontologies: Sequence[Ontology]) -> RuleBase:
     said: list[Said] = []
     lacking: dict[tuple[str, str], list[str]] = {}
     relations = frozenset(name for ontology in ontologies for name in _relations(ontology))
+    schema = schema_facts(ontologies)
+    existentials = existentials_of(ontologies, schema)
     for ontology in ontologies:
         for axiom in ontology.axioms:
-            found = _said(axiom, relations)
+            found = _said(axiom, relations, existentials)
             rules = [one for one in found if not isinstance(one, Lacking)]
             parts = [one for one in found if isinstance(one, Lacking)]
             said += rules
@@ -45,7 +49,7 @@ def rule_base(ontologies: Sequence[Ontology]) -> RuleBase:
     unread += [Unread(what, len(some), some[0], noun) for (what, noun), some in lacking.items()]
     if missing := _missing_imports(ontologies):
         unread.append(Unread("owl:imports axioms", len(missing), missing[0], AXIOM))
-    base = replace(_base(said), unread=tuple(unread), schema=schema_facts(ontologies))
+    base = replace(_base(said), unread=tuple(unread), schema=schema)
     return with_equality(base)
 
 
@@ -88,9 +92,9 @@ def _relations(ontology: Ontology) -> frozenset[str]:
     return ontology.properties.union(relation for _, relation, _ in ontology.facts)
 
 
-def _said(axiom: Axiom, relations: frozenset[str]) -> list[Said | Lacking]:
+def _said(axiom: Axiom, relations: frozenset[str], existentials: Existentials) -> list[Said | Lacking]:
     """What an axiom says; of names of one property, too, which the mapping to RDF writes as names of an individual."""
-    found = said_of_individuals(axiom)
+    found = said_of_individuals(axiom, existentials)
     if isinstance(axiom, SameIndividuals) and not relations.isdisjoint(axiom.members):
         found += said_of_individuals(EquivalentProperties(axiom.members))
     return found

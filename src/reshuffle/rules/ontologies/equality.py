@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reshuffle.kg.vocabulary import base_relation
-from reshuffle.rules.ontologies.individuals import SAME_AS
+from reshuffle.rules.class_axioms import SAME_AS
 from reshuffle.rules.rule import SAME, PathRule
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ A class below another is a condition on a variable, in the form of alternatives;
 | `A and B` | both | both |
 | `A or B` | an alternative each | not read, unless one of them is all |
 | `{a, b}` | X is a, or X is b | one: `sameAs(X, a)` |
-| `p some A` | `p(X, Y)` and what A asks of Y | `p some {a}`: `p(X, a)` |
+| `p some A` | `p(X, Y)` and what A asks of Y; or a class below it | `p some {a}`: `p(X, a)` |
 | `p value a` | `p(X, a)` | `p(X, a)` |
 | `p min 1 A` | as `p some A` | |
 | `p only A` | not read | what A says of Y where `p(X, Y)` |
@@ -23,12 +23,13 @@ Two names of one individual are linked by `owl:sameAs`, and `equality` says what
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
-from reshuffle.rules.class_axioms import NOTHING, TYPE, denied, disjoint_classes
+from reshuffle.rules.class_axioms import NOTHING, SAME_AS, TYPE, denied, disjoint_classes
 from reshuffle.rules.ontologies.axioms import (
     THING,
     All,
@@ -63,15 +64,16 @@ from reshuffle.rules.ontologies.axioms import (
     SubClassOf,
     SubProperty,
 )
+from reshuffle.rules.ontologies.existentials import NO_EXISTENTIALS
 from reshuffle.rules.rule import SAME, Constant, ConstantRule, Disjointness, PathRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from reshuffle.rules.ontologies.axioms import Axiom, ClassExpression
+    from reshuffle.rules.ontologies.existentials import Existentials
     from reshuffle.rules.rule import Constraint, Rule
 
-SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 MOST_ALTERNATIVES = 1_000
 """Of one class; a conjunction of unions has their product."""
 MOST_PAIRS = 500_000
@@ -101,16 +103,24 @@ class _Way:
 
 
 class _Names:
-    """Variables of one rule, each made once."""
+    """Variables of one rule, each made once; and what else the ontology says to have some value."""
 
-    def __init__(self) -> None:
+    def __init__(self, existentials: Existentials) -> None:
         self._numbers = itertools.count(1)
+        self.existentials = existentials
 
     def fresh(self) -> str:
         return f"V{next(self._numbers)}"
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Meanwhile nothing else has some value: a class is not asked for by itself."""
+        kept, self.existentials = self.existentials, NO_EXISTENTIALS
+        yield
+        self.existentials = kept
 
-def said_of_individuals(axiom: Axiom) -> list[Said | Lacking]:
+
+def said_of_individuals(axiom: Axiom, existentials: Existentials = NO_EXISTENTIALS) -> list[Said | Lacking]:
     """The rules and constraints of an axiom, and the parts of it that no rule stands for.
 
     >>> print(*said_of_individuals(SubClassOf(And(("Woman", Some("hasChild", "Person"))), "Mother")))
@@ -121,21 +131,21 @@ def said_of_individuals(axiom: Axiom) -> list[Said | Lacking]:
     reader = _READERS.get(type(axiom))
     if reader is None:
         return [Lacking("")]
-    found = dict.fromkeys(reader(axiom))
+    found = dict.fromkeys(reader(axiom, existentials))
     return [said for said in found if not (isinstance(said, ConstantRule) and said.is_tautology)]
 
 
 # --- classes ------------------------------------------------------------------------------------------------
 
 
-def _sub_class(axiom: SubClassOf) -> list[Said | Lacking]:
-    return _below(axiom.sub, axiom.sup)
+def _sub_class(axiom: SubClassOf, existentials: Existentials) -> list[Said | Lacking]:
+    return _below(axiom.sub, axiom.sup, existentials)
 
 
-def _below(sub: ClassExpression, sup: ClassExpression) -> list[Said | Lacking]:
+def _below(sub: ClassExpression, sup: ClassExpression, existentials: Existentials) -> list[Said | Lacking]:
     if sup == THING:
         return []
-    names = _Names()
+    names = _Names(existentials)
     try:
         ways = list(_asked(sub, names.fresh(), names))
     except _LackingError as error:
@@ -143,11 +153,12 @@ def _below(sub: ClassExpression, sup: ClassExpression) -> list[Said | Lacking]:
     return [said for way in ways for said in _follows(sup, way, names)]
 
 
-def _equivalent_classes(axiom: EquivalentClasses) -> list[Said | Lacking]:
-    return [said for one, other in itertools.permutations(axiom.members, 2) for said in _below(one, other)]
+def _equivalent_classes(axiom: EquivalentClasses, existentials: Existentials) -> list[Said | Lacking]:
+    pairs = itertools.permutations(axiom.members, 2)
+    return [said for one, other in pairs for said in _below(one, other, existentials)]
 
 
-def _disjoint_classes(axiom: DisjointClasses) -> list[Said | Lacking]:
+def _disjoint_classes(axiom: DisjointClasses, existentials: Existentials) -> list[Said | Lacking]:
     """Named classes are a constraint on pairs; a class expression is below `owl:Nothing` together with another one."""
     if len(axiom.members) * (len(axiom.members) - 1) // 2 > MOST_PAIRS:
         return [Lacking("too many disjoint classes")]
@@ -156,29 +167,29 @@ def _disjoint_classes(axiom: DisjointClasses) -> list[Said | Lacking]:
         if isinstance(one, str) and isinstance(other, str):
             found.append(disjoint_classes(one, other))
         else:
-            found += _below(And((one, other)), NOTHING)
+            found += _below(And((one, other)), NOTHING, existentials)
     return found
 
 
-def _disjoint_union(axiom: DisjointUnion) -> list[Said | Lacking]:
+def _disjoint_union(axiom: DisjointUnion, existentials: Existentials) -> list[Said | Lacking]:
     """That each member of the class is of a part is not read."""
-    parts = [said for part in axiom.members for said in _below(part, axiom.cls)]
-    above = _below(axiom.cls, Or(axiom.members))
-    return [*parts, *_disjoint_classes(DisjointClasses(axiom.members)), *above]
+    parts = [said for part in axiom.members for said in _below(part, axiom.cls, existentials)]
+    above = _below(axiom.cls, Or(axiom.members), existentials)
+    return [*parts, *_disjoint_classes(DisjointClasses(axiom.members), existentials), *above]
 
 
-def _domain(axiom: PropertyDomain) -> list[Said | Lacking]:
-    return _below(Some(axiom.relation, THING), axiom.cls)
+def _domain(axiom: PropertyDomain, _: Existentials) -> list[Said | Lacking]:
+    return _below(Some(axiom.relation, THING), axiom.cls, NO_EXISTENTIALS)
 
 
-def _range(axiom: PropertyRange) -> list[Said | Lacking]:
+def _range(axiom: PropertyRange, _: Existentials) -> list[Said | Lacking]:
     if isinstance(axiom.cls, Datatype):
         return [Lacking(Datatype.construct)]
-    return _below(Some(inverse_name(axiom.relation), THING), axiom.cls)
+    return _below(Some(inverse_name(axiom.relation), THING), axiom.cls, NO_EXISTENTIALS)
 
 
-def _class_assertion(axiom: ClassAssertion) -> list[Said | Lacking]:
-    names = _Names()
+def _class_assertion(axiom: ClassAssertion, existentials: Existentials) -> list[Said | Lacking]:
+    names = _Names(existentials)
     return list(_follows(axiom.cls, _Way(Constant(axiom.individual)), names))
 
 
@@ -240,10 +251,22 @@ def _asked_some(expression: Some | AtLeast, who: str, names: _Names) -> list[_Wa
         raise _LackingError(expression.construct)
     if isinstance(expression.filler, Datatype):
         raise _LackingError(f"{expression.construct} and {Datatype.construct}")
-    return [
+    named = [
         _Way(who, (_atom(expression.relation, who, way.who), *way.atoms))
         for way in _asked(expression.filler, names.fresh(), names)
     ]
+    return [*named, *_asked_otherwise(expression, who, names)]
+
+
+def _asked_otherwise(expression: Some | AtLeast, who: str, names: _Names) -> list[_Way]:
+    """By classes of which the ontology says that their members have such a value, whose name is not known."""
+    classes = names.existentials.below(expression.relation, expression.filler)
+    found: list[_Way] = []
+    with names.alone():
+        for cls in classes:
+            with suppress(_LackingError):
+                found += _asked(cls, who, names)
+    return found
 
 
 def _asked_value(expression: HasValue, who: str, _: _Names) -> list[_Way]:
@@ -397,24 +420,24 @@ def _path(body: tuple[str, ...], head: str) -> PathRule:
     return rule.reversed() if is_inverse(head) else rule
 
 
-def _sub_property(axiom: SubProperty) -> list[Said | Lacking]:
+def _sub_property(axiom: SubProperty, _: Existentials) -> list[Said | Lacking]:
     return [_path((axiom.sub,), axiom.sup)]
 
 
-def _equivalent_properties(axiom: EquivalentProperties) -> list[Said | Lacking]:
+def _equivalent_properties(axiom: EquivalentProperties, _: Existentials) -> list[Said | Lacking]:
     return [_path((one,), other) for one, other in itertools.permutations(axiom.members, 2)]
 
 
-def _inverse_properties(axiom: InverseProperties) -> list[Said | Lacking]:
+def _inverse_properties(axiom: InverseProperties, _: Existentials) -> list[Said | Lacking]:
     one, other = axiom.first, axiom.second
     return [_path((inverse_name(other),), one), _path((inverse_name(one),), other)]
 
 
-def _chain(axiom: PropertyChain) -> list[Said | Lacking]:
+def _chain(axiom: PropertyChain, _: Existentials) -> list[Said | Lacking]:
     return [_path(axiom.chain, axiom.sup)] if axiom.chain else [Lacking("")]
 
 
-def _disjoint_properties(axiom: DisjointProperties) -> list[Said | Lacking]:
+def _disjoint_properties(axiom: DisjointProperties, _: Existentials) -> list[Said | Lacking]:
     return [_disjointness(*pair) for pair in itertools.combinations(axiom.members, 2)]
 
 
@@ -438,7 +461,7 @@ _OF_KIND: dict[Kind, Callable[[str], list[Said | Lacking]]] = {
 }
 
 
-def _property_is(axiom: PropertyIs) -> list[Said | Lacking]:
+def _property_is(axiom: PropertyIs, _: Existentials) -> list[Said | Lacking]:
     reader = _OF_KIND.get(axiom.kind)
     return [Lacking("")] if reader is None else reader(axiom.relation)
 
@@ -446,7 +469,7 @@ def _property_is(axiom: PropertyIs) -> list[Said | Lacking]:
 # --- individuals ---------------------------------------------------------------------------------------------
 
 
-def _negative(axiom: NegativeAssertion) -> list[Said | Lacking]:
+def _negative(axiom: NegativeAssertion, _: Existentials) -> list[Said | Lacking]:
     if isinstance(axiom.value, Literal):
         return [Lacking("a literal")]
     return [denied(*_turned(axiom.relation, axiom.subject, axiom.value))]
@@ -456,13 +479,13 @@ def _turned(relation: str, head: str, tail: str) -> Atom:
     return (tail, inverse_name(relation), head) if is_inverse(relation) else (head, relation, tail)
 
 
-def _same(axiom: SameIndividuals) -> list[Said | Lacking]:
+def _same(axiom: SameIndividuals, _: Existentials) -> list[Said | Lacking]:
     return [ConstantRule((), (SAME_AS, one, other)) for one, other in itertools.pairwise(axiom.members)]
 
 
-def _key(axiom: HasKey) -> list[Said | Lacking]:
+def _key(axiom: HasKey, existentials: Existentials) -> list[Said | Lacking]:
     """Two entities of the class that have the same end of each property are the same."""
-    names = _Names()
+    names = _Names(existentials)
     one, other = names.fresh(), names.fresh()
     ends = [(relation, names.fresh()) for relation in axiom.properties]
     shared = [_atom(relation, who, end) for relation, end in ends for who in (one, other)]
@@ -476,7 +499,7 @@ def _key(axiom: HasKey) -> list[Said | Lacking]:
         return [Lacking(str(error))]
 
 
-def _different(axiom: DifferentIndividuals) -> list[Said | Lacking]:
+def _different(axiom: DifferentIndividuals, _: Existentials) -> list[Said | Lacking]:
     if len(axiom.members) * (len(axiom.members) - 1) // 2 > MOST_PAIRS:
         return [Lacking("too many individuals")]
     pairs = itertools.combinations(axiom.members, 2)
@@ -486,13 +509,13 @@ def _different(axiom: DifferentIndividuals) -> list[Said | Lacking]:
     ]
 
 
-def _assertion(axiom: PropertyAssertion) -> list[Said | Lacking]:
+def _assertion(axiom: PropertyAssertion, _: Existentials) -> list[Said | Lacking]:
     if isinstance(axiom.value, Literal):
         return []  # a fact, which facts are read for
     return [ConstantRule((), _atom(axiom.relation, axiom.subject, axiom.value))]
 
 
-_READERS: dict[type, Callable[[Any], list[Said | Lacking]]] = {
+_READERS: dict[type, Callable[[Any, Existentials], list[Said | Lacking]]] = {
     SubClassOf: _sub_class,
     EquivalentClasses: _equivalent_classes,
     DisjointClasses: _disjoint_classes,

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from reshuffle.rules.class_axioms import NOTHING, TYPE
+from reshuffle.rules.class_axioms import NOTHING, SAME_AS, TYPE
 from reshuffle.rules.formats.ontology import OWL, RDF, RDFS
 from reshuffle.rules.ontologies.axioms import THING
-from reshuffle.rules.ontologies.individuals import SAME_AS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
