@@ -28,7 +28,11 @@ def served(*options: str, cwd: Path) -> Iterator[str]:
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
     assert process.stdout is not None
-    with process.stdout:
-        yield process.stdout.readline().strip()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == INTERRUPTED
+    try:
+        with process.stdout:
+            yield process.stdout.readline().strip()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == INTERRUPTED
+    finally:  # a test that failed leaves no server behind
+        process.kill()
+        process.wait()

@@ -236,3 +236,17 @@ def test_a_search_that_was_cancelled_does_not_begin_by_itself(
         assert time.monotonic() < ends_at
     told = QUESTIONS["queue"](asked, SILENT)["search"]
     assert not told["running"] and told["done"] == 0
+
+
+def test_the_probability_of_a_reason_is_that_of_the_prediction() -> None:
+    from dataclasses import replace
+
+    from reshuffle.rulelist.links.likelihood import Likelihood
+
+    model = replace(RuleModel.from_rules(RULES), likelihood=Likelihood(1.0, 1.0, 0.5, -1.0))
+    world = RuleListSubject(model, Source("people", FACTS)).as_given
+    for row in world.scorer.predict(relation="citizenOf", head="bob"):  # type: ignore[attr-defined]
+        told, _ = world.why(row.triple, most=1)
+        assert told["probability"] == pytest.approx(row.probability)
+    told, _ = world.why(Triple("eve", "citizenOf", "uk"), most=1)
+    assert told["probability"] is None  # it is a fact

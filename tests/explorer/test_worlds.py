@@ -18,6 +18,7 @@ from reshuffle.explorer.exhibits import Exhibit
 from reshuffle.explorer.rule_bases import RuleBaseSubject, RuleBaseWorld
 from reshuffle.explorer.rule_lists import RuleListSubject
 from reshuffle.explorer.saving_as import save_as
+from reshuffle.explorer.shared_work import told_to
 from reshuffle.explorer.subject import Source, Subject
 from reshuffle.kg import Triple
 from reshuffle.progress import SILENT, Progress
@@ -115,6 +116,7 @@ def test_an_added_fact_makes_answers_appear(engine: str) -> None:
     found = effect_of(subject, add(*IN_FRANCE), add("france", "hasLanguage", "french"))
     assert found["appeared"] == {
         "count": 2,
+        "relations": [("citizenOf", 1), ("speaks", 1)],
         "triples": [["bob", "citizenOf", "france"], ["bob", "speaks", "french"]],
     }
     assert found["vanished"]["count"] == 0
@@ -262,3 +264,22 @@ def test_what_a_killed_saving_left_goes_with_the_next_one(what: str, name: str, 
     save_as(RuleBaseSubject(RULES, SOURCE).as_given, Edits(), what, name, tmp_path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([name, strange.name])
     assert (strange / "thesis.tex").read_text() == "mine"
+
+
+def test_effects_are_counted_by_relation() -> None:
+    found = effect_of(RuleBaseSubject(RULES, SOURCE), add(*IN_FRANCE), add("france", "hasLanguage", "french"))
+    assert found["appeared"]["relations"] == [("citizenOf", 1), ("speaks", 1)]
+    assert found["vanished"]["relations"] == []
+
+
+def test_the_first_part_of_an_effect_comes_before_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[dict] = []
+    monkeypatch.setattr(effects, "_FIRST", 1)
+    facts = FACTS | KnowledgeGraph([("eve", "bornIn", "london")])
+    subject = RuleListSubject(RuleModel.from_rules(RULES), Source("people", facts, HELD_OUT))
+    with told_to(parts.append):
+        found = effect_of(subject, about_rule("reject-rule"))
+    first, ranked = parts
+    assert first["asked"] == 1 and ranked["asked"] == found["asked"] == 2
+    assert first["vanished"]["count"] == 1 and found["vanished"]["count"] == 2
+    assert "held_out" in found and ranked["vanished"] == found["vanished"]

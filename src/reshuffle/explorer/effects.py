@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from reshuffle.errors import UnknownNameError
 from reshuffle.evaluation import evaluate
 from reshuffle.explorer.rule_bases import RuleBaseWorld
 from reshuffle.explorer.rule_lists import RuleListWorld
+from reshuffle.explorer.shared_work import tell_part
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, in_one_step
@@ -33,6 +37,7 @@ _RANKED = 100  # held-out facts that a model ranks
 _LITTLE = 1e-6  # of a score
 _TOP = 20  # predictions about an entity that are compared
 _TOP_OF_RELATION = 50
+_FIRST = 64  # questions whose answers are shown while the others are asked
 _MOST_QUESTIONS = 1_000  # that a rule moves answers of: those that it leads to most
 
 
@@ -67,9 +72,17 @@ class _Difference:
     triples: dict[Triple, None] = field(default_factory=dict)
     count: int = 0
 
+    relations: dict[str, int] = field(default_factory=dict)
+    """How many there are of each relation, where there are more than are named."""
+
     def to_dict(self) -> dict[str, Any]:
         shown = sorted(islice(self.triples, SHOWN))
-        return {"count": max(self.count, len(self.triples)), "triples": [list(triple) for triple in shown]}
+        relations = self.relations or Counter(triple.relation for triple in self.triples)
+        return {
+            "count": max(self.count, len(self.triples)),
+            "relations": sorted(relations.items(), key=lambda one: (-one[1], one[0])),
+            "triples": [list(triple) for triple in shown],
+        }
 
 
 NOTHING: dict[str, Any] = {
@@ -92,9 +105,11 @@ def effect(
     """What appears and what vanishes between two worlds; `complete` where every answer was compared."""
     if isinstance(before, RuleBaseWorld) and isinstance(after, RuleBaseWorld):
         found = _of_rules(before, after, touched, progress)
+        tell_part(found)
         found["held_out"] = _found_held_out(before, after, held_out, progress)
         return found
     found = _of_rankings(before, after, touched, progress)  # type: ignore[arg-type]
+    tell_part(found)
     found["held_out"] = _ranked_held_out(before, after, touched, held_out, progress)  # type: ignore[arg-type]
     return found
 
@@ -141,7 +156,9 @@ def _compared(
 
 
 def _named(triples: KnowledgeGraph) -> _Difference:
-    return _Difference(dict.fromkeys(islice(triples, 10 * SHOWN)), len(triples))
+    sizes = np.bincount(triples.relation_ids, minlength=len(triples.relations)).tolist()
+    relations = {name: size for name, size in zip(triples.relations, sizes, strict=True) if size}
+    return _Difference(dict.fromkeys(islice(triples, 10 * SHOWN)), len(triples), relations)
 
 
 def _looked_at(
@@ -211,6 +228,19 @@ def _of_rankings(
     progress: Progress,
 ) -> dict[str, Any]:
     about, found = _asked_about((before, after), touched)
+    if about is not None and len(about) > _FIRST:
+        tell_part(_ranked_apart(before, after, touched, about[:_FIRST], found, progress))
+    return _ranked_apart(before, after, touched, about, found, progress)
+
+
+def _ranked_apart(
+    before: RuleListWorld | SoftModelWorld,
+    after: RuleListWorld | SoftModelWorld,
+    touched: Touched,
+    about: list[str] | None,
+    found: int,
+    progress: Progress,
+) -> dict[str, Any]:
     first, second = (_best(world, touched, about, progress) for world in (before, after))
     appeared = _Difference({triple: None for triple in second if triple not in first})
     vanished = _Difference({triple: None for triple in first if triple not in second})

@@ -91,10 +91,16 @@ class RuleListWorld(RankedWorld):
         """The sum behind a score; where no rule leads to it, the rules that come nearest."""
         with in_one_step(progress, "adding up rules"):
             found = self.scorer.explain(*triple, most=most, side=side)
-        data = found.to_dict()
+        data = {**found.to_dict(), "probability": self._probability(triple, side)}
         if not found:
             data["nearest"] = [partial.to_dict() for partial in self._nearest(triple, progress)]
         return data, str(found)
+
+    def _probability(self, triple: Triple, side: Side) -> float | None:
+        """How likely the link is, as an answer to its question; None where the model does not say, or it is a fact."""
+        if self.model.likelihood is None or triple in self.facts:
+            return None
+        return self._answers.probability_of(*triple, side=side)
 
     def _nearest(self, triple: Triple, progress: Progress) -> list[Any]:
         concluding = (one for one in self.model.rules if one.rule.head == triple.relation)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reshuffle.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from threading import Lock
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 0.1  # between two reports
 
+_HEARING: ContextVar[Any] = ContextVar("hearing", default=lambda _: None)
 _ASKING: ContextVar[Progress] = ContextVar("asking", default=SILENT)
 
 
@@ -32,6 +33,21 @@ def asked_by(progress: Progress) -> Iterator[None]:
         yield
     finally:
         _ASKING.reset(before)
+
+
+@contextmanager
+def told_to(hear: Callable[[Any], None]) -> Iterator[None]:
+    """What `tell_part` tells in here, in this thread, goes to `hear`."""
+    before = _HEARING.set(hear)
+    try:
+        yield
+    finally:
+        _HEARING.reset(before)
+
+
+def tell_part(found: Any) -> None:
+    """Show a part of an answer that is not whole yet to whoever asks."""
+    _HEARING.get()(found)
 
 
 def whoever_asks(

@@ -578,6 +578,16 @@ class RuleAnswers(DerivedByOthers):
         found = state.sum_of(question, answer, most=most)
         return replace(found, other_score=state.sum_of(*other, most=0).score)
 
+    def probability_of(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> float | None:
+        """How likely a link is, as an answer to (head, relation, ?) or (?, relation, tail); None where the model does
+        not say how likely its answers are.
+        """
+        state = self._state
+        question, answer = question_about(state.graph, self.relations, Triple(head, relation, tail), side)
+        (scores,) = state.scores(np.array([question.anchor]), np.array([question.relation]), side)
+        told = state.sum_of(question, answer, most=0)
+        return state.probability(told, told.score - float(np.logaddexp.reduce(scores[0])))
+
     def judge(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> RuleSum:
         """The score of a triple and its parts, without walks."""
         return self.explain(head, relation, tail, most=0, side=side)

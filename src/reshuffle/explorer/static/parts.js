@@ -204,11 +204,14 @@ function HeldOut({ held }) {
     Hits@10 <b>${percent(before["hits@10"])}</b> → <b>${percent(after["hits@10"])}</b>.</p>`;
 }
 
+const MOST_RELATIONS = 8;
+
 function Changed({ title, found, sign, most = 12 }) {
   const [all, setAll] = useState(false);
   const shown = all ? found.triples : found.triples.slice(0, most);
   return html`<section class=${"changed " + sign}>
     <h3>${title} <span class="count">${found.count.toLocaleString()}</span></h3>
+    ${(found.relations || []).length > 1 ? html`<p class="by-relation">${found.relations.slice(0, MOST_RELATIONS).map(([name, number]) => html`<span class="chip quiet">${plain(name)} <b>${number.toLocaleString()}</b></span> `)}${found.relations.length > MOST_RELATIONS ? html`<span class="muted">and ${(found.relations.length - MOST_RELATIONS).toLocaleString()} more relations</span>` : null}</p>` : null}
     ${found.count ? html`<ul class="plain-list">${shown.map((triple) => html`<li key=${triple.join("\u0000")}>
       <${TripleText} triple=${triple} />${sign === "plus" ? html` <${WhyLink} triple=${triple} />` : null}</li>`)}</ul>`
       : html`<p class="muted">nothing</p>`}
@@ -228,7 +231,7 @@ export function Effect({ effect, kind }) {
     ${effect.moved && effect.moved.length ? html`<p class="muted">${effect.moved.length} other scores change.</p>` : null}
     ${!effect.complete && rules ? html`<p class="muted">Too much follows to compare all of it: from ${effect.derived[0].toLocaleString()}
       derived triples to ${effect.derived[1].toLocaleString()}. Shown is what was found near the change.</p>` : null}
-    <${HeldOut} held=${effect.held_out} />
+    ${effect.held_out ? html`<${HeldOut} held=${effect.held_out} />` : null}
   </div>`;
 }
 
@@ -240,7 +243,7 @@ export function Preview({ change, kind, onKept, onLeft }) {
   useEffect(() => {
     const stop = new AbortController();
     setState({});
-    ask("effect", ofCurrent({ change: key }), { signal: stop.signal, onProgress: (job) => setState({ job }) })
+    ask("effect", ofCurrent({ change: key }), { signal: stop.signal, onProgress: (job) => { addLabels(job.part && job.part.labels); setState({ job }); } })
       .then((data) => { addLabels(data.labels); setState({ data }); })
       .catch((error) => { if (error.name !== "AbortError") setState({ error }); });
     return () => stop.abort();
@@ -253,7 +256,7 @@ export function Preview({ change, kind, onKept, onLeft }) {
   return html`<section class="card preview" aria-label="What this change would do">
     <p class="preview-title">What would change if you ${changeText(change, true)}</p>
     <div aria-live="polite">${state.error ? html`<${Failure} error=${state.error} />`
-      : state.data ? html`<${Effect} effect=${state.data.effect} kind=${kind} />` : html`<${Waiting} job=${state.job} />`}</div>
+      : state.data ? html`<${Effect} effect=${state.data.effect} kind=${kind} />` : html`<${Waiting} job=${state.job} />${state.job && state.job.part ? html`<p class="muted">So far:</p><${Effect} effect=${state.job.part} kind=${kind} />` : null}`}</div>
     <div class="buttons">
       <button type="button" class="primary" disabled=${!state.data || busy} onClick=${kept}>${BUTTONS[change.kind]}</button>
       <button type="button" onClick=${onLeft}>Cancel</button>

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from reshuffle.explorer.subject import World
     from reshuffle.explorer.web.api_questions import Question
     from reshuffle.explorer.web.guard import Door
+    from reshuffle.explorer.web.jobs import Job
     from reshuffle.explorer.web.sessions import Session
     from reshuffle.progress import Notes, Progress
 
@@ -65,6 +66,9 @@ NOTHING_RANKED = (
     "train a rule list: reshuffle train FACTS -o MODEL --recipe rules; then: reshuffle serve MODEL FACTS"
 )
 _ICON = (STATIC / "favicon.svg").read_bytes()
+IN_PARTS = 0.3
+"""Seconds, where parts of an answer are shown before it is whole."""
+_IN_PARTS = ("effect", "what-if")
 AT_ONCE = 1.0
 """Seconds that an answer is waited for before it is told how far it is."""
 
@@ -136,24 +140,32 @@ class Explorer:
             asked = self._asked(request)
             edits = asked.edits
             revision = asked.exhibit.decisions.revision if name in _OF_DECISIONS else 0
+            labels = asked.exhibit.labels
             words = tuple(sorted(asked.query.items()))
             key = (name, asked.exhibit.key, edits, edits.accepted, words, revision)
             changes = asked.session.changes_of(asked.exhibit.key) if name == "what-if" else ()
             if (given := asked.query.get("format", "json")) != "json":
-                return await self._job((*key, changes), lambda progress: _file(name, asked, given, progress))
-            return await self._job((*key, changes), lambda progress: _json(asked, question(asked, progress)))
+                return await self._job(
+                    (*key, changes), lambda progress: _file(name, asked, given, progress), labels
+                )
+            return await self._job(
+                (*key, changes), lambda progress: _json(asked, question(asked, progress)), labels
+            )
 
         return answer
 
-    async def _job(self, key: Any, work: Callable[[Progress], Response]) -> Response:
+    async def _job(
+        self, key: Any, work: Callable[[Progress], Response], labels: Mapping[str, str]
+    ) -> Response:
         job = self.jobs.job(key, work)
         waiting = asyncio.wrap_future(job.future)
         waiting.add_done_callback(_heard)
         try:
-            answer = await asyncio.wait_for(asyncio.shield(waiting), AT_ONCE)
+            seconds = IN_PARTS if key[0] in _IN_PARTS else AT_ONCE
+            answer = await asyncio.wait_for(asyncio.shield(waiting), seconds)
         except asyncio.TimeoutError:
             if not job.future.done():
-                return JSONResponse(job.to_dict(), 202)
+                return _under_way(job, labels)
             answer = job.future.result()
         except BaseException:
             self.jobs.forget(job)
@@ -298,6 +310,12 @@ def _need_known(triple: Triple, world: World) -> None:
             raise UnknownNameError("entity", name, world.facts.entities)
     if triple.relation not in world.facts.relations and triple.relation not in world.asked_relations:
         raise UnknownNameError("relation", triple.relation, world.facts.relations)
+
+
+def _under_way(job: Job, labels: Mapping[str, str]) -> Response:
+    """How far a job is, with the part of the answer that is there."""
+    part = {} if job.part is None else {"part": {**job.part, "labels": _labels_in(job.part, labels)}}
+    return Response(json_text({**job.to_dict(), **part}), 202, media_type="application/json")
 
 
 def _heard(waiting: asyncio.Future[Any]) -> None:

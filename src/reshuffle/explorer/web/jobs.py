@@ -17,7 +17,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.errors import ReshuffleError
-from reshuffle.explorer.shared_work import asked_by
+from reshuffle.explorer.shared_work import asked_by, told_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -54,6 +54,8 @@ class Job:
     total: int | None = None
     unit: str = ""
     note: str = ""
+    part: Any = None
+    """Of the answer, where one is there already."""
     cancelled: bool = False
     most_seconds: float = MOST_SECONDS
 
@@ -68,6 +70,10 @@ class Job:
             "note": self.note,
             "seconds": round(time.monotonic() - self.started, 1),
         }
+
+    def hear(self, part: Any) -> None:
+        """A part of the answer."""
+        self.part = part
 
     @contextmanager
     def progress(self, description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
@@ -159,7 +165,7 @@ def _run(job: Job, work: Work) -> None:
     try:
         if job.cancelled:
             raise Cancelled
-        with asked_by(job.progress):
+        with asked_by(job.progress), told_to(job.hear):
             job.future.set_result(work(job.progress))
     except BaseException as error:  # noqa: BLE001 - handed to whoever asked
         job.future.set_exception(error)

@@ -86,7 +86,7 @@ export function Queue({ params, exhibit, version }) {
   // The row goes at once; the server is told behind it, one decision after the other.
   function decide(decision, place = now.current.at) {
     const link = (now.current.state.rows || [])[place];
-    if (!link) return;
+    if (!link || now.current.state.stale) return; // rows of other filters are about to go
     touched.current = true;
     const rows = now.current.state.rows.filter((_, other) => other !== place);
     now.current.state = { ...now.current.state, rows };
@@ -144,7 +144,7 @@ export function Queue({ params, exhibit, version }) {
     <${FilterBar} key=${key} filters=${filters} state=${state} exhibit=${exhibit} set=${set} />
     <div class="decided-note" role="status">${told ? html`<${Told} told=${told} onUndo=${undo} />` : null}</div>
     ${state.rows === null ? html`<p class="waiting" role="status">${job ? `${job.stage} …` : "Opening the missing links …"}</p>`
-      : html`<ol class=${"queue" + (state.stale && job ? " stale" : "")} aria-label="Missing links">${state.rows.map((link, place) => html`<${Row} key=${keyOf(link)} link=${link} place=${place} current=${place === at} open=${shown === "open"}
+      : html`<ol class=${"queue" + (state.stale && job ? " stale" : "")} aria-label="Missing links" aria-busy=${state.stale ? "true" : "false"}>${state.rows.map((link, place) => html`<${Row} key=${keyOf(link)} link=${link} place=${place} current=${place === at} open=${shown === "open"}
           onPoint=${() => { touched.current = true; setAt(place); }} onDecide=${(decision) => decide(decision, place)} />`)}</ol>
         ${state.rows.length ? null : html`<${Empty} state=${state} shown=${shown} filters=${filters} set=${set} />`}
         ${state.more ? html`<p class="more"><button type="button" onClick=${more}>Show more links</button></p>` : null}`}

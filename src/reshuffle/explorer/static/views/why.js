@@ -61,9 +61,11 @@ function Because({ params, exhibit, version, changed }) {
 function Verdict({ data, exhibit }) {
   const told = data.explanation;
   const holds = told.supported !== undefined ? told.supported : told.follows;
+  const popular = holds && told.rule_score !== undefined && told.rule_score < told.score - told.rule_score;
   const words = data.known ? "It is a fact." : exhibit.kind === "rules"
-    ? (holds ? "It follows." : "It does not follow.") : holds ? "It is supported." : "Little supports it.";
+    ? (holds ? "It follows." : "It does not follow.") : popular ? "It is popular rather than supported." : holds ? "It is supported." : "Little supports it.";
   const numbers = [
+    told.probability !== undefined && told.probability !== null ? `true for ${Math.round(100 * told.probability)}% of such links` : null,
     told.score !== undefined ? scoreText(told, data.triple) : null,
     told.confidence !== undefined && told.confidence !== null ? `confidence ${told.confidence.toFixed(2)}` : null,
     told.better_than !== undefined && told.better_than !== null ? `fits better than ${Math.floor(100 * told.better_than)}% of the others` : null,
@@ -145,12 +147,33 @@ function Tree({ drawn, picture }) {
       ${drawn.left_out ? html`<span class="muted">${drawn.left_out.toLocaleString()} more are not drawn.</span>` : null}</p></section>`;
 }
 
+// What rules say and what popularity says, apart: only rules are reasons.
 function Parts({ parts, score }) {
+  const rules = parts.filter((part) => part.rule);
+  const others = parts.filter((part) => !part.rule);
   const most = Math.max(...parts.map((part) => Math.abs(part.value)), 1e-9);
-  return html`<section class="card"><h2>The sum</h2><table class="sum"><thead><tr><th scope="col" class="number">adds</th><th scope="col"><span class="hidden">bar</span></th><th scope="col">what</th></tr></thead>
-    <tbody>${parts.map((part) => html`<tr><td class="number">${part.value >= 0 ? "+" : ""}${part.value.toFixed(3)}</td>
+  return html`<section class="card"><h2>What speaks for it</h2><${Shares} rules=${total(rules)} others=${total(others)} />
+    <table class="sum"><thead><tr><th scope="col" class="number">adds</th><th scope="col"><span class="hidden">bar</span></th><th scope="col">what</th></tr></thead>
+    <${Group} title="Rules" parts=${rules} most=${most} none="No rule leads to it." />
+    <${Group} title="Popularity" parts=${others} most=${most} none="Distance and types add nothing." />
+    <tfoot><tr><td class="number">${score.toFixed(3)}</td><td></td><td>score</td></tr></tfoot></table></section>`;
+}
+
+function total(parts) { return parts.reduce((sum, part) => sum + part.value, 0); }
+
+function signed(value) { return `${value >= 0 ? "+" : ""}${value.toFixed(3)}`; }
+
+function Shares({ rules, others }) {
+  const most = Math.max(Math.abs(rules), Math.abs(others), 1e-9);
+  return html`<dl class="evidence-shares">${[["Rules", rules, "rule"], ["Popularity", others, "types"]].map(([name, value, kind]) => html`<div><dt>${name}</dt>
+    <dd><span class="bar-cell"><span class=${"bar " + (value < 0 ? "negative" : kind)} style=${{ width: `${(100 * Math.abs(value)) / most}%` }}></span></span> ${signed(value)}</dd></div>`)}</dl>`;
+}
+
+function Group({ title, parts, most, none }) {
+  return html`<tbody><tr class="group-row"><th scope="rowgroup" colspan="3">${title}</th></tr>
+    ${parts.length ? parts.map((part) => html`<tr><td class="number">${signed(part.value)}</td>
       <td class="bar-cell"><span class=${"bar " + (part.value < 0 ? "negative" : part.kind)} style=${{ width: `${(100 * Math.abs(part.value)) / most}%` }}></span></td>
       <td>${part.rule ? html`<a class="rule-link" href=${to("/rule", { rule: part.rule })}><${RuleText} rule=${part.rule} /></a> <span class="muted">${count(part.walks, "walk")}</span>`
-        : part.kind === "distance" ? `distance: ${part.steps === null ? "far" : part.steps + " steps"} apart` : "types: what the answer is like"}</td></tr>`)}</tbody>
-    <tfoot><tr><td class="number">${score.toFixed(3)}</td><td></td><td>score</td></tr></tfoot></table></section>`;
+        : part.kind === "distance" ? `distance: ${part.steps === null ? "far" : count(part.steps, "step")} apart` : "types: how often such entities are answers, whatever is asked about"}</td></tr>`)
+      : html`<tr><td></td><td></td><td class="muted">${none}</td></tr>`}</tbody>`;
 }
