@@ -688,3 +688,75 @@ def test_ctrl_c_ends_a_server_that_works(data: Path, tmp_path: Path) -> None:
             assert client.get(f"{address.partition('?')[0]}api/v1/search?q=x").status_code == 202
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
+
+
+# --- decisions about links --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def desk(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """Rules with confidences, which rank links."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mined.rules").write_text("10\t8\t0.8\tcitizenOf(X,Y) <= bornIn(X,A), cityIn(A,Y)\n")
+    file = tmp_path / "my.decisions.jsonl"
+    wanted = Wanted(str(tmp_path / "mined.rules"), str(data / "facts.tsv"), decisions=str(file))
+    made = Running(opened(wanted), tmp_path)
+    yield made
+    made.end()
+
+
+ADA = {"head": "ada", "relation": "citizenOf", "tail": "uk"}
+
+
+def test_decisions_are_kept_and_taken_back(desk: Running, tmp_path: Path) -> None:
+    client, other = desk.guest(), desk.guest()
+    while asked(client, "queue").json()["search"]["running"]:
+        time.sleep(0.05)
+    links = asked(client, "queue").json()["links"]
+    assert {link["head"] for link in links} == {"ada", HOSTILE}
+    assert told(client, "decide", {**ADA, "decision": "accept"}).json()["counts"]["accept"] == 1
+    assert (
+        told(
+            other, "decide", {**links[1 if links[0]["head"] == "ada" else 0], "decision": "reject"}
+        ).status_code
+        == 400
+    )
+    refused = {**ADA, "head": HOSTILE, "decision": "reject"}
+    assert told(other, "decide", refused).json()["counts"] == {"accept": 1, "reject": 1, "postpone": 0}
+    assert asked(client, "queue").json()["links"] == []
+    lines = (tmp_path / "my.decisions.jsonl").read_text().splitlines()
+    assert [json.loads(line)["decision"] for line in lines] == ["accept", "reject"]
+    assert len(json.loads(lines[0])["model"]) == 64
+    assert told(client, "undecide", ADA).json()["undone"]["head"] == "ada"
+    assert [link["head"] for link in asked(client, "queue").json()["links"]] == ["ada"]
+    assert told(client, "undecide", {}).json()["undone"]["head"] == HOSTILE
+    assert told(client, "undecide", {}).json()["undone"] is None
+    table = asked(client, "decisions", params={"format": "csv"})
+    assert table.headers["content-disposition"].endswith('"decisions.csv"')
+
+
+def test_decisions_that_make_no_sense_are_refused(desk: Running, tmp_path: Path) -> None:
+    client = desk.guest()
+    for data, status in (
+        ({**ADA, "decision": "maybe"}, 400),
+        (ADA, 400),
+        ({**ADA, "head": "zoe", "decision": "accept"}, 404),
+        ({**ADA, "relation": "admires", "decision": "accept"}, 404),
+        ({"decision": "accept"}, 400),
+    ):
+        assert told(client, "decide", data).status_code == status, data
+    stranger = client.post(
+        "/api/v1/decide", json={**ADA, "decision": "accept"}, headers={"origin": "http://evil"}
+    )
+    assert stranger.status_code == 403
+    assert not (tmp_path / "my.decisions.jsonl").exists()
+
+
+def test_the_search_for_links_is_stopped_and_begun_again(desk: Running) -> None:
+    client = desk.guest()
+    assert told(client, "search-links", {"do": "stop"}).json()["stopped"]
+    page = asked(client, "queue").json()
+    assert page["search"]["stopped"] and not page["search"]["running"]
+    told(client, "search-links", {"do": "go on"})
+    while not asked(client, "queue").json()["links"]:
+        time.sleep(0.05)

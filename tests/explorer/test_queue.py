@@ -250,3 +250,24 @@ def test_the_probability_of_a_reason_is_that_of_the_prediction() -> None:
         assert told["probability"] == pytest.approx(row.probability)
     told, _ = world.why(Triple("eve", "citizenOf", "uk"), most=1)
     assert told["probability"] is None  # it is a fact
+
+
+def test_accepted_links_are_facts_together(subject: RuleListSubject, decisions: Decisions) -> None:
+    from reshuffle.explorer.changes import edits_of
+    from reshuffle.progress import SILENT
+
+    asked = asked_about(subject, decisions)
+    with pytest.raises(InputError, match="no link is accepted"):
+        asked.change({"kind": "add-accepted"}, SILENT)
+    links = [Triple("bob", "livesIn", "paris"), Triple("bob", "citizenOf", "france")]
+    for link, kind in zip(
+        [*links, Triple("ada", "livesIn", "london")], ("accept", "accept", "reject"), strict=True
+    ):
+        decisions.add(link, kind)
+    change = asked.change({"kind": "add-accepted"}, SILENT)
+    world = subject.world(edits_of([change]))
+    assert set(world.facts) == set(FACTS) | set(links)
+    assert change.to_dict() == {"kind": "add-accepted", "links": 2}
+    asked.session.add("list", change)
+    page = QUESTIONS["what-if"](asked, SILENT)
+    assert page["facts"] == len(FACTS) + 2 and page["changes"] == [change.to_dict()]

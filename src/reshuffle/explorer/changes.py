@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reshuffle.rules import Rule
 
 FACT_KINDS = ("add-fact", "remove-fact")
+ACCEPTED_LINKS = "add-accepted"
 RULE_KINDS = ("accept-rule", "reject-rule", "restore-rule", "add-rule", "edit-rule")
 _LONGEST_NAME = 10_000
 
@@ -30,6 +31,8 @@ class Change:
     """The rule that it is about; of an edited rule the one before."""
     to: Rule | None = None
     """What an edited rule becomes."""
+    links: tuple[Triple, ...] = ()
+    """Accepted links that become facts together."""
 
     @classmethod
     def of(cls, data: Any, prefixes: Prefixes | None = None) -> Change:
@@ -45,13 +48,14 @@ class Change:
             return cls(kind, rule=_rule(data.get("rule"), prefixes), to=to)
         raise InputError(
             f"found the kind {kind!r} of a change",
-            hint=f"give one of {', '.join((*FACT_KINDS, *RULE_KINDS))}",
+            hint=f"give one of {', '.join((*FACT_KINDS, ACCEPTED_LINKS, *RULE_KINDS))}",
         )
 
     def facts(self) -> Iterator[tuple[Triple, bool]]:
         """The fact that it is about, and whether that is there afterwards."""
         if self.triple is not None:
             yield self.triple, self.kind == "add-fact"
+        yield from ((link, True) for link in self.links)
 
     def rules(self) -> Iterator[tuple[Rule, bool]]:
         """The rules that it is about, and whether each is there afterwards."""
@@ -80,6 +84,8 @@ class Change:
             data["rule"] = str(self.rule)
         if self.to is not None:
             data["to"] = str(self.to)
+        if self.links:
+            data["links"] = len(self.links)
         return data
 
 

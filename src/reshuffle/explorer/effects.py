@@ -37,6 +37,7 @@ _RANKED = 100  # held-out facts that a model ranks
 _LITTLE = 1e-6  # of a score
 _TOP = 20  # predictions about an entity that are compared
 _TOP_OF_RELATION = 50
+_LINKS = 5  # accepted together, the last ones, whose entities are asked about
 _FIRST = 64  # questions whose answers are shown while the others are asked
 _MOST_QUESTIONS = 1_000  # that a rule moves answers of: those that it leads to most
 
@@ -58,6 +59,8 @@ class Touched:
         for change in changes:
             if change.triple is not None:
                 entities |= {change.triple.head: None, change.triple.tail: None}
+            for link in change.links[-_LINKS:]:
+                entities |= {link.head: None, link.tail: None}
             for rule in (change.rule, change.to):
                 if rule is not None:
                     relations[base_relation(rule.head)] = None
@@ -71,7 +74,6 @@ class _Difference:
 
     triples: dict[Triple, None] = field(default_factory=dict)
     count: int = 0
-
     relations: dict[str, int] = field(default_factory=dict)
     """How many there are of each relation, where there are more than are named."""
 

@@ -168,23 +168,23 @@ export function EntityBox({ id, value, onInput, onPick, placeholder, text, jump 
 
 const DONE = {
   "add-fact": "added the fact", "remove-fact": "removed the fact", "accept-rule": "accepted", "reject-rule": "rejected",
-  "restore-rule": "restored", "add-rule": "added the rule", "edit-rule": "edited",
+  "add-accepted": "counted accepted links as facts:", "restore-rule": "restored", "add-rule": "added the rule", "edit-rule": "edited",
 };
 const TO_DO = {
   "add-fact": "add the fact", "remove-fact": "remove the fact", "accept-rule": "accept", "reject-rule": "reject",
-  "restore-rule": "restore", "add-rule": "add the rule", "edit-rule": "edit",
+  "add-accepted": "count accepted links as facts", "restore-rule": "restore", "add-rule": "add the rule", "edit-rule": "edit",
 };
 
 const BUTTONS = {
   "add-fact": "Add this fact", "remove-fact": "Remove this fact", "accept-rule": "Accept this rule", "reject-rule": "Reject this rule",
-  "restore-rule": "Restore this rule", "add-rule": "Add this rule", "edit-rule": "Replace this rule",
+  "add-accepted": "Count them as facts", "restore-rule": "Restore this rule", "add-rule": "Add this rule", "edit-rule": "Replace this rule",
 };
 
 export function changeText(change, ahead) {
   const said = (ahead ? TO_DO : DONE)[change.kind];
   return html`<span class="verb">${said}</span> ${change.triple
     ? html`<${TripleText} triple=${change.triple} />`
-    : html`<${RuleText} rule=${change.rule} />`}${change.to ? html` <span class="verb">into</span> <${RuleText} rule=${change.to} />` : null}`;
+    : change.rule ? html`<${RuleText} rule=${change.rule} />` : change.links ? count(change.links, "link") : null}${change.to ? html` <span class="verb">into</span> <${RuleText} rule=${change.to} />` : null}`;
 }
 
 export async function keep(change) { await tell("changes", ofCurrent({ change })); }

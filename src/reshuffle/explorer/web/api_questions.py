@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError
-from reshuffle.explorer.changes import Change, Edits
+from reshuffle.explorer.changes import ACCEPTED_LINKS, Change, Edits
+from reshuffle.explorer.decisions import ACCEPT
 from reshuffle.explorer.effects import NOTHING, Touched, effect
 from reshuffle.explorer.views.entity_page import PER_GROUP, entity_page, group_page, predictions_page
 from reshuffle.explorer.views.overview_page import overview_page
@@ -87,12 +88,21 @@ class Asked:
 
     def change(self, data: Any, progress: Progress) -> Change:
         """A change, with full names."""
+        if isinstance(data, dict) and data.get("kind") == ACCEPTED_LINKS:
+            return self._accepted_links()
         change = Change.of(data, self.exhibit.prefixes)
         if change.triple is None:
             return change
         query = dict(zip(("head", "relation", "tail"), change.triple, strict=True))
         named = replace(self, query={**self.query, **query})
         return replace(change, triple=Triple(*(named.full(name, progress) for name in query)))
+
+    def _accepted_links(self) -> Change:
+        """All links that are accepted now, as facts."""
+        links = tuple(self.exhibit.decisions.of_kind(ACCEPT))
+        if not links:
+            raise InputError("no link is accepted", hint="accept some on the page of missing links")
+        return Change(ACCEPTED_LINKS, links=links)
 
     def number(self, name: str, default: int) -> int:
         """A whole number."""

@@ -61,7 +61,7 @@ PAGES = (
     "/rule-graph",
     "/training",
 )
-_OF_DECISIONS = ("queue", "decisions")
+_OF_DECISIONS = ("queue", "decisions", "effect")
 NOTHING_RANKED = (
     "train a rule list: reshuffle train FACTS -o MODEL --recipe rules; then: reshuffle serve MODEL FACTS"
 )

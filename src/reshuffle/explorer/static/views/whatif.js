@@ -8,6 +8,7 @@ export function WhatIf({ params, exhibit, version, changed }) {
   const [change, setChange] = useState(null);
   return html`<${Heading} title="What if" view="what-if" csv more=${html`<a href=${address("rules", ofCurrent({ format: "text" }))} download>rule file</a>`}>
       <p class="muted">Changes are yours alone, until this server ends. Files stay as they are; “Save as” writes new ones.</p><//>
+    <${Accepted} version=${version} onTry=${setChange} />
     <${Try} params=${params} exhibit=${exhibit} onTry=${setChange} />
     ${change ? html`<${Preview} change=${change} kind=${exhibit.kind} onLeft=${() => setChange(null)} onKept=${() => { setChange(null); changed(); }} />` : null}
     <${Answer} state=${state}>${(data) => html`
@@ -18,6 +19,14 @@ export function WhatIf({ params, exhibit, version, changed }) {
           : html`<p class="muted">None yet. Add or remove a fact here or on an entity's page, or accept, reject and edit <a href=${to("/rules")}>rules</a>.</p>`}</section>
       ${data.changes.length ? html`<section class="card"><h2>What they do together</h2><${Effect} effect=${data.effect} kind=${data.kind} /></section>` : null}
       <${Save} kind=${data.kind} editable=${data.editable} />`}<//>`;
+}
+
+// Links that were accepted are no facts by themselves; here they can be, and be saved.
+function Accepted({ version, onTry }) {
+  const state = useAnswer("decisions", ofCurrent({ most: 1 }), version);
+  const accepted = state.data ? state.data.counts.accept : 0;
+  if (!accepted) return null;
+  return html`<section class="card"><p class="accepted-links"><a href=${to("/queue", { show: "accepted" })}>${count(accepted, "accepted link")}</a> <button type="button" onClick=${() => onTry({ kind: "add-accepted" })}>See what they change as facts</button></p></section>`;
 }
 
 function Try({ params, exhibit, onTry }) {
