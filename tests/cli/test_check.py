@@ -254,7 +254,9 @@ def test_check_refusals(
     out, err = capsys.readouterr()
     assert out == ""
     if message is None:
-        assert err.startswith("familiy.rules: no such file; did you mean 'family.rules'?")
+        assert err.startswith(
+            "familiy.rules: there is no such file or directory; did you mean 'family.rules'?"
+        )
     else:
         assert err == message
 

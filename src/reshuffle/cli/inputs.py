@@ -138,14 +138,15 @@ def _together(paths: Sequence[str], arguments: argparse.Namespace, console: Cons
 
 
 def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
-    """The rules of the file; duplicates and tautologies are told."""
-    from reshuffle.theories.rule_files import read, read_all
-    from reshuffle.theories.theory import Reading
-
-    reading = Reading(arguments.skip_unsupported, _declared(arguments), notes=console.message)
-    paths = [Path(path) for path in (arguments.rules, *getattr(arguments, "more_rules", ()))]
-    theory = read_all(paths, reading) if len(paths) > 1 else read(arguments.rules, reading)
-    return (theory.paths_alone(notes=console.message) if _skips_constants(arguments) else theory).base
+    """The rules that somebody wrote or that were fitted; duplicates and tautologies of a file are told."""
+    paths = (arguments.rules, *getattr(arguments, "more_rules", ()))
+    several = len(paths) > 1
+    theory = (
+        _together(paths, arguments, console) if several else theory_of(arguments.rules, arguments, console)
+    )
+    if _skips_constants(arguments):
+        theory = theory.paths_alone(notes=console.message)
+    return theory.written_rules()
 
 
 def _skips_constants(arguments: argparse.Namespace) -> bool:

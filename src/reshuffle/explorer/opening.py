@@ -101,7 +101,7 @@ def _exhibits(wanted: Wanted) -> Iterator[Exhibit]:
     if wanted.name in benchmark_names() and wanted.facts is None:
         yield from _of_benchmark(wanted)
     elif path.exists():
-        yield _OF_KIND[kind_at(path)](path, wanted)
+        yield _OF_KIND.get(kind_at(path), _of_rules)(path, wanted)
     else:
         raise InputError(
             "there is no model directory, no rule file and no benchmark of that name",
@@ -217,7 +217,7 @@ def _network(path: Path, source: Source) -> Exhibit:
     return Exhibit("model", title, SoftModelSubject.kind, trained, path, inputs=(path,))
 
 
-def _of_rule_file(path: Path, wanted: Wanted) -> Exhibit:
+def _of_rules(path: Path, wanted: Wanted) -> Exhibit:
     rules = load(path, skip_unsupported=True, notes=wanted.notes).written_rules()
     if wanted.facts is None and not rules.facts and may_hold_facts(path):
         wanted = replace(wanted, facts=str(path))  # which may hold both
@@ -236,7 +236,5 @@ def _of_rule_file(path: Path, wanted: Wanted) -> Exhibit:
 _OF_KIND: dict[str, Callable[[Path, Wanted], Exhibit]] = {
     "weighted_rules": _of_list,
     "networks": _of_network,
-    "constraint_files": _of_rule_file,
-    "rule_files": _of_rule_file,
 }
-"""What is shown of each kind of theory; models are loaded when they are first looked at."""
+"""What is shown of a kind of theory, if more than its rules; models are loaded when they are first looked at."""

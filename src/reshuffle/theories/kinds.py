@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.constraints import OPENING
-from reshuffle.errors import InputError, Place
+from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.progress import UNHEARD
 from reshuffle.theories.theory import Reading
 
@@ -61,7 +61,7 @@ def load(
     place = Path(path)
     if str(path) != "-" and not place.exists():
         raise InputError(
-            "there is no such file or directory",
+            f"there is no such file or directory{did_you_mean(place.name, _names_in(place.parent))}",
             place=Place(str(path)),
             hint="give a rule file, an ontology, compiled constraints, or a directory that `reshuffle train` wrote",
         )
@@ -69,6 +69,10 @@ def load(
         place, Reading(skip_unsupported, prefixes, device, notes)
     )
     return found
+
+
+def _names_in(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
 
 
 def kind_at(path: Path) -> str:

@@ -124,7 +124,9 @@ class Theory(ABC):
     def written_rules(self) -> RuleBase:
         """The rules that somebody wrote or that were fitted."""
         if self.rules is None:
-            raise cannot(self, "come from no rules", "give the rules, or a model directory")
+            raise cannot(
+                self, "come from no rules", "give the rules; `reshuffle rules` extracts them from matrices"
+            )
         return self.rules
 
     def matrices(self, *, hard: bool = False) -> Model | None:
