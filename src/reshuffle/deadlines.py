@@ -9,6 +9,8 @@ import math
 import time
 from dataclasses import dataclass
 
+from reshuffle.errors import InputError
+
 
 @dataclass(frozen=True)
 class Deadline:
@@ -43,3 +45,12 @@ class Deadline:
 
 NO_DEADLINE = Deadline()
 """All the time that the work takes."""
+
+
+def deadline_in(minutes: float | None) -> Deadline:
+    """The deadline that a user gives in minutes; None is no deadline."""
+    if minutes is None:
+        return NO_DEADLINE
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < math.inf:
+        raise InputError(f"found minutes = {minutes!r}, expected a number above 0", hint="10 or 0.5")
+    return Deadline.after(60 * minutes)

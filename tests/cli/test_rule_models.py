@@ -388,7 +388,7 @@ def test_questions_about_one_entity_are_those_of_every_model(world: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--minutes", "1", "--recipe", "best"], "--minutes is for rule lists"),
+        (["--minutes", "1", "--recipe", "best", "--resume"], "leave out --resume"),
         (["--minutes", "0"], "--minutes 0.0: more than 0"),
         (["--minutes", "1", "--refit"], "leave out --refit"),
         (["--relation", "r"], "--relation needs --recipe rules"),

@@ -30,6 +30,7 @@ def fit_calibration(
     valid: NDArray[np.int64],
     *,
     seed: int = 0,
+    at_most: int | None = None,
     progress: Progress = SILENT,
     shares: Shares = WHOLE,
 ) -> Calibration | None:
@@ -42,6 +43,7 @@ def fit_calibration(
     """
     graph = model.graph
     most = max(1, _MOST_SCORES // max(1, 2 * graph.num_entities))
+    most = most if at_most is None else min(most, at_most)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(valid))[:most])
     if not len(chosen):
         return None

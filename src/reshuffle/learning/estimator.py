@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from reshuffle.deadlines import deadline_in
 from reshuffle.errors import ReshuffleError
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.soft_matrices import SoftMatrices
@@ -26,6 +28,7 @@ from reshuffle.learning.settings import Settings
 from reshuffle.learning.team import ALONE
 from reshuffle.learning.training.examples import examples_of
 from reshuffle.learning.training.loop import run_training
+from reshuffle.learning.training.time_budget import limit
 from reshuffle.learning.training.trainer import Trainer
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.answers.model_on_graph import ModelOnGraph
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from reshuffle.rulelist.rule_model import RuleModel
     from reshuffle.rules.parsing import Rules
 
+_FOR_LIST = 0.4  # of the minutes that a training may take, at most: the list is often there sooner
 _TO_TRAIN_ON = {InductiveBenchmark: "train", TransductiveBenchmark: "graph"}
 _TO_STOP_BY = {GraphSplit: "valid", InductiveBenchmark: "train.valid", TransductiveBenchmark: "valid"}
 
@@ -126,6 +130,7 @@ class Reshuffle:
         inject: Rules | None = None,
         inject_mode: InjectMode = "frozen",
         inject_slots: int | None = None,
+        minutes: float | None = None,
         directory: str | Path | None = None,
         resume: bool = False,
         progress: Progress = SILENT,
@@ -139,10 +144,17 @@ class Reshuffle:
 
         With a `directory`, logs and checkpoints go there, and `resume` continues a training that was cut off. `inject`
         are rules to start from, in at most `inject_slots` slots: "frozen" in a block of their own, or to "refine".
+        With `minutes` the model is there after about so much time: its rule list first, then as many steps as fit.
         `after_epoch` is a callback, and `after_glance` one for the validations of a sample along the way, which
         `history.glances` keeps. `pieces`: cut each step into so many, of which each hides only its own targets from the
         graph; the processes of a `team` (docs/how-to/train.md) cut it so.
         """
+        if minutes is not None and (resume or team.size > 1):
+            raise ReshuffleError(
+                "how many steps fit into some minutes depends on the machine and on what else it does",
+                hint="give minutes without resume, and to one process",
+            )
+        deadline = deadline_in(minutes)
         split, held_out = _training_data(facts, valid)
         injection, settings = injection_of(
             inject, self.settings, mode=inject_mode, slots=inject_slots, notes=notes
@@ -170,8 +182,14 @@ class Reshuffle:
                 pieces=pieces,
                 team=team,
             )
-        self.injection, self.settings = injection, settings
         folder = None if directory is None else Path(directory)
+        listed, calibrating = None, None
+        if deadline.is_set:
+            allowed = max(1e-3, deadline.part(_FOR_LIST).seconds_left) / 60  # some rules are found in no time
+            listed = rule_list_of(graph, settings, minutes=allowed, progress=progress, notes=notes)
+            calibrating = limit(trainer, deadline)
+            settings = replace(settings, training=trainer.settings)
+        self.injection, self.settings = injection, settings
         run_training(
             trainer,
             directory=folder,
@@ -180,15 +198,16 @@ class Reshuffle:
             after_epoch=after_epoch,
             after_glance=after_glance,
         )
-        listed = rule_list_of(
-            graph,
-            settings,
-            directory=folder if team.size == 1 else None,  # each process learns the same list
-            resume=resume,
-            progress=progress,
-            notes=notes,
-        )
-        return self._taken(trainer, graph, progress, listed)
+        if not deadline.is_set:
+            listed = rule_list_of(
+                graph,
+                settings,
+                directory=folder if team.size == 1 else None,  # each process learns the same list
+                resume=resume,
+                progress=progress,
+                notes=notes,
+            )
+        return self._taken(trainer, graph, progress, listed, calibrating)
 
     @classmethod
     def trained(
@@ -198,16 +217,25 @@ class Reshuffle:
         return cls(settings, device=str(trainer.device))._taken(trainer, graph, SILENT, listed)
 
     def _taken(
-        self, trainer: Trainer, graph: KnowledgeGraph, progress: Progress, listed: RuleModel | None
+        self,
+        trainer: Trainer,
+        graph: KnowledgeGraph,
+        progress: Progress,
+        listed: RuleModel | None,
+        calibrating: int | None = None,
     ) -> Reshuffle:
-        """Take over what a trainer has learned, and calibrate its confidences."""
+        """Take over what a trainer has learned, and calibrate its confidences, on so many triples at most."""
         self.listed = listed
         self._model, self.history = trainer.model.eval(), trainer.history
         self.relations = tuple(graph.relations)
         self.identities = identity_names(self.relations, trainer.model.num_identities)
         self._types = TypeBaseline.fit(graph)
         self.calibration = fit_calibration(
-            self.on_graph(graph), trainer.data.valid, progress=progress, shares=trainer.team
+            self.on_graph(graph),
+            trainer.data.valid,
+            at_most=calibrating,
+            progress=progress,
+            shares=trainer.team,
         )
         return self
 

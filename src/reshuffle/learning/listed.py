@@ -27,6 +27,7 @@ def rule_list_of(
     facts: KnowledgeGraph,
     settings: Settings,
     *,
+    minutes: float | None = None,
     directory: Path | None = None,
     resume: bool = False,
     progress: Progress = SILENT,
@@ -39,6 +40,7 @@ def rule_list_of(
     listed = learn_rules(
         facts,
         settings=RuleSettings(seed=settings.training.seed),
+        minutes=minutes,
         directory=folder,
         resume=resume,
         progress=progress,

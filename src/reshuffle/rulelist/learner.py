@@ -13,7 +13,6 @@ are saved there, so an interrupted run can continue.
 from __future__ import annotations
 
 import hashlib
-import math
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.deadlines import NO_DEADLINE, Deadline
+from reshuffle.deadlines import NO_DEADLINE, deadline_in
 from reshuffle.errors import InputError, did_you_mean
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.extraction.order import reading_order
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.deadlines import Deadline
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
@@ -144,7 +144,7 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     given: list[Rule] = [] if not rules else list(as_rules(rules).rules)
     given = [rule for rule in given if not isinstance(rule, ConstantRule)]
     about = None if relations is None else _known(relations, graph)
-    deadline = NO_DEADLINE if minutes is None else Deadline.after(60 * _checked_minutes(minutes))
+    deadline = deadline_in(minutes)
     learning = _Learning(graph, settings or RuleSettings(), progress, notes, spark, about, deadline)
     return learning.model(
         given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
@@ -168,12 +168,6 @@ def _known(relations: Iterable[str], graph: KnowledgeGraph) -> frozenset[str]:
     if not asked:
         raise InputError("found no relation to learn", hint="name one, or leave `relations` out for all")
     return frozenset(asked)
-
-
-def _checked_minutes(minutes: float) -> float:
-    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < math.inf:
-        raise InputError(f"found minutes = {minutes!r}, expected a number above 0", hint="10 or 0.5")
-    return float(minutes)
 
 
 def refit(

@@ -6,6 +6,7 @@ reshuffle train facts.tsv -o model --set num_slots=30 --set learning_rate=0.005
 reshuffle train facts.tsv -o model --inject my.rules      keep rules that are known to hold, and learn the rest
 reshuffle train facts.tsv -o model --quick                a first look: a rule model in a minute, of large graphs in ten
 reshuffle train facts.tsv -o model --minutes 30           the best rule model that half an hour gives
+reshuffle train facts.tsv -o model --recipe best --minutes 30    its rule list first, then as many steps as fit
 reshuffle train facts.tsv -o model --quick --relation treats     rules for one relation, with the whole budget on it
 reshuffle train facts.tsv -o model --recipe rules         a weighted rule list: a text that predicts; needs no torch
 reshuffle train facts.tsv -o model --recipe rules --engine spark     workers of Spark share the search for rules
@@ -77,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=float,
         metavar="M",
-        help="recipe rules, and it is taken: the model is there after M minutes, as good as it gets in that time",
+        help="the model is there after M minutes, as good as that time allows; a rule list, unless --recipe says more",
     )
     parser.add_argument(
         "--relation",
@@ -130,13 +131,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     """Train, save, report."""
     if arguments.quick and arguments.recipe not in (None, "rules"):
         arguments.usage_error(f"--quick is --recipe rules: leave out --recipe {arguments.recipe}")
-    if arguments.minutes is not None and arguments.recipe not in (None, "rules"):
-        arguments.usage_error(
-            f"--minutes is for rule lists: leave out --recipe {arguments.recipe}, or leave out --minutes"
-        )
-    if arguments.quick or arguments.minutes is not None:
+    if arguments.quick or (arguments.minutes is not None and arguments.recipe is None):
         arguments.recipe = "rules"
     _check_options(arguments)
+    _check_minutes(arguments)
     arguments.spark = spark_choice(arguments, beside=arguments.output)
     if is_first():
         _check_free(Path(arguments.output))
@@ -189,6 +187,7 @@ def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, cons
             inject=rules,
             inject_mode=arguments.inject_mode or "frozen",
             inject_slots=arguments.inject_slots,
+            minutes=arguments.minutes,
             directory=arguments.output,
             resume=arguments.resume,
             progress=curve.progress,
@@ -199,7 +198,8 @@ def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, cons
             team=team,
         )
     except KeyboardInterrupt:
-        console.message(_way_on(Path(arguments.output)))
+        if arguments.minutes is None:
+            console.message(_way_on(Path(arguments.output)))
         raise
 
 
@@ -216,13 +216,9 @@ def _check_options(arguments: argparse.Namespace) -> None:
         arguments.usage_error(
             "--engine spark looks for rules: it needs --recipe rules, without --refit; torchrun shares other trainings"
         )
-    if arguments.minutes is not None and not 0 < arguments.minutes < math.inf:
-        arguments.usage_error(f"--minutes {arguments.minutes}: more than 0")
     if arguments.relation and (arguments.recipe != "rules" or arguments.refit):
-        arguments.usage_error("--relation needs --recipe rules, --quick or --minutes, without --refit")
+        arguments.usage_error("--relation needs --recipe rules or --quick, without --refit")
     _check_decisions(arguments)
-    if arguments.minutes is not None and arguments.refit:
-        arguments.usage_error("--minutes is for learning: leave out --refit")
     if arguments.recipe != "rules" and (arguments.rules or arguments.refit):
         arguments.usage_error(
             "--rules and --refit need --recipe rules; --inject puts rules into other models"
@@ -234,6 +230,17 @@ def _check_decisions(arguments: argparse.Namespace) -> None:
         arguments.usage_error("--decisions needs --refit: decisions are about links of a model that is there")
     if arguments.rejected_weight is not None and arguments.decisions is None:
         arguments.usage_error("--rejected-weight needs --decisions")
+
+
+def _check_minutes(arguments: argparse.Namespace) -> None:
+    if arguments.minutes is None:
+        return
+    if not 0 < arguments.minutes < math.inf:
+        arguments.usage_error(f"--minutes {arguments.minutes}: more than 0")
+    if arguments.refit:
+        arguments.usage_error("--minutes is for learning: leave out --refit")
+    if arguments.resume and arguments.recipe != "rules":
+        arguments.usage_error("--minutes plans the steps that fit: leave out --resume")
 
 
 def _check_free(directory: Path) -> None:

@@ -18,6 +18,7 @@ from reshuffle.errors import InputError
 from reshuffle.kg.io.files import made_directory
 from reshuffle.learning.checkpoints import load_checkpoint
 from reshuffle.learning.training.saving import CHECKPOINT, followed, recorded
+from reshuffle.learning.training.time_budget import seconds_per_step
 from reshuffle.locks import alone_in
 from reshuffle.progress import SILENT
 from reshuffle.text import counted, duration
@@ -102,6 +103,18 @@ class Pace:
         steps = trainer.settings.max_epochs * trainer.steps_per_epoch
         if steps * trainer.numbers_per_step >= _MANY:
             self._introduce()
+            if trainer.device.type == "cpu" and trainer.team.size == 1 and not trainer.deadline.is_set:
+                self._estimate()
+
+    def _estimate(self) -> None:
+        """Tell how long the steps will take before the first one: on a CPU that is long to wait for."""
+        trainer = self._trainer
+        epochs = trainer.settings.max_epochs - len(trainer.history.epochs)
+        done = 0 if trainer.underway is None else trainer.underway.steps
+        steps = epochs * trainer.steps_per_epoch - done
+        self._estimated = True
+        if steps > _STEPS_TO_ESTIMATE:
+            self._announce(steps, steps * seconds_per_step(trainer))
 
     def _introduce(self) -> None:
         self._introduced = True

@@ -225,7 +225,8 @@ class AllTails:
         heads, relations, tails = trainer.examples[batch].T.contiguous()
         hidden = self._hidden(batch % len(trainer.data.triples))
         matrices = trainer.model.matrices()
-        scores = self._channels.scores(matrices, heads, relations, hidden=hidden).total
+        shared = trainer.shares_heads
+        scores = self._channels.scores(matrices, heads, relations, hidden=hidden, shared=shared).total
         positives = scores.gather(1, tails[:, None])
         loss = compared(trainer, positives, self._known.cleared(scores, heads, relations))
         return loss + held_back(trainer, self._examples)

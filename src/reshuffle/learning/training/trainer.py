@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor
 
+from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg.rows import with_inverses
 from reshuffle.learning.settings import refused
@@ -38,6 +39,9 @@ Result = TypeVar("Result")
 _MOST_NUMBERS = 1 << 30  # of a piece of a batch on a CPU: 4 GB
 MOST_VALIDATED = 5_000  # triples: a standard error of MRR of half a hundredth
 _WARM_UP = 20  # steps in which a scheduled learning rate rises to its maximum
+SAME_HEAD = 8  # questions of a head that come into a batch together, at most
+MANY_FACTS = 50_000  # from so many on they do
+_FACTS_FOR_ONE = 4  # facts of an entity for each that is asked for in one batch
 _LAST_SHARE = 0.1  # the share of the maximum that is left in the end
 
 
@@ -94,6 +98,8 @@ class Trainer:
         self.best: dict[str, Tensor] = {}  # the parameters to keep; those of the start until an epoch is done
         self.history = History()
         self.team = team
+        self.deadline = NO_DEADLINE
+        """No step begins after it."""
         self.pieces = max(
             pieces, self._pieces_for_memory()
         )  # how many a batch, or a process's share of it, is cut into
@@ -119,7 +125,8 @@ class Trainer:
     def finished(self) -> bool:
         """Whether all epochs are done, or early stopping ends the training."""
         stale = self.patience.without > 0 and self.patience.exhausted
-        return len(self.history.epochs) >= self.settings.max_epochs or stale
+        late = self.deadline.is_over and bool(self.history.epochs)
+        return len(self.history.epochs) >= self.settings.max_epochs or stale or late
 
     def epochs(self) -> Iterator[Epoch]:
         """Train until finished, and keep the best epoch; without validation triples that is the last."""
@@ -145,6 +152,8 @@ class Trainer:
         batches, underway = self._begun()
         self._glance((number - 1) * self.steps_per_epoch + underway.steps)  # one that was cut off
         for batch in batches[underway.steps :]:
+            if self.deadline.is_over and underway.steps:
+                break
             self._set_learning_rate((number - 1) * self.steps_per_epoch + underway.steps)
             with threads_worth(self.numbers_per_step):
                 underway.total += self._step(batch)
@@ -152,7 +161,7 @@ class Trainer:
             self._glance((number - 1) * self.steps_per_epoch + underway.steps)
             self.after_step(underway.steps)
             self.between_pieces()
-        loss = float(underway.total / len(batches))
+        loss = float(underway.total / max(1, underway.steps))
         # Parameters too: comparisons with NaN are false, so a maximum can hide it from the loss.
         if not self.is_sound:
             raise DivergedError(number, f"the loss became {loss}", self.settings.learning_rate)
@@ -175,8 +184,28 @@ class Trainer:
         rounds = -(-self.settings.epoch_steps * size // count) if self.settings.epoch_steps else 1
         orders = [torch.randperm(count, generator=self.generator, device=self.device) for _ in range(rounds)]
         # Batches do not reach over the end of a round: in one batch every example is there once.
-        batches = [batch for order in orders for batch in self.asked[order].split(size)]
+        shuffled = [self._side_by_side(self.asked[order]) for order in orders]
+        batches = [batch for examples in shuffled for batch in examples.split(size)]
         return tuple(batches[: self.settings.epoch_steps or None])
+
+    @property
+    def shares_heads(self) -> bool:
+        """Do batches have several questions of one head, which then share its channel?
+
+        On large graphs, where steps take long. In a batch all its examples are hidden, so a head then has fewer facts:
+        this suits trainings that leave facts out anyway.
+        """
+        per_query = CHANNELS[self.model.architecture.initial].per_query
+        return per_query and self.settings.drop_facts > 0 and len(self.data.triples) >= MANY_FACTS
+
+    def _side_by_side(self, shuffled: Tensor) -> Tensor:
+        """The examples with some of one head next to each other: the more facts it has, the more."""
+        if not self.shares_heads:
+            return shuffled
+        heads = self.examples[shuffled, 0]
+        degrees = torch.bincount(heads, minlength=self.data.num_entities)
+        together = (degrees // _FACTS_FOR_ONE).clamp(1, SAME_HEAD)[heads]
+        return shuffled[grouped_order(heads, together)]
 
     def _set_learning_rate(self, step: int) -> None:
         if self.settings.schedule == "constant":
@@ -254,6 +283,10 @@ class Trainer:
         loss, stop = added_up(self.team, list(self.model.parameters()), loss, self.asked_to_stop())
         self.told_to_stop(stop)
         return loss
+
+    def gradients_of(self, batch: Tensor) -> None:
+        """Compute what a step computes, and change nothing but the gradients and the generator."""
+        _, self.pieces = run_in_pieces(self._gradients, batch, pieces=self.pieces, notes=self.notes)
 
     def _gradients(
         self, parts: Sequence[Tensor], *, size: int | None = None, seed: int | None = None
@@ -341,6 +374,20 @@ class Trainer:
         """Are losses and parameters finite? What is not is no state to go on with."""
         losses = [] if self.underway is None else [self.underway.total]
         return all(bool(tensor.isfinite().all()) for tensor in (*losses, *self.model.parameters()))
+
+
+def grouped_order(keys: Tensor, together: Tensor) -> Tensor:  # position
+    """An order in which so many positions of a key, the first, the next and so on, follow the first of them.
+
+    >>> grouped_order(torch.tensor([5, 8, 5, 5, 8]), torch.tensor([2, 1, 2, 2, 1]))
+    tensor([0, 2, 1, 3, 4])
+    """
+    by_key = torch.sort(keys, stable=True).indices
+    ordered = keys[by_key]
+    rank = torch.arange(len(keys), device=keys.device) - torch.searchsorted(ordered, ordered)
+    width = together[by_key]
+    first = torch.arange(len(keys), device=keys.device) - rank % width  # of the group, in `by_key`
+    return by_key[torch.sort(by_key[first], stable=True).indices]
 
 
 def not_lone(examples: Tensor, *, num_entities: int) -> Tensor:  # position

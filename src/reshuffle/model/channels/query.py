@@ -64,22 +64,31 @@ class HeadChannels:
     messages: MessageGraph
 
     def scores(
-        self, matrices: Tensor, heads: Tensor, relations: Tensor, *, hidden: Tensor | None = None
+        self,
+        matrices: Tensor,
+        heads: Tensor,
+        relations: Tensor,
+        *,
+        hidden: Tensor | None = None,
+        shared: bool = True,
     ) -> Scores[Tensor]:  # query entity
-        """The scores of every entity as the tail of each query, when some triples (by position) are not there."""
-        model, channels = self.graph.model, None
-        asked = heads
-        # Queries of one head share a channel; training seldom has two of a head, and would have to wait.
-        if not torch.is_grad_enabled():
+        """The scores of every entity as the tail of each query, when some triples (by position) are not there.
+
+        Queries of one head share a channel, unless they seldom have one: to see which do, a GPU would have to wait.
+        """
+        model, asked, channels = self.graph.model, heads, None
+        if shared:
             distinct, places = torch.unique(heads, return_inverse=True)
             asked, channels = (heads, None) if len(distinct) == len(heads) else (distinct, places)
         states = self.states(matrices, asked, hidden=hidden)
-        by_query = states_by_query(states, channels)
-        constraint = self._constraint_scores(matrices, states, by_query, heads, relations, channels)
+        constraint = self._constraint_scores(matrices, states, heads, relations, channels)
         evidence: dict[str, Tensor] = {}
         if model.evidence is not None:
-            if model.path_matrices is not None:
-                by_query = states_by_query(self.states(model.path_matrices(), asked, hidden=hidden), channels)
+            by_query = None
+            if model.evidence.reads_states:
+                if model.path_matrices is not None:
+                    states = self.states(model.path_matrices(), asked, hidden=hidden)
+                by_query = states_by_query(states, channels)
             graph, messages = self.graph.facts, self.messages
             evidence = model.evidence.scores(Asked(heads, relations, graph, hidden, messages, by_query))
         if model.injected is None or self.graph.injected is None:
@@ -100,7 +109,6 @@ class HeadChannels:
         self,
         matrices: Tensor,
         states: Tensor,
-        by_query: Tensor,
         heads: Tensor,
         relations: Tensor,
         channels: Tensor | None,
@@ -121,10 +129,10 @@ class HeadChannels:
         if model.bias is not None:
             bodies = bodies + model.bias.index_select(0, relations)
         if model.slot_logits is None:
+            by_query = states_by_query(states, channels)
             return pair_scores(bodies[:, None, :, None], by_query.permute(2, 0, 1)[..., None])
-        return weighted_scores(
-            bodies, by_query, positive_weights(model.slot_logits).index_select(0, relations)
-        )
+        weights = positive_weights(model.slot_logits).index_select(0, relations)
+        return weighted_scores(bodies, states, weights, channels)
 
 
 def lit_heads(heads: Tensor, num_entities: int, num_slots: int) -> Tensor:  # entity slot head
@@ -147,11 +155,16 @@ def positive_weights(logits: Tensor) -> Tensor:  # relation slot
     return softplus(logits) + _LIGHTEST
 
 
-def weighted_scores(bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor:  # query entity
-    """-sum over slots of weight x ReLU(body - state): 0 iff every slot is met, as every weight is positive."""
+def weighted_scores(
+    bodies: Tensor, states: Tensor, weights: Tensor, channels: Tensor | None = None
+) -> Tensor:  # query entity
+    """-sum over slots of weight x ReLU(body - state): 0 iff every slot is met, as every weight is positive.
+
+    `channels` says which channel of the states each query has, where it is not the one of its own number.
+    """
     if torch.is_grad_enabled() and states.device.type == "cpu":
-        return -weighted_misses(bodies.T, states, weights.T).T
-    missing = torch.relu(bodies.T - states)  # entity slot query
+        return -weighted_misses(bodies.T, states, weights.T, channels).T
+    missing = torch.relu(bodies.T - states_by_query(states, channels))  # entity slot query
     scores = -(missing * weights.T).sum(1)
     if not torch.is_grad_enabled():  # a miss so small that its product with the weight is 0 is still a miss
         scores = torch.where((scores == 0) & (missing.amax(1) > 0), -torch.finfo(scores.dtype).tiny, scores)

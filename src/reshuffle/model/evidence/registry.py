@@ -97,7 +97,7 @@ class Evidence(nn.Module):
     def scores(
         self, asked: Asked, candidates: Tensor | None = None, *, without: Tensor | None = None
     ) -> dict[str, Tensor]:  # query candidate
-        """The evidence for every entity as the tail of each query, by part; without states the local kinds alone.
+        """The evidence for every entity as the tail of each query, by part; without messages the local kinds alone.
 
         With candidates [query, candidate] it is that of the local kinds for these alone, at a cost that does not grow
         with the graph; `without` [query] are then triples by position, each hidden from its own query alone.
@@ -105,7 +105,7 @@ class Evidence(nn.Module):
         if candidates is not None:
             found = [kind.candidate_scores(candidates, asked, without) for kind in self._local]
         else:
-            found = [kind.scores(asked) for kind in (self._local if asked.states is None else self.kinds)]
+            found = [kind.scores(asked) for kind in (self._local if asked.messages is None else self.kinds)]
         parts: dict[str, Tensor] = {}
         for part, values in (item for each in found for item in each.items()):
             parts[part] = parts[part] + values if part in parts else values

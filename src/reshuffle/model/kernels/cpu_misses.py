@@ -18,34 +18,40 @@ from reshuffle.model.kernels.threads import threads_for
 _BLOCKS = 64  # of entities; fixed, so that sums do not depend on the number of threads
 
 
-def weighted_misses(bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor:  # entity query
-    """The sum over slots of weight x ReLU(body - state), of bodies and weights [slot, query]."""
-    result: Tensor = _WeightedMisses.apply(bodies.contiguous(), states, weights.contiguous())
+def weighted_misses(
+    bodies: Tensor, states: Tensor, weights: Tensor, channels: Tensor | None = None
+) -> Tensor:  # entity query
+    """The sum over slots of weight x ReLU(body - state), of bodies and weights [slot, query].
+
+    Query q compares with the channel `channels[q]` of the states, or with channel q.
+    """
+    places = torch.arange(bodies.shape[1]) if channels is None else channels
+    result: Tensor = _WeightedMisses.apply(bodies.contiguous(), states, weights.contiguous(), places)
     return result
 
 
 class _WeightedMisses(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, bodies: Tensor, states: Tensor, weights: Tensor) -> Tensor:
-        ctx.save_for_backward(bodies, states, weights)
-        result = torch.empty(states.shape[0], states.shape[2])
-        with threads_for(states.numel()):
-            _misses(*(tensor.detach().numpy() for tensor in (bodies, states, weights, result)))
+    def forward(ctx: Any, bodies: Tensor, states: Tensor, weights: Tensor, channels: Tensor) -> Tensor:
+        ctx.save_for_backward(bodies, states, weights, channels)
+        result = torch.empty(states.shape[0], bodies.shape[1])
+        with threads_for(states.shape[0] * bodies.numel()):
+            _misses(*(tensor.detach().numpy() for tensor in (bodies, states, weights, channels, result)))
         return result
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        bodies, states, weights = ctx.saved_tensors
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        bodies, states, weights, channels = ctx.saved_tensors
         to_bodies, to_weights = (torch.zeros(_BLOCKS, *bodies.shape) for _ in range(2))
-        to_states = torch.empty_like(states)
-        arrays = (gradient.contiguous(), bodies, states, weights, to_bodies, to_states, to_weights)
-        with threads_for(states.numel()):
-            _misses_back(*(array.detach().numpy() for array in arrays))
-        return to_bodies.sum(0), to_states, to_weights.sum(0)
+        to_states = torch.zeros_like(states)
+        given = (gradient.contiguous(), bodies, states, weights, channels)
+        with threads_for(states.shape[0] * bodies.numel()):
+            _misses_back(*(array.detach().numpy() for array in (*given, to_bodies, to_states, to_weights)))
+        return to_bodies.sum(0), to_states, to_weights.sum(0), None
 
 
 @compiled(parallel=True)
-def _misses(bodies, states, weights, result):
+def _misses(bodies, states, weights, channels, result):
     """result[entity, query] = sum over slots of weight x ReLU(body - state).
 
     Invariant: an entity is one thread's alone, and its slots come in their order.
@@ -58,11 +64,11 @@ def _misses(bodies, states, weights, result):
         for slot in range(slots):
             body, state, weight = bodies[slot], states[entity, slot], weights[slot]
             for query in range(queries):
-                missed[query] += max(body[query] - state[query], np.float32(0)) * weight[query]
+                missed[query] += max(body[query] - state[channels[query]], np.float32(0)) * weight[query]
 
 
 @compiled(parallel=True)
-def _misses_back(gradient, bodies, states, weights, to_bodies, to_states, to_weights):
+def _misses_back(gradient, bodies, states, weights, channels, to_bodies, to_states, to_weights):
     """The gradient of `_misses`; bodies and weights get theirs block by block.
 
     Invariant: a block of entities is one thread's alone, and the number of blocks is fixed. Cost: as of `_misses`.
@@ -80,9 +86,10 @@ def _misses_back(gradient, bodies, states, weights, to_bodies, to_states, to_wei
                     to_weights[block, slot],
                 )
                 for query in range(queries):
-                    missed = body[query] - state[query]
+                    channel = channels[query]
+                    missed = body[query] - state[channel]
                     pull = pulled[query] if missed > 0 else np.float32(0)
                     to_weight[query] += pull * missed
                     pull *= weight[query]
                     to_body[query] += pull
-                    to_state[query] = -pull
+                    to_state[channel] -= pull
