@@ -75,6 +75,13 @@ class ShownNames:
         elif labels and (rdf := [path for path in files if path.lower().endswith(LABELLED)]):
             self.labels |= labels_among(rdf)
 
+    def know(self, labels: dict[str, str]) -> None:
+        """Take the labels of short names; those that were given in a file win."""
+        from reshuffle.kg.io.prefixes import Prefixes
+
+        self.labels = labels | self.labels
+        self.prefixes = self.prefixes or Prefixes()
+
     def full(self, typed: str, *known: Container[str]) -> str:
         """The name that a person means: what they typed where it is a name, else what its prefix stands for."""
         if self.prefixes is None or any(typed in names for names in known):

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from reshuffle.kg.splits import Benchmark, GraphSplit
     from reshuffle.learning.settings import Settings
     from reshuffle.reasoning import Reasoner
+    from reshuffle.reasoning.classes.class_answers import ClassAnswers
     from reshuffle.rules import RuleBase
+    from reshuffle.rules.ontologies.axioms import Ontology
     from reshuffle.theories import Theory
 
 MODEL_FILES = ("model.safetensors", "settings.toml", "injected.json", "injected.rules", "model.rules")
@@ -126,6 +128,46 @@ def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, dev
     )
     by = getattr(arguments, "aggregate", None)
     return theory if by is None else theory.aggregated(by)
+
+
+def classes_of(
+    arguments: argparse.Namespace, console: Console, *, short: bool = True, reduced: bool = False
+) -> ClassAnswers | None:
+    """What follows between the classes of an ontology, where there are no facts; None for anything else."""
+    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontology
+    from reshuffle.theories.kinds import kind_at
+
+    if kind_at(Path(arguments.rules)) != "ontology_files":
+        return None
+    if arguments.facts or getattr(arguments, "more_rules", ()):
+        if holds_axioms_alone(arguments.rules):
+            raise _edges_first(arguments.rules)
+        return None
+    ontology = read_ontology(arguments.rules)
+    if not holds_axioms_alone(arguments.rules) and (ontology.facts or not ontology.axioms):
+        return None
+    return classified(ontology, console, short=short, reduced=reduced)
+
+
+def _edges_first(path: str) -> InputError:
+    """The error for an ontology that knows only classes, with facts or rules beside it."""
+    return InputError(
+        "an ontology in this format answers for its classes, without facts and rules beside it",
+        place=Place(path),
+        hint=f"write its edges first, as facts for the others: reshuffle infer {path} -o edges.tsv",
+    )
+
+
+def classified(
+    ontology: Ontology, console: Console, *, short: bool = True, reduced: bool = False
+) -> ClassAnswers:
+    """The classes of an ontology; what was not read is told, and classes without members."""
+    from reshuffle.reasoning.classes.class_answers import ClassAnswers
+    from reshuffle.theories.ontology_files import told
+
+    answers = ClassAnswers(ontology, short=short, reduced=reduced, progress=console.progress)
+    told(answers, ontology.file, console.message)
+    return answers
 
 
 def _together(paths: Sequence[str], arguments: argparse.Namespace, console: Console) -> Theory:

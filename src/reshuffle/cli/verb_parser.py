@@ -20,21 +20,32 @@ class VerbParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does it, but unknown arguments are an error of this verb."""
         options, unknown = super().parse_known_args(args, namespace)
-        if unknown and (more := self._more_facts(unknown)) is not None:
-            options.facts, unknown = [*options.facts, *more], []
+        if unknown and self._take_more(options, unknown):
+            unknown = []
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._way_out(unknown, args)}")
         if getattr(options, "report", None) is not None and options.bad_rows != "skip":
             self.error("--report lists the rows that are skipped: give --bad-rows skip, too")
         return options, unknown
 
-    def _more_facts(self, unknown: Sequence[str]) -> list[Any] | None:
-        """The words behind an option that are further facts: argparse takes positional arguments in one go."""
-        *_, last = [None, *self._get_positional_actions()]
-        if last is None or last.dest != "facts" or last.nargs not in ("*", "+"):
-            return None
-        options = any(word.startswith("-") and word != "-" for word in unknown)
-        return None if options else [last.type(word) if callable(last.type) else word for word in unknown]
+    def _take_more(self, options: Any, unknown: Sequence[str]) -> bool:
+        """Take the words behind an option as further facts: argparse takes positional arguments in one go.
+
+        What comes after the facts, such as the triple of `explain`, is always the last words.
+        """
+        positional = self._get_positional_actions()
+        at = next((place for place, action in enumerate(positional) if action.dest == "facts"), None)
+        if at is None or positional[at].nargs not in ("*", "+"):
+            return False
+        if any(word.startswith("-") and word != "-" for word in unknown):
+            return False
+        facts, *behind = positional[at:]
+        words = [*options.facts, *(getattr(options, action.dest) for action in behind), *unknown]
+        for action, word in zip(behind, words[len(words) - len(behind) :], strict=True):
+            setattr(options, action.dest, str(word))
+        given = words[: len(words) - len(behind)]
+        options.facts = [facts.type(word) if callable(facts.type) else word for word in given]
+        return True
 
     def _way_out(self, unknown: Sequence[str], given: Sequence[str]) -> str:
         """The nearest option, or setting where the verb takes settings; empty where nothing unknown is an option."""

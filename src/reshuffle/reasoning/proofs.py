@@ -38,6 +38,16 @@ class WrongStepError(ReshuffleError):
 _NAMED = 3  # triples that a note names
 
 
+@dataclass(frozen=True)
+class StatedAxiom:
+    """What a step of a proof between classes goes by: an axiom in its own words."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Proof(Explanation):
     """`triple` is a fact (`rule` is None), or follows by `rule` from its premises, in the order of the body.
@@ -52,7 +62,7 @@ class Proof(Explanation):
     """
 
     triple: Triple
-    rule: Rule | None = None
+    rule: Rule | StatedAxiom | None = None
     premises: tuple[Proof, ...] = ()
     size: int = field(init=False)
     """How many rule applications the tree holds; a shared sub-proof counts as often as it is used."""

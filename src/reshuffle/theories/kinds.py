@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from reshuffle.constraints import OPENING
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.progress import UNHEARD
+from reshuffle.rules.ontologies.ontology_reading import is_ontology
 from reshuffle.theories.theory import Reading
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ KINDS: dict[str, Callable[[Path], bool]] = {
     "weighted_rules": _holds_list,
     "networks": Path.is_dir,
     "constraint_files": _is_compiled,
+    "ontology_files": is_ontology,
     "rule_files": lambda _: True,
 }
 """The module of each kind, and how a path of it looks; the first that fits reads the path. What is slow is imported by

@@ -1,5 +1,8 @@
 """Say which class a rule base is in, whether its geometry is exact, and what was proved about its rule graph.
 
+Of an ontology also how many classes there are, which of its axioms are not used between classes, and which classes can
+have no members, with the reasons.
+
 With --consistent, whether what follows from rules, axioms and facts breaks a constraint, with proofs.
 
 Exit status 1 where answers are not exact and no bound is given, or where what follows breaks a constraint.
@@ -7,6 +10,7 @@ Exit status 1 where answers are not exact and no bound is given, or where what f
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import graph_of, rules_of, sort_files
@@ -19,11 +23,15 @@ if TYPE_CHECKING:
     import argparse
 
     from reshuffle.cli.console import Console
+    from reshuffle.reasoning.classes.class_answers import ClassAnswers
+    from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.violations import Violation
     from reshuffle.rulegraphs import RuleGraph
     from reshuffle.rulegraphs.checks import Check
     from reshuffle.rules import RuleBase
     from reshuffle.rules.classes import Classification
+
+_MOST_PROVED = 3  # classes without members
 
 HELP = "the class of a rule base, and whether its geometry is exact"
 
@@ -48,10 +56,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.rulegraphs.checks import check_graph
     from reshuffle.rules.classes import classify
     from reshuffle.rules.exactness import listed
+    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone
 
     sort_files(arguments, console)
     if arguments.consistent:
         return report_consistency(arguments, console)
+    classes = _classes(arguments, console)
+    if classes is not None and holds_axioms_alone(arguments.rules):
+        console.result(_told_classes(classes, console), {"classes": _of_classes(classes)})
+        return 0
     base = rules_of(arguments, console)
     classification = classify(base)
     graph, checks = None, {}
@@ -67,12 +80,63 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     broken = _violations(base, arguments, console)
     data = _data(base, classification, graph, checks)
     data |= {"not_read": listed(base.not_read), "violations": [one.to_dict() for one in broken]}
-    console.result(_text(base, data, graph, checks), data)
+    text = _text(base, data, graph, checks)
+    if classes is not None:
+        data["classes"] = _of_classes(classes)
+        text = f"{_told_classes(classes, console)}\n{text}"
+    console.result(text, data)
     tell_violations(broken, console)
     for name, reason in classification.why_not.items():
         console.detail(f"not {name}: {reason}")
     is_exact = graph is not None or not base.not_read
     return 0 if is_exact and not broken else 1
+
+
+def _classes(arguments: argparse.Namespace, console: Console) -> ClassAnswers | None:
+    """The classes of an ontology; None where the file has none."""
+    from reshuffle.reasoning.classes.class_answers import ClassAnswers
+    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontology
+    from reshuffle.theories.kinds import kind_at
+
+    if kind_at(Path(arguments.rules)) != "ontology_files":
+        return None
+    answers = ClassAnswers(read_ontology(arguments.rules), progress=console.progress)
+    return answers if answers.num_classes or holds_axioms_alone(arguments.rules) else None
+
+
+def _of_classes(answers: ClassAnswers) -> dict[str, Any]:
+    from reshuffle.rules.exactness import listed
+
+    return {
+        "classes": answers.num_classes,
+        "properties": len(answers.relations) - 1,
+        "axioms": answers.num_axioms,
+        "exactness": answers.exactness,
+        "not_read": listed(answers.read_rules.not_read),
+        "without_members": {name: _why_empty(answers, name).to_dict() for name in answers.empty_classes},
+    }
+
+
+def _why_empty(answers: ClassAnswers, name: str) -> Proof:
+    return answers.proofs(name, answers.is_a, NOTHING)[0]
+
+
+def _told_classes(answers: ClassAnswers, console: Console) -> str:
+    """How many classes there are, what is not used, and why some have no members: of a few, or with -v of all."""
+    empty = answers.empty_classes
+    lines = [
+        f"classes: {answers.num_classes:,}, properties: {len(answers.relations) - 1:,}, axioms: {answers.num_axioms:,}",
+        f"edges between classes: {answers.exactness}",
+        *(f"  {unread}" for unread in answers.read_rules.not_read),
+        f"classes that can have no members: {len(empty):,}",
+    ]
+    console.names.know(answers.names.labels)
+    lines += [
+        str(_why_empty(answers, name)) for name in empty[: None if console.verbosity > 0 else _MOST_PROVED]
+    ]
+    if len(empty) > _MOST_PROVED and console.verbosity <= 0:
+        lines.append(f"and {len(empty) - _MOST_PROVED:,} more, which -v shows")
+    return "\n".join(lines)
 
 
 def _violations(base: RuleBase, arguments: argparse.Namespace, console: Console) -> list[Violation]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import graph_of, reasoners_of, sort_files, theory_of
+from reshuffle.cli.inputs import classes_of, graph_of, reasoners_of, sort_files, theory_of
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.summaries import some_violations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reshuffle.cli.console import Console
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.reasoning import Answers, Reasoner
+    from reshuffle.reasoning.classes.class_answers import ClassAnswers
     from reshuffle.reasoning.proofs import Proof, Proofs
     from reshuffle.reasoning.violations import Violation
     from reshuffle.results import Explanation
@@ -41,7 +42,8 @@ _ALL = sys.maxsize
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_reasoning_options(parser, engines="auto|geometry|chase|duckdb")
+    add_reasoning_options(parser, facts_may_be_missing=True, engines="auto|geometry|chase|duckdb")
+    parser.set_defaults(usage_error=parser.error)
     for name in ("head", "relation", "tail"):
         parser.add_argument(name, metavar=name.upper())
     parser.add_argument(
@@ -75,6 +77,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
     sort_files(arguments, console)
     console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
+    if (classes := classes_of(arguments, console)) is not None:
+        return _explain_edge(classes, arguments, console)
     theory = theory_of(arguments.rules, arguments, console)
     if theory.ranks and not arguments.hard:
         return _explain_score(theory, arguments, console)
@@ -99,6 +103,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     said = f"{len(proofs)} paths, which together meet every slot that the relation asks for:\n\n"
     _show(_told(answers, proofs, said if together else ""), arguments, console, broken)
     return 0
+
+
+def _explain_edge(classes: ClassAnswers, arguments: argparse.Namespace, console: Console) -> int:
+    """Print why an edge between classes follows, in short names and labels."""
+    head, relation, tail = map(classes.full_name, (arguments.head, arguments.relation, arguments.tail))
+    console.names.know(classes.names.labels)
+    proofs = classes.proofs(head, relation, tail)
+    _show(_told(classes, proofs) if proofs else classes.explain(head, relation, tail), arguments, console)
+    return 0 if proofs else 1
 
 
 def _refuse_what_is_for_models(theory: Theory, arguments: argparse.Namespace) -> None:

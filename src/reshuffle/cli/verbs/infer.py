@@ -4,6 +4,9 @@ RULES is a rule file, what `reshuffle compile` wrote, or a model directory, whos
 were injected into it entail is there, too. Answers come in blocks of heads in the order of their names, so that the
 output is sorted while memory stays bounded. With --sketch the answers are a superset.
 
+Of an ontology without facts (OBO, OBO Graph JSON, functional syntax, Turtle, RDF/XML) these are the edges between its
+classes: every `C p D` for which `C SubClassOf p some D` follows, and the subclasses, in short names (CURIEs).
+
 Exit status 1 when what follows breaks a constraint, such as a disjointness; the answers are written all the same.
 """
 
@@ -21,11 +24,11 @@ from reshuffle.cli.engine_inference import (
     add_engine_options,
     engine_answers,
 )
-from reshuffle.cli.inputs import certain_of, graph_of, is_parquet, reasoners_of, sort_files
+from reshuffle.cli.inputs import certain_of, classes_of, graph_of, is_parquet, reasoners_of, sort_files
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.summaries import some_violations, tell_violations, write_summary
-from reshuffle.errors import BudgetError, InputError
+from reshuffle.errors import BudgetError, InputError, Place
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from reshuffle.kg.io.prefixes import Prefixes
     from reshuffle.reasoning import Answers, Reasoner
     from reshuffle.reasoning.answers import Count
+    from reshuffle.reasoning.classes.class_answers import ClassAnswers
     from reshuffle.reasoning.violations import Violation
     from reshuffle.rules.exactness import Exactness
     from reshuffle.theories import Theory
@@ -61,6 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--min-confidence", type=float, metavar="C",
         help="reason with rules at least so sure (default: of a rule model those without an exception, else all)",
     )  # fmt: skip
+    parser.add_argument(
+        "--reduced",
+        action="store_true",
+        help="of an ontology: direct parents, and edges that do not follow from the rest",
+    )
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
     parser.add_argument("--with-facts", action="store_true", help="the facts, too, among the derived triples")
     parser.add_argument(
@@ -97,6 +106,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.names.learn(*inputs)
     else:
         console.names.inputs = inputs  # for messages; triples have full names
+    if (classes := _classes(arguments, console)) is not None:
+        return _put(InMemory(classes, classes.relations), arguments, console)
     if arguments.engine in ENGINES:
         with engine_answers(arguments, console) as on_engine:
             return _put(on_engine, arguments, console)
@@ -105,6 +116,33 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     _refuse_too_large(arguments)
     certain = certain_of(arguments, console)
     return _put(_answers(arguments, certain, console), arguments, console, certain.nothing_follows)
+
+
+def _classes(arguments: argparse.Namespace, console: Console) -> ClassAnswers | None:
+    """What follows between the classes of an ontology without individuals; None for anything else.
+
+    RDF has full names, every other output short ones.
+    """
+    from reshuffle.kg.io.files import written_format
+    from reshuffle.kg.io.rdf import RDF
+
+    _check_output(arguments)
+    is_text = arguments.output is None or arguments.output.endswith("/") or arguments.count
+    short = is_text or written_format(arguments.output) not in RDF
+    classes = classes_of(arguments, console, short=short, reduced=arguments.reduced)
+    if classes is None and arguments.reduced:
+        raise InputError(
+            "--reduced is for the classes of an ontology without individuals",
+            place=Place(arguments.rules),
+            hint="leave it out, or give an ontology without facts",
+        )
+    if classes is not None and arguments.engine in ENGINES:
+        raise InputError(
+            f"--engine {arguments.engine} derives from facts, and this is an ontology without any",
+            place=Place(arguments.rules),
+            hint="leave it out: classes are classified in memory",
+        )
+    return classes
 
 
 def _put(

@@ -13,18 +13,19 @@ SubClassOf(Parent ObjectIntersectionOf(Person ObjectSomeValuesFrom(hasChild Pers
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from reshuffle.rules.rule import Unread
 
+Part = TypeVar("Part")
 THING = "http://www.w3.org/2002/07/owl#Thing"
 NOTHING = "http://www.w3.org/2002/07/owl#Nothing"
 
@@ -223,6 +224,26 @@ def parts_of(expression: ClassExpression) -> Iterator[ClassExpression]:
             waiting.append(part.of)
         elif isinstance(part, Some | All | AtLeast | AtMost | Exactly):
             waiting.append(part.filler)
+
+
+def renamed(part: Part, name: Callable[[str], str]) -> Part:
+    """The same expression or axiom with other names of classes, properties and individuals.
+
+    >>> print(renamed(SubClassOf("a", Some("p^-1", "b")), str.upper))
+    SubClassOf(A ObjectSomeValuesFrom(ObjectInverseOf(P) B))
+    """
+
+    def other(value: Any) -> Any:
+        if isinstance(value, str):
+            return inverse_name(name(inverse_name(value))) if is_inverse(value) else name(value)
+        if isinstance(value, tuple):
+            return tuple(map(other, value))
+        if isinstance(value, int | Enum | Literal | Datatype | Unknown):
+            return value
+        return replace(value, **{one.name: other(getattr(value, one.name)) for one in fields(value)})
+
+    found: Part = other(part)
+    return found
 
 
 # --- axioms about classes -----------------------------------------------------------------------------------
