@@ -183,7 +183,7 @@ SAME_ROLE = {
 
 # A reminder, not a limit: who makes a package larger says so here, in the same change, and why. Lines, modules.
 SIZES = {
-    "cli": (5_200, 32),
+    "cli": (5_600, 32),  # .3: ontologies without individuals
     "data": (900, 6),
     "evaluation": (2_500, 18),  # .3: the predictions of all that ranks, which were three classes elsewhere
     "explorer": (5_300, 33),  # .3: the queue of missing links with its decisions, the overview
@@ -193,16 +193,16 @@ SIZES = {
     "model": (6_600, 40),
     "neighbours": (400, 6),
     "pictures": (1_100, 11),
-    "reasoning": (13_400, 68),  # .3: rules with constants on every engine, what was not read; ontologies
+    "reasoning": (15_600, 76),  # .3: constants on every engine, what was not read; ontologies, classification
     "results": (500, 5),  # .3: tables and explanations with their formats
     "rulegraphs": (1_900, 12),
     "rulelist": (
         6_900,
         42,
     ),  # .3: missing links by rules, sampled mining, a time budget, rule files by aggregates
-    "rules": (8_400, 40),  # .3: constants in every syntax; ontologies as data, with a reader for each syntax
+    "rules": (9_200, 43),  # .3: constants in every syntax; ontologies as data, with a reader for each syntax
     "spark": (500, 4),
-    "theories": (1_200, 9),  # .3: what each given file is taken for
+    "theories": (1_400, 11),  # .3: what each given file is taken for; ontologies
 }
 
 

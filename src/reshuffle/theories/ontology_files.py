@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.classes.class_answers import ClassAnswers
 from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontology
 from reshuffle.rules.rule import RuleBase
 from reshuffle.text import counted
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning import Answers, Reasoner
-    from reshuffle.reasoning.classes.class_answers import ClassAnswers
     from reshuffle.rules import Rule
     from reshuffle.rules.ontologies.axioms import Ontology
     from reshuffle.theories.theory import Reading, Reasoning
@@ -37,8 +37,6 @@ class OntologyTheory(RuleTheory):
         self, *, short: bool = True, reduced: bool = False, progress: Progress = SILENT
     ) -> ClassAnswers:
         """What follows between the classes; see `ClassAnswers`."""
-        from reshuffle.reasoning.classes.class_answers import ClassAnswers  # noqa: PLC0415 - compiled code
-
         return ClassAnswers(self.ontology, short=short, reduced=reduced, progress=progress)
 
     def is_about_classes(self, graph: KnowledgeGraph) -> bool:

@@ -177,10 +177,7 @@ class ClassAnswers(Answers):
     def _edges(self) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Blocks of edges by number, sorted by the names of class, relation and class."""
         order = np.argsort(np.array(self._relations, dtype=object)).argsort().astype(np.int32)
-        if self._reduced:
-            blocks = reduced_edges(self._saturated)
-        else:
-            blocks = self._saturated.edges()
+        blocks = reduced_edges(self._saturated) if self._reduced else self._saturated.edges()
         for heads, relations, tails in blocks:
             by_name = np.lexsort(
                 (tails, order[relations], heads)
