@@ -118,6 +118,8 @@ def _of_classes(answers: ClassAnswers) -> dict[str, Any]:
 
 
 def _why_empty(answers: ClassAnswers, name: str) -> Proof:
+    from reshuffle.rules.ontologies.axioms import NOTHING
+
     return answers.proofs(name, answers.is_a, NOTHING)[0]
 
 
