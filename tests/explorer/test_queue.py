@@ -271,3 +271,18 @@ def test_accepted_links_are_facts_together(subject: RuleListSubject, decisions: 
     asked.session.add("list", change)
     page = QUESTIONS["what-if"](asked, SILENT)
     assert page["facts"] == len(FACTS) + 2 and page["changes"] == [change.to_dict()]
+
+
+def test_relations_and_rules_are_found_beside_entities(
+    subject: RuleListSubject, decisions: Decisions
+) -> None:
+    from reshuffle.progress import SILENT
+
+    asked = asked_about(subject, decisions, q="city", everything="true")
+    found = QUESTIONS["search"](asked, SILENT)
+    assert found == {"names": [], "relations": ["cityIn"], "rules": [BORN, LIVES]}
+    both = QUESTIONS["search"](asked_about(subject, decisions, q="LIVES born", everything="true"), SILENT)
+    assert both["rules"] == [STAYS] and both["relations"] == []
+    assert set(QUESTIONS["search"](asked_about(subject, decisions, q="lon"), SILENT)) == {"names"}
+    nothing = QUESTIONS["search"](asked_about(subject, decisions, q=" ", everything="true"), SILENT)
+    assert nothing["names"] and nothing["relations"] == nothing["rules"] == []

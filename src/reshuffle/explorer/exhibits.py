@@ -16,7 +16,7 @@ from reshuffle.kg.io.prefixes import COMMON
 from reshuffle.progress import SILENT, in_one_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import Subject, World
@@ -47,6 +47,7 @@ class Exhibit:
     """What was decided about its links, or will be."""
     _subject: Subject | None = field(default=None, init=False, repr=False)
     _search: NameSearch | None = field(default=None, init=False, repr=False)
+    _texts: list[tuple[str, str]] = field(default_factory=list, init=False, repr=False)
     _queue: LinkQueue | None = field(default=None, init=False, repr=False)
     _worlds: OrderedDict[Edits, World] = field(default_factory=OrderedDict, init=False, repr=False)
     _loading: Lock = field(default_factory=Lock, init=False, repr=False)
@@ -101,6 +102,24 @@ class Exhibit:
                 self._making.pop(edits, None)
         return found
 
+    def relations_with(self, words: Sequence[str]) -> list[str]:
+        """The relations whose name or label has all the words, the shortest first."""
+        names = self.subject().source.facts.relations if words else ()
+        found = [name for name in names if _has_all(f"{name} {self.labels.get(name, '')}".lower(), words)]
+        return sorted(found, key=len)
+
+    def rules_with(self, words: Sequence[str]) -> list[str]:
+        """The rules that name all the words, in their order; those of a soft model once they are read."""
+        rules = self._rule_texts if words else []
+        return [rule for rule, folded in rules if _has_all(folded, words)]
+
+    @property
+    def _rule_texts(self) -> list[tuple[str, str]]:
+        if not self._texts:  # of a soft model there are none before somebody has looked at its rules
+            texts = map(str, self.subject().as_given.listed_rules)
+            self._texts = [(text, text.lower()) for text in texts]
+        return self._texts
+
     def find(self, typed: str, edits: Edits, *, most: int = 20, progress: Progress = SILENT) -> list[str]:
         """Entities by a part of their name, short or in full, or label; those that edits brought are looked through."""
         self.subject(progress)
@@ -114,3 +133,7 @@ class Exhibit:
             with in_one_step(progress, "looking through names"):
                 found |= dict.fromkeys(self._search.find(written, most=most))
         return list(found)[:most]
+
+
+def _has_all(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)

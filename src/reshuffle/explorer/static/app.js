@@ -57,7 +57,7 @@ function App() {
   const exhibit = about.exhibits.find((one) => one.key === at.params.of) || about.exhibits[0];
   setContext({ of: exhibit.key === about.exhibits[0].key ? undefined : exhibit.key, prefixes: exhibit.prefixes, relations: exhibit.relations });
   addLabels(exhibit.labels);
-  const View = VIEWS[at.path] || Start;
+  const View = VIEWS[at.path] || Overview;
   const changed = () => setVersion((before) => before + 1);
   return html`
     <a class="skip" href="#content">Skip to the content</a>
@@ -74,8 +74,8 @@ function Top({ about, exhibit, path, changed }) {
   async function undo() { await tell("undo", ofCurrent()); changed(); }
   return html`<header class="top">
     <a class="brand" href=${to("/")} aria-label="reshuffle explorer, start"><img src="/favicon.ico" alt="" width="26" height="26" /><span>reshuffle</span></a>
-    <${EntityBox} id="search" text="Search entities" jump placeholder="Search entities …" value=${typed} onInput=${setTyped}
-      onPick=${(name) => { setTyped(""); go(to("/entity", { name })); }} />
+    <${EntityBox} id="search" text="Search entities, relations and rules" jump placeholder="Search entities, relations, rules …" value=${typed} onInput=${setTyped}
+      onPick=${(name, kind) => { setTyped(""); go(kind === "rule" ? to("/rule", { rule: name }) : kind === "relation" ? to("/overview", { relation: name }) : to("/entity", { name })); }} />
     ${about.exhibits.length > 1 ? html`<label class="switch"><span class="hidden">What to explore</span>
       <select value=${exhibit.key} onChange=${(event) => go(path + "?of=" + encodeURIComponent(event.target.value))}>
         ${about.exhibits.map((one) => html`<option value=${one.key} selected=${one.key === exhibit.key}>${one.title}</option>`)}</select></label>`

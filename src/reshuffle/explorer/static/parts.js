@@ -103,7 +103,12 @@ export function Heading({ title, children, view, params, csv, svg, more }) {
 
 // --- search as one types ------------------------------------------------------------------------------------------------
 
-// With `jump` Enter goes to the best match; else what was typed stays, since it may be a new name.
+// With `jump` Enter goes to the best match, and relations and rules are found, too; else what was typed stays, since it
+// may be a new name.
+function entries({ names, relations = [], rules = [] }) {
+  return [...names.map((name) => ({ name, kind: "entity" })), ...relations.map((name) => ({ name, kind: "relation" })), ...rules.map((name) => ({ name, kind: "rule" }))];
+}
+
 export function EntityBox({ id, value, onInput, onPick, placeholder, text, jump }) {
   const [names, setNames] = useState([]);
   const [open, setOpen] = useState(false);
@@ -115,20 +120,21 @@ export function EntityBox({ id, value, onInput, onPick, placeholder, text, jump 
     onInput(typed);
     if (stop.current) stop.current.abort();
     stop.current = new AbortController();
-    ask("search", ofCurrent({ q: typed, most: 12 }), { signal: stop.current.signal })
-      .then((data) => { addLabels(data.labels); setNames(data.names); setOpen(true); setAt(-1); })
+    ask("search", ofCurrent({ q: typed, most: 12, everything: jump ? "true" : undefined }), { signal: stop.current.signal })
+      .then((data) => { addLabels(data.labels); setNames(entries(data)); setOpen(true); setAt(-1); })
       .catch((error) => { if (error.name !== "AbortError") setNames([]); });
   }
   // The list may still be that of fewer letters.
   async function first(typed) {
-    const found = await ask("search", ofCurrent({ q: typed, most: 1 }));
+    const found = await ask("search", ofCurrent({ q: typed, most: 1, everything: "true" }));
     addLabels(found.labels);
-    if (typed.trim() && found.names.length) pick(found.names[0]);
+    const [best] = entries(found);
+    if (typed.trim() && best) pick(best);
   }
-  function pick(name) {
+  function pick(entry) {
     setOpen(false);
     setAt(-1);
-    onPick(name);
+    onPick(entry.name, entry.kind);
   }
   function key(event) {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -157,9 +163,9 @@ export function EntityBox({ id, value, onInput, onPick, placeholder, text, jump 
       onKeyDown=${key} onFocus=${(event) => { if (event.target.value === "" && jump) look(""); }}
       onBlur=${() => setTimeout(() => setOpen(false), 150)} />
     <ul id=${id + "-list"} role="listbox" aria-label=${text} hidden=${!expanded}>
-      ${names.map((name, place) => html`<li key=${name} id=${`${id}-${place}`} role="option" aria-selected=${place === at}
-        class=${place === at ? "at" : ""} onMouseDown=${(event) => { event.preventDefault(); pick(name); }}>
-        ${label(name)}${label(name) === name ? null : html` <span class="muted">${name}</span>`}</li>`)}
+      ${names.map(({ name, kind }, place) => html`<li key=${kind + name} id=${`${id}-${place}`} role="option" aria-selected=${place === at}
+        class=${place === at ? "at" : ""} onMouseDown=${(event) => { event.preventDefault(); pick({ name, kind }); }}>
+        ${kind === "rule" ? html`<${RuleText} rule=${name} />` : kind === "relation" ? plain(name) : label(name)}${kind === "entity" ? (label(name) === name ? null : html` <span class="muted">${name}</span>`) : html` <span class="muted">${kind}</span>`}</li>`)}
     </ul>
   </div>`;
 }

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     Question: TypeAlias = "Callable[[Asked, Progress], dict[str, Any]]"
 
 _MOST_FOUND = 50
+_MOST_OTHERS = 5  # relations and rules beside entities
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -129,7 +130,16 @@ class Asked:
 def _search(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.exhibit.subject(progress)
     most = min(max(1, asked.number("most", 20)), _MOST_FOUND)
-    return {"names": asked.exhibit.find(asked.query.get("q", ""), asked.edits, most=most, progress=progress)}
+    typed = asked.query.get("q", "")
+    found = {"names": asked.exhibit.find(typed, asked.edits, most=most, progress=progress)}
+    if asked.query.get("everything") != "true":
+        return found
+    words = typed.lower().split()
+    return {
+        **found,
+        "relations": asked.exhibit.relations_with(words)[:_MOST_OTHERS],
+        "rules": asked.exhibit.rules_with(words)[:_MOST_OTHERS],
+    }
 
 
 def _entity(asked: Asked, progress: Progress) -> dict[str, Any]:

@@ -8,7 +8,7 @@ const MOSTLY = 0.9; // of the facts, before a relation is called symmetric or fu
 const percent = (share) => (share === 1 ? "all" : `${Math.floor(100 * share)}%`);
 const some = (number, one, several) => `${number.toLocaleString()} ${number === 1 ? one : several}`;
 
-export function Overview({ exhibit, version }) {
+export function Overview({ params, exhibit, version }) {
   const state = useAnswer("overview", ofCurrent({}), version);
   return html`
     <${Heading} title=${exhibit.title} view="overview" csv>
@@ -16,7 +16,7 @@ export function Overview({ exhibit, version }) {
         : html`${some(exhibit.facts, "fact", "facts")} · ${some(exhibit.entities, "entity", "entities")} · ${some(exhibit.relations.length, "relation", "relations")}${exhibit.held_out ? html` · ${some(exhibit.held_out, "held-out fact", "held-out facts")}` : null} · ${exhibit.kind}`}</p><//>
     <${Answer} state=${state}>${(data) => (data.facts === 0 ? html`<section class="card"><h2>There are no facts here</h2>
         <p>Give a file of facts after the model to look at entities and missing links: <code>reshuffle serve MODEL FACTS</code>. Without facts, see the <a href=${to("/rules")}>rules</a>.</p></section>`
-      : html`<${Findings} data=${data} /><${Relations} data=${data} kind=${exhibit.kind} />`)}<//>`;
+      : html`<${Findings} data=${data} /><${Relations} key=${params.relation} wanted=${params.relation} data=${data} kind=${exhibit.kind} />`)}<//>`;
 }
 
 // --- what to look at ------------------------------------------------------------------------------------------------
@@ -44,8 +44,8 @@ function Finding({ count, more, title, told, bad, children }) {
 
 // --- relations ------------------------------------------------------------------------------------------------------
 
-function Relations({ data, kind }) {
-  const [typed, setTyped] = useState("");
+function Relations({ data, kind, wanted }) {
+  const [typed, setTyped] = useState(wanted || "");
   const [all, setAll] = useState(false);
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const found = data.relations.filter((row) => words.every((word) => `${row.relation} ${label(row.relation)}`.toLowerCase().includes(word)));
