@@ -327,12 +327,15 @@ def test_every_page_of_every_subject_fits_and_is_accessible(
         "/",
         "/queue",
         "/overview",
+        "/classes",
         "/rules",
         "/what-if",
         "/rule-graph",
         "/training",
         f"/entity?name={entity}",
     ]
+    if kind == "ontology":
+        paths.append(f"/classes?name={quote('http://example.org/animals#Marsupial')}")
     with served(*options, cwd=folder) as address:
         base = address.split("/?", maxsplit=1)[0]
         for width, scheme in product((390, 1440), ("light", "dark")):
@@ -352,6 +355,22 @@ def test_every_page_of_every_subject_fits_and_is_accessible(
                 assert serious_in(page) == [], (width, scheme, path)
             assert complaints == []
             context.close()
+
+
+def test_the_tree_of_classes_unfolds(browser: Browser, subjects: tuple[Path, str]) -> None:
+    with served("animals.ttl", cwd=subjects[0]) as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_role("link", name="Classes", exact=True).click()
+        page.get_by_role("button", name="Show the classes below ex:AnimalWithAVery").click()
+        page.get_by_role("button", name="Show the classes below ex:Marsupial").click()
+        page.get_by_role("link", name="Koala bear").click()
+        expect(page.get_by_role("heading", level=1, name="Koala bear")).to_be_visible()
+        expect(page.get_by_role("heading", name="Members 1")).to_be_visible()
+        page.get_by_role("link", name="ex:Marsupial").first.click()
+        expect(page.locator(".card", has_text="Properties")).to_contain_text("eats")
+        context.close()
 
 
 def serious_in(page: Page) -> list[Any]:

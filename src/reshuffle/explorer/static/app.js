@@ -2,6 +2,7 @@
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { ask, tell } from "./api.js";
 import { EntityBox, Failure, addLabels, count, go, ofCurrent, setContext, to } from "./parts.js";
+import { Classes } from "./views/classes.js";
 import { Overview } from "./views/overview.js";
 import { Queue } from "./views/queue.js";
 import { Entity } from "./views/entity.js";
@@ -12,10 +13,10 @@ import { RuleGraph } from "./views/rulegraph.js";
 import { Training } from "./views/training.js";
 
 const VIEWS = {
-  "/": Home, "/queue": Queue, "/overview": Overview, "/entity": Entity, "/why": Why, "/rules": Rules, "/rule": Rules, "/what-if": WhatIf,
+  "/": Home, "/queue": Queue, "/overview": Overview, "/classes": Classes, "/entity": Entity, "/why": Why, "/rules": Rules, "/rule": Rules, "/what-if": WhatIf,
   "/rule-graph": RuleGraph, "/training": Training,
 };
-const TABS = [["/queue", "Missing links", ["/queue"]], ["/overview", "Overview", ["/overview", "/", "/entity"]], ["/why", "Why", ["/why"]], ["/rules", "Rules", ["/rules", "/rule"]],
+const TABS = [["/queue", "Missing links", ["/queue"]], ["/overview", "Overview", ["/overview", "/", "/entity"]], ["/classes", "Classes", ["/classes"]], ["/why", "Why", ["/why"]], ["/rules", "Rules", ["/rules", "/rule"]],
   ["/what-if", "What if", ["/what-if"]], ["/rule-graph", "Graph of rules", ["/rule-graph"]], ["/training", "Training", ["/training"]]];
 
 // One begins with what there is to do: links to decide about, where something ranks them.
@@ -82,7 +83,7 @@ function Top({ about, exhibit, path, changed }) {
       : html`<span class="exhibit">${exhibit.title}</span>`}
     <div class="changes-note" aria-live="polite">${exhibit.changes ? html`<a href=${to("/what-if")}>${count(exhibit.changes, "change")}</a>
       <button type="button" class="small" onClick=${undo}>Undo</button>` : null}</div>
-    <nav aria-label="Views"><ul class="tabs">${TABS.filter(([href]) => path === href || ((href !== "/training" || exhibit.training) && (href !== "/queue" || ranks(exhibit)))).map(([href, name, paths]) => html`<li><a href=${to(href)}
+    <nav aria-label="Views"><ul class="tabs">${TABS.filter(([href]) => path === href || ((href !== "/training" || exhibit.training) && (href !== "/queue" || ranks(exhibit)) && (href !== "/classes" || exhibit.classes))).map(([href, name, paths]) => html`<li><a href=${to(href)}
       aria-current=${paths.includes(tab) ? "page" : undefined}>${name}</a></li>`)}</ul></nav>
   </header>`;
 }

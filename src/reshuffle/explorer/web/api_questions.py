@@ -13,6 +13,7 @@ from reshuffle.errors import InputError
 from reshuffle.explorer.changes import ACCEPTED_LINKS, Change, Edits
 from reshuffle.explorer.decisions import ACCEPT
 from reshuffle.explorer.effects import NOTHING, Touched, effect
+from reshuffle.explorer.views.class_page import classes_page
 from reshuffle.explorer.views.entity_page import PER_GROUP, entity_page, group_page, predictions_page
 from reshuffle.explorer.views.overview_page import overview_page
 from reshuffle.explorer.views.queue_page import PER_PAGE as LINKS_PER_PAGE
@@ -321,6 +322,12 @@ def _decisions(asked: Asked, progress: Progress) -> dict[str, Any]:
         }
 
 
+def _classes(asked: Asked, progress: Progress) -> dict[str, Any]:
+    name = asked.query.get("name")
+    full = name and (asked.exhibit.prefixes.expanded(name) or name)
+    return classes_page(asked.world(progress), full or None, progress=progress)
+
+
 QUESTIONS: dict[str, Question] = {
     "search": _search,
     "entity": _entity,
@@ -335,4 +342,5 @@ QUESTIONS: dict[str, Question] = {
     "queue": _queue,
     "decisions": _decisions,
     "overview": _overview,
+    "classes": _classes,
 }

@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 from reshuffle import __version__
 from reshuffle.errors import InputError, ReshuffleError, UnknownNameError
 from reshuffle.explorer.saving_as import TakenName, rule_text, save_as
+from reshuffle.explorer.views.class_page import has_classes
 from reshuffle.explorer.views.training_page import has_training
 from reshuffle.explorer.web.api_questions import QUESTIONS, Asked, json_of, told_search
 from reshuffle.explorer.web.csv_tables import TABLES, csv_of
@@ -53,6 +54,7 @@ PAGES = (
     "/",
     "/queue",
     "/overview",
+    "/classes",
     "/entity",
     "/why",
     "/rules",
@@ -335,6 +337,7 @@ def _size(exhibit: Exhibit) -> dict[str, Any]:
         "relations": list(facts.relations),
         "labels": {name: exhibit.labels[name] for name in facts.relations if name in exhibit.labels},
         "held_out": len(subject.source.held_out),
+        "classes": has_classes(subject.as_given),
         "editable": subject.edits_rules,
         "exactness": subject.as_given.exactness,
     }

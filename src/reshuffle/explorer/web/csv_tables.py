@@ -93,6 +93,15 @@ def _decisions(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from data["decisions"]
 
 
+def _classes(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for row in data.get("roots", ()):
+        yield {"class": row["name"], "place": "root", "children": row["children"]}
+    for name in data.get("parents", ()):
+        yield {"class": name, "place": "parent"}
+    for row in data.get("children", ()):
+        yield {"class": row["name"], "place": "child", "children": row["children"]}
+
+
 def _training(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from data["epochs"]
 
@@ -108,5 +117,6 @@ _ROWS = {
     "queue": _queue,
     "decisions": _decisions,
     "overview": _overview,
+    "classes": _classes,
 }
 TABLES = tuple(_ROWS)

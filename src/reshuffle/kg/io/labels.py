@@ -26,6 +26,7 @@ _PREDICATES = (
 )
 LABELLED = (".ttl", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
 """The endings of files that may hold labels."""
+_LOOKED_AT = 1 << 16  # bytes of an ontology, in which RDF has begun
 _LARGEST = 1 << 30  # bytes of a file of lines, unpacked
 _MOST_BYTES = 50_000_000  # of an RDF file that is searched for labels without being asked to
 
@@ -34,9 +35,18 @@ def labels_among(paths: Iterable[str | PathLike[str]]) -> dict[str, str]:
     """The labels in those of the files that are RDF, and not too large to be searched for them."""
     labels: dict[str, str] = {}
     for file in map(Path, paths):
-        if file.suffix.lower() in LABELLED and file.is_file() and file.stat().st_size <= _MOST_BYTES:
+        if file.is_file() and file.stat().st_size <= _MOST_BYTES and _may_hold_labels(file):
             labels |= read_labels(file)
     return labels
+
+
+def _may_hold_labels(file: Path) -> bool:
+    """By its ending; an ontology only where it is RDF, and not another syntax of OWL."""
+    ending = file.suffix.lower()
+    if ending == ".owl":
+        with file.open("rb") as text:
+            return b"<rdf:RDF" in text.read(_LOOKED_AT)
+    return ending in LABELLED
 
 
 def read_labels(path: str | PathLike[str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ export function Entity({ params, exhibit, version, changed }) {
   const name = params.name || "";
   const state = useAnswer("entity", ofCurrent({ name }), version);
   const picture = useRef(null);
+  addLabels(state.data && state.data.labels); // before the heading is made
   return html`
     <${Heading} title=${label(name) || "Entity"} view="entity" params=${{ name }} csv svg=${() => download(picture.current, "neighbourhood")}>
       ${label(name) === name ? null : html`<p class="muted">${name}</p>`}

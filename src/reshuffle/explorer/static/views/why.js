@@ -2,7 +2,7 @@
 import { html, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { useAnswer } from "../api.js";
 import { Branches, Layered, download, wrapped } from "../drawing.js";
-import { Answer, EntityBox, Heading, Preview, RuleText, TripleText, count, go, label, ofCurrent, plain, ruleInWords, to, worded } from "../parts.js";
+import { Answer, addLabels, EntityBox, Heading, Preview, RuleText, TripleText, count, go, label, ofCurrent, plain, ruleInWords, to, worded } from "../parts.js";
 
 export function Why({ params, exhibit, version, changed }) {
   const asked = params.head && params.relation && params.tail;
@@ -36,6 +36,7 @@ function Because({ params, exhibit, version, changed }) {
   const picture = useRef(null);
   const [shown, setShown] = useState(0);
   const [change, setChange] = useState(null);
+  addLabels(state.data && state.data.labels); // before the heading is made
   const title = `Why ${label(params.head)} ${plain(params.relation)} ${label(params.tail)}?`;
   return html`<${Heading} title=${title} view="why" params=${question} csv svg=${() => download(picture.current, "why")} />
     <${Answer} state=${state}>${(data) => html`
