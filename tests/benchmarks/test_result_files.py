@@ -88,7 +88,7 @@ def test_the_readme_leads_to_every_result_and_every_page() -> None:
     for path in RESULTS.glob("*.json*"):
         assert f"`{path.name}`" in text
     pages = re.findall(r"^\| `([\w./-]+\.md)`", text, flags=re.MULTILINE)
-    assert len(pages) == 10
+    assert len(pages) >= 10
     for page in pages:
         assert (ROOT / "docs" / page).is_file()
         names = re.findall(r"<!-- (.+): begin -->", (ROOT / "docs" / page).read_text(encoding="utf-8"))

@@ -71,6 +71,10 @@ FILES = {
         ("serve {it} facts.tsv --bad-rows skip --report {out}", "it.rules"),
         ("serve my.rules {it} --bad-rows skip --report {out}", "it.csv"),
     ],
+    "check": [
+        ("check {it} facts.tsv --bad-rows skip --report {out}", "it.rules"),
+        ("check my.rules {it} --bad-rows skip --report {out}", "it.csv"),
+    ],
     "distil": [
         ("distil model --on {it} -o {out}", "it.tsv"),
         ("distil {it} --on facts.tsv -o {out}", "model.rules"),

@@ -134,7 +134,7 @@ def test_a_training_introduces_itself_and_estimates(
 def test_what_waits_for_kernels_says_so(news_soon: None, capsys: pytest.CaptureFixture[str]) -> None:
     from numba import njit
 
-    from reshuffle.compiled import COMPILING
+    from reshuffle.machine_code import COMPILING
 
     before = COMPILING.seconds
     with Console().progress("deriving", total=3, unit="relations") as report:
@@ -153,7 +153,7 @@ def test_what_waits_for_kernels_says_so(news_soon: None, capsys: pytest.CaptureF
 def test_a_compilation_that_fails_is_over(capsys: pytest.CaptureFixture[str]) -> None:
     from numba import TypingError, njit
 
-    from reshuffle.compiled import COMPILING
+    from reshuffle.machine_code import COMPILING
 
     with pytest.raises(TypingError):
         njit(lambda x: x.nothing_there)(1.0)

@@ -35,7 +35,7 @@ class Plan:
         """Of so many steps and validation triples; `step` are the seconds of one, of so many queries.
 
         >>> Plan.within(600, step=2, queries=64, steps=800, triples=5000)
-        Plan(steps=262, looked_at=2400)
+        Plan(steps=225, looked_at=2400)
         >>> Plan.within(1, step=2, queries=64, steps=800, triples=5000)
         Plan(steps=1, looked_at=20)
         """
