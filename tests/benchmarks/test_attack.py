@@ -19,7 +19,8 @@ import reshuffle.cli.main
 import reshuffle.cli.verbs.compile
 from reshuffle.reasoning.chase.answers import ChaseAnswers
 from reshuffle.rulelist import model_text
-from reshuffle.rules.formats import owl
+from reshuffle.rules.formats.ontology import RDFS
+from reshuffle.rules.ontologies import rdf_axioms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,7 +137,7 @@ def test_an_axiom_that_is_passed_over_is_found(monkeypatch: pytest.MonkeyPatch) 
         "texts": [],
     }
     assert outcome("ontologies", case).counts["triples"] > 0
-    monkeypatch.setitem(owl._BY_PREDICATE, f"{owl.RDFS}range", lambda *_: [])
+    monkeypatch.setitem(rdf_axioms._BY_PREDICATE, f"{RDFS}range", lambda *_: None)
     assert "derived [('e1', 'type', 'C0')] wrongly or not" in found("ontologies", case)
 
 

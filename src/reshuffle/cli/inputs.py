@@ -259,7 +259,8 @@ def graph_of(
         given = [arguments.rules, *getattr(arguments, "more_rules", ())]
         paths = [path for path in given if may_hold_facts(path)]
         if not paths:
-            arguments.usage_error("the following arguments are required: FACTS")
+            after = " (before HEAD, RELATION and TAIL, which are three)" if hasattr(arguments, "tail") else ""
+            arguments.usage_error(f"the following arguments are required: FACTS{after}")
     if inside:
         paths = [path for path in paths if not _is_same(path, arguments.rules)]
     named = [path for path in paths if is_benchmark(path)]

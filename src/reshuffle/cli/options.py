@@ -89,6 +89,7 @@ def add_facts(
         "facts",
         type=InputFacts,
         nargs="*" if may_be_missing else "+",
+        default=[],
         metavar=metavar,
         help=f"files of triples, folders of them, patterns, or a benchmark's name; - is stdin{more}",
     )

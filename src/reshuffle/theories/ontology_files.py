@@ -40,8 +40,9 @@ class OntologyTheory(RuleTheory):
         return ClassAnswers(self.ontology, short=short, reduced=reduced, progress=progress)
 
     def is_about_classes(self, graph: KnowledgeGraph) -> bool:
-        """Are there no individuals, neither in the ontology nor among the facts?"""
-        return not (len(graph) or graph.literals or self.ontology.facts)
+        """Are there axioms, and no individuals, neither in the ontology nor among the facts?"""
+        individuals = len(graph) or graph.literals or self.ontology.facts
+        return bool(self.ontology.axioms) and not individuals
 
     def entailed(
         self, graph: KnowledgeGraph, how: Reasoning, *, progress: Progress = SILENT, notes: Notes = UNHEARD

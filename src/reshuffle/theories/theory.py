@@ -125,7 +125,9 @@ class Theory(ABC):
         """The rules that somebody wrote or that were fitted."""
         if self.rules is None:
             raise cannot(
-                self, "come from no rules", "give the rules; `reshuffle rules` extracts them from matrices"
+                self,
+                "cannot be read as rules",
+                "give the rules; `reshuffle rules` extracts them from matrices",
             )
         return self.rules
 

@@ -1,16 +1,14 @@
-"""Load an ontology as triples, and find the names of its nodes."""
+"""Load an ontology as triples."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from reshuffle.errors import InputError, Place
-from reshuffle.kg import inverse_name
 from reshuffle.kg.guards.limits import NameBudget
 from reshuffle.kg.io.files import Format, Source
-from reshuffle.kg.io.rdf import from_iri, pyoxigraph, quads_of
+from reshuffle.kg.io.rdf import quads_of
 
 OWL = "http://www.w3.org/2002/07/owl#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -31,53 +29,8 @@ class UnreadableError(Exception):
     """An expression that is not read; its text names the construct, where it has a name."""
 
 
-@dataclass(frozen=True)
-class Ontology:
-    """The triples in the order of the document, and what is said of each anonymous node."""
-
-    triples: list[tuple[Any, str, Any]]
-    anonymous: dict[Any, dict[str, Any]]
-    named_node: type
-
-    def relation(self, node: Any) -> str:
-        """The relation a node names: an IRI, or an anonymous inverse of one."""
-        inverted = self.anonymous.get(node, {}).get(f"{OWL}inverseOf")
-        if inverted is not None:
-            return inverse_name(self.named(inverted))
-        return self.named(node)
-
-    def named(self, node: Any) -> str:
-        """The name of a node that is an IRI."""
-        if not isinstance(node, self.named_node):
-            raise UnreadableError
-        iri: Any = node
-        return from_iri(iri.value)
-
-    def entity(self, node: Any) -> str:
-        """The name of an entity; literals are none."""
-        if isinstance(node, self.named_node):
-            return self.named(node)
-        raise UnreadableError("a literal or a blank node")
-
-    def members(self, node: Any) -> list[Any]:
-        """The nodes of an RDF list."""
-        nodes: list[Any] = []
-        while node in self.anonymous and len(nodes) <= len(self.triples):  # a list may be a circle
-            cell = self.anonymous[node]
-            nodes.append(cell.get(f"{RDF}first"))
-            node = cell.get(f"{RDF}rest")
-        if not nodes or getattr(node, "value", "") != f"{RDF}nil":
-            raise UnreadableError
-        return nodes
-
-    def relations(self, node: Any) -> tuple[str, ...]:
-        """The relations of an RDF list."""
-        return tuple(map(self.relation, self.members(node)))
-
-
-def load(content: bytes, file: str) -> Ontology:
-    """The ontology in a file's content; whatever is no RDF raises `InputError`."""
-    library = pyoxigraph(Place(file))
+def load(content: bytes, file: str) -> list[tuple[Any, str, Any]]:
+    """The triples in a file's content, in the order of the document; whatever is no RDF raises `InputError`."""
     source, budget = Source(file, len(content), content=content), NameBudget(Place(file), len(content))
     triples = []
     try:
@@ -87,11 +40,7 @@ def load(content: bytes, file: str) -> Ontology:
             triples.append((quad.subject, quad.predicate.value, quad.object))
     except SyntaxError as error:
         raise _malformed(error, file) from None
-    anonymous: dict[Any, dict[str, Any]] = {}
-    for subject, predicate, target in triples:
-        if isinstance(subject, library.BlankNode):
-            anonymous.setdefault(subject, {})[predicate] = target
-    return Ontology(triples, anonymous, library.NamedNode)
+    return triples
 
 
 def _malformed(error: SyntaxError, file: str) -> InputError:

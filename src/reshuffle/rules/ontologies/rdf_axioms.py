@@ -143,7 +143,7 @@ _BY_TYPE: dict[str, Callable[[Nodes, Any], Axiom]] = {
 
 def read(content: bytes, file: str) -> Ontology:
     """The ontology in a file of Turtle, RDF/XML or N-Triples."""
-    return _Reading(load(content, file).triples, file).ontology()
+    return _Reading(load(content, file), file).ontology()
 
 
 class _Reading:
