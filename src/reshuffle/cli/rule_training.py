@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.cli.inputs import learned_facts_of
@@ -43,8 +44,15 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
         path = save_rule_model(model, folder, remarks_of=before)
         remove_checkpoint(folder)
     seconds = round(time.perf_counter() - started, 1)
-    text = f"{path}: {counted(len(model), 'rule')} with weights, in {seconds} s; read it, and edit it as you like"
-    console.result(text, {"directory": arguments.output, "rules": len(model), "seconds": seconds})
+    constants = (
+        f", {counted(len(model.constants), 'rule')} about particular entities" if model.constants else ""
+    )
+    told = f"{counted(len(model), 'rule')} with weights{constants}, in {seconds} s"
+    counts = {"rules": len(model), "constants": len(model.constants)}
+    console.result(
+        f"{path}: {told}; read it, and edit it as you like",
+        {"directory": arguments.output, **counts, "seconds": seconds},
+    )
     return 0
 
 
@@ -122,7 +130,8 @@ def _settings(arguments: argparse.Namespace) -> RuleSettings:
     from reshuffle.kg.io.toml import setting_from_text
     from reshuffle.rulelist import RuleSettings
 
-    return RuleSettings().changed(**dict(map(setting_from_text, arguments.changes)))
+    settings = RuleSettings().changed(**dict(map(setting_from_text, arguments.changes)))
+    return replace(settings, constants=None) if arguments.no_constants else settings
 
 
 def _rules(arguments: argparse.Namespace, facts: KnowledgeGraph, console: Console) -> list[Rule]:

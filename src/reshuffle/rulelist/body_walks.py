@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reshuffle.kg import Triple
+from reshuffle.kg import Triple, inverse_name
 from reshuffle.rules import IntersectionRule
+from reshuffle.rules.rule import ConstantRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,9 @@ def walks_of(
 
     Features may read some of the facts in both directions; a fact is given as it stands among `facts`.
     """
+    if isinstance(rule, ConstantRule):
+        yield from ((_fact(facts, *edge),) for edge in _edges_of(rule, features, head, tail, facts)[:most])
+        return
     body = [features.codes[name] for name in rule.body]
     if isinstance(rule, IntersectionRule):
         found = [[(head, code, tail) for code in body]][:most]
@@ -31,6 +35,20 @@ def walks_of(
         found = _paths(features, body, head, tail, most)
     for walk in found:
         yield tuple(_fact(facts, *edge) for edge in walk)
+
+
+def _edges_of(
+    rule: ConstantRule, features: FeatureGraph, head: int, tail: int, facts: KnowledgeGraph
+) -> list[tuple[int, int, int]]:
+    """The edges that are the body of a rule with one atom, for the entity that the conclusion is about."""
+    (_, start, end), ((name, first, second),) = rule.conclusion, rule.atoms
+    who, about = (head, start) if isinstance(start, int) else (tail, end)
+    turned = second == about
+    other = first if turned else second
+    code = features.codes[inverse_name(name) if turned else name]
+    found = features.adjacency.of(who, code).tolist()
+    named = facts.entities.find(other)
+    return [(who, code, there) for there in found if named is None or there == named]
 
 
 def _paths(

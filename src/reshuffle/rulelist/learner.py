@@ -29,12 +29,15 @@ from reshuffle.kg.splits import GraphSplit
 from reshuffle.kg.symmetric_relations import mostly_symmetric
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.rulelist.constants.constant_text import compacted
+from reshuffle.rulelist.constants.weighing import Weighing, weighed_rules
 from reshuffle.rulelist.features import FeatureGraph
 from reshuffle.rulelist.files.fit_checkpoints import Checkpoint, remove_checkpoint
 from reshuffle.rulelist.fitting import Fit, FitSettings
 from reshuffle.rulelist.links.likelihood_fit import fit_likelihood
 from reshuffle.rulelist.programs import Program
 from reshuffle.rulelist.rejected_links import RejectedLinks
+from reshuffle.rulelist.rule_answers import RulesOnGraph
 from reshuffle.rulelist.rule_finding import find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
 from reshuffle.rulelist.sampling.fact_samples import Budget
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph, Triple
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
+    from reshuffle.rulelist.constants.constant_rules import ConstantRules
     from reshuffle.rulelist.fitting import FitState
     from reshuffle.rulelist.training_rows import TrainingRows
     from reshuffle.rules import Rule
@@ -67,7 +71,7 @@ if TYPE_CHECKING:
 REJECTED_WEIGHT = 10
 """As how many wrong answers a rejected link counts (`benchmarks/decisions.py`)."""
 _SAVED_EVERY = 50  # steps
-_FOR_FINDING, _FOR_FEATURES, _FOR_FITTING = 0.4, 0.45, 0.85
+_FOR_FINDING, _FOR_FEATURES, _FOR_FITTING, _FOR_CONSTANTS = 0.35, 0.45, 0.5, 0.8
 """Shares of the time that is left; what is left at the end is for ordering and writing."""
 
 
@@ -79,6 +83,8 @@ class RuleSettings:
     room: Room = field(default_factory=Room)
     fit: FitSettings = field(default_factory=FitSettings)
     seed: int = 0
+    constants: Weighing | None = field(default_factory=Weighing)
+    """How rules about particular entities are found and weighed; None for a list that has none."""
 
     def changed(self, **changes: Any) -> RuleSettings:
         """The settings with some changed, by their own names: `changed(longest=2, prior=3.0)`."""
@@ -94,7 +100,7 @@ class RuleSettings:
                 )
             part, _ = known[name]
             parts[part] = replace(parts[part], **{name: _checked(name, value, getattr(parts[part], name))})
-        return RuleSettings(**parts, seed=_checked("seed", changes.get("seed", self.seed), self.seed))
+        return replace(self, **parts, seed=_checked("seed", changes.get("seed", self.seed), self.seed))
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:
@@ -191,9 +197,11 @@ def refit(
     bare = [replace(one.rule, quality=None) for one in model.rules]
     if not bare:
         return model
-    graph = _learned_from(facts)
-    learning = _Learning(graph, settings or RuleSettings(), progress, UNHEARD, None, None, NO_DEADLINE)
+    graph, settings = _learned_from(facts), settings or RuleSettings()
+    settings = settings if model.constants else replace(settings, constants=None)
+    learning = _Learning(graph, settings, progress, UNHEARD, None, None, NO_DEADLINE)
     learning.rejected = RejectedLinks.of(rejected, graph, weight=weight)
+    learning.only = model.constants
     fitted = learning.model(bare, mine=False, directory=None, resume=False)
     by_rule = {one.rule: one for one in fitted.rules}
     rules = tuple(by_rule[one.rule] for one in model.rules)
@@ -227,6 +235,8 @@ class _Learning:
         self.progress, self.notes, self.spark = progress, notes, spark
         self.about, self.deadline = about, deadline
         self.rejected = RejectedLinks()
+        self.only: ConstantRules | None = None
+        """Rules about particular entities that may take part; None for all."""
 
     def model(self, given: list[Rule], *, mine: bool, directory: Path | None, resume: bool) -> RuleModel:
         digest = self._digest(given, mine=mine)
@@ -304,9 +314,29 @@ class _Learning:
         both_ways = mostly_symmetric(self.graph)
         model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()), both_ways)
         likelihood = fit_likelihood(model, self.graph, seed=seed, progress=self.progress)
-        return replace(model, likelihood=likelihood).knowing(
+        model = self._with_constants(replace(model, likelihood=likelihood))
+        return model.knowing(
             base_relation(name) for one in weighted for name in (one.rule.head, *one.rule.body)
         )
+
+    def _with_constants(self, model: RuleModel) -> RuleModel:
+        """The model with rules about particular entities on top, which leave all that it says otherwise as it is."""
+        if self.settings.constants is None:
+            return model
+        found = weighed_rules(
+            RulesOnGraph(model, self.graph),
+            self.settings.constants,
+            about=self.about,
+            only=self.only,
+            seed=self.settings.seed,
+            deadline=self.deadline.part(_FOR_CONSTANTS),
+            progress=self.progress,
+        )
+        if not found:
+            return model
+        whole = replace(model, constants=found)
+        likelihood = fit_likelihood(whole, self.graph, seed=self.settings.seed, progress=self.progress)
+        return replace(model, constants=compacted(replace(found, likelihood=likelihood, less=None)))
 
     def _digest(self, given: Sequence[Rule], *, mine: bool) -> str:
         """Of all that a run depends on."""

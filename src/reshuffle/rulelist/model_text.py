@@ -24,11 +24,22 @@ from reshuffle.kg import Vocabulary, inverse_name
 from reshuffle.kg.io.files import BYTE_ORDER_MARK, Source, made_directory, written_whole
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.locks import refuse_link
+from reshuffle.rulelist.constants.constant_rules import quality_of
+from reshuffle.rulelist.constants.constant_text import ConstantReading, texts_of
 from reshuffle.rulelist.features import MOST_STEPS, NUM_DISTANCES
 from reshuffle.rulelist.files.remarks import with_remarks
 from reshuffle.rulelist.fitting import NUM_SCALES
 from reshuffle.rulelist.links.likelihood import Likelihood
-from reshuffle.rulelist.rule_model import LARGEST, MOST_CONFIDENT, UNMEASURED, RuleModel, Tables, WeightedRule
+from reshuffle.rulelist.rule_model import (
+    DIGITS,
+    LARGEST,
+    MOST_CONFIDENT,
+    UNMEASURED,
+    RuleModel,
+    Tables,
+    WeightedRule,
+    prior_of,
+)
 from reshuffle.rulelist.type_tables import KINDS
 from reshuffle.rules import Disjointness
 from reshuffle.rules.formats.native import read_line
@@ -40,6 +51,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.rulelist.constants.constant_rules import ConstantRules
     from reshuffle.rules import Rule
 
 FILE = "model.rules"
@@ -49,7 +61,10 @@ _WITHOUT_END = 1
 """Files of this version, such as those of earlier releases and short ones of people, may end anywhere."""
 _LARGEST = 1 << 29  # bytes
 SETTINGS = ("version", "scales", "loops", "both_ways", "relations")
-SECTIONS = ("model", "rules", "distances", "types", "roles", "likelihood", "end")
+SECTIONS = (
+    *("model", "rules", "distances", "types", "roles", "likelihood"),
+    *("constants", "likelihood of constants", "end"),
+)
 
 _HEADER = """\
 # A rule model. The score of an answer is the sum of what rules, a distance and a type add.
@@ -98,6 +113,19 @@ _OF_LIKELIHOOD = """
 # The first line is rules, tables, share, and the constant of relations that have no line of their own.
 # relation\tconstant
 """
+_OF_CONSTANTS = """
+[constants]
+# Rules about particular entities. They answer on graphs that have these, and leave all other graphs as they are.
+# weight for the entity    added to the score of the entity of the head, for an entity that has the body
+# weight for members       added to the score of whoever has the body, where the entity of the head is asked about
+# Of the rules of a question that have the same relations, only the strongest one that finds an answer is added.
+# One weight stands for both; without one, it is -log(1 - confidence).
+# weight for the entity\tweight for members\tpredictions\tsupport\tconfidence\trule
+"""
+_OF_LIKELY_CONSTANTS = """
+[likelihood of constants]
+# The same as [likelihood], for graphs that have entities of [constants].
+"""
 _END = """
 [end]
 """
@@ -107,7 +135,10 @@ _FORMER = [
 _GENERATED = frozenset(
     [
         line
-        for part in (_HEADER, _OF_MODEL, _OF_RULES, _OF_DISTANCES, _OF_TYPES, _OF_ROLES, _OF_LIKELIHOOD)
+        for part in (
+            *(_HEADER, _OF_MODEL, _OF_RULES, _OF_DISTANCES, _OF_TYPES, _OF_ROLES, _OF_LIKELIHOOD),
+            *(_OF_CONSTANTS, _OF_LIKELY_CONSTANTS),
+        )
         for line in part.split("\n")
     ]
     + _FORMER
@@ -186,12 +217,30 @@ def _lines(model: RuleModel) -> Iterator[str]:
     yield _OF_ROLES
     for asked, role in zip(*np.nonzero(model.tables.shares), strict=True):
         yield f"{quoted(names[asked])}\t{quoted(names[role])}\t{_number(model.tables.shares[asked, role])}"
-    if (likely := model.likelihood) is not None:
+    if model.likelihood is not None:
         yield _OF_LIKELIHOOD
-        numbers = likely.by_rules, likely.by_tables, likely.by_share, likely.constant
-        yield "\t".join(map(_number, numbers))
-        yield from (f"{quoted(name)}\t{_number(constant)}" for name, constant in likely.constants)
+        yield from _likelihood_lines(model.likelihood)
+    if model.constants:
+        yield from _constant_lines(model.constants)
     yield _END
+
+
+def _likelihood_lines(likely: Likelihood) -> Iterator[str]:
+    numbers = likely.by_rules, likely.by_tables, likely.by_share, likely.constant
+    yield "\t".join(map(_number, numbers))
+    yield from (f"{quoted(name)}\t{_number(constant)}" for name, constant in likely.constants)
+
+
+def _constant_lines(rules: ConstantRules) -> Iterator[str]:
+    yield _OF_CONSTANTS
+    numbers = zip(rules.weights.tolist(), rules.counts.tolist(), texts_of(rules), strict=True)
+    for weights, (predictions, support), text in numbers:
+        quality = quality_of(predictions, support)
+        counts = ("-", "-", "-") if quality is None else map(_number, vars(quality).values())
+        yield "\t".join([*map(_number, weights), *counts, text])
+    if rules.likelihood is not None:
+        yield _OF_LIKELY_CONSTANTS
+        yield from _likelihood_lines(rules.likelihood)
 
 
 def _columns(one: WeightedRule) -> str:
@@ -291,8 +340,17 @@ class _Reading:
                 )
             asked, role = (self._code(line, cell) for cell in cells[:2])
             tables.shares[asked, role] = _read_number(line, cells[2], least=0.0, most=1.0)
-        bare = RuleModel((), tables, self._loops(), self._scales(), self._both_ways(), self._likelihood())
-        return self._with_rules(bare)
+        likely = self._likelihood("likelihood")
+        bare = RuleModel((), tables, self._loops(), self._scales(), self._both_ways(), likely)
+        return self._with_constants(self._with_rules(bare))
+
+    def _with_constants(self, model: RuleModel) -> RuleModel:
+        reading = ConstantReading()
+        for line in self.sections.get("constants", ()):
+            start = _rule_at(line.text)
+            reading.take(line, start, *_constant_numbers(line, start))
+        found = replace(reading.rules(), likelihood=self._likelihood("likelihood of constants"))
+        return replace(model, constants=found).knowing(found.relations)
 
     def _relations(self) -> list[str]:
         line, cells = self.values.get("relations", (None, []))
@@ -342,8 +400,8 @@ class _Reading:
             raise line.error(f"found {len(cells)} scales, expected {NUM_SCALES}", at=0, hint=hint)
         return tuple(_read_number(line, cell, least=0.0) for cell in cells)
 
-    def _likelihood(self) -> Likelihood | None:
-        lines = list(self.sections.get("likelihood", ()))
+    def _likelihood(self, section: str) -> Likelihood | None:
+        lines = list(self.sections.get(section, ()))
         if not lines:
             return None
         by_rules, by_tables, by_share, constant = self._numbers(lines[0], 4)
@@ -400,6 +458,21 @@ class _Reading:
         return replace(known, rules=tuple(rules))
 
 
+def _constant_numbers(line: SourceLine, start: int) -> tuple[tuple[float, float], tuple[int, int]]:
+    """The weights of a rule about a particular entity, and its predictions and support."""
+    cells = line.text[:start].split("\t")[:-1]
+    own = {0: 0, 1: 1, 2: 2, 3: 0, 5: 2}.get(len(cells))
+    if own is None:
+        hint = "write two weights, predictions, support and confidence before it, or fewer of them"
+        raise line.error(f"found {len(cells)} numbers before the rule", at=0, hint=hint)
+    counts = [0.0 if cell.strip() == "-" else _read_number(line, cell, least=0.0) for cell in cells[own:]]
+    predictions, support = (int(counts[0]), int(counts[1])) if counts else (0, 0)
+    written = [None if cell.strip() == "-" else _read_number(line, cell, least=0.0) for cell in cells[:own]]
+    usual = round(prior_of(quality_of(predictions, support)), DIGITS)
+    one, other = (usual if weight is None else weight for weight in (*written, *written, None, None)[:2])
+    return (one, other), (predictions, support)
+
+
 def _weighted(line: SourceLine, model: RuleModel) -> WeightedRule:
     """The rule of a line with the numbers before it."""
     start = _rule_at(line.text)
@@ -413,7 +486,7 @@ def _weighted(line: SourceLine, model: RuleModel) -> WeightedRule:
     # Blanks in place of what is read already leave the columns of an error as they are.
     read = meaning(read_line(SourceLine(line.file, line.number, " " * skipped + line.text[skipped:])))
     if isinstance(read, ConstantRule):
-        raise line.error("a rule with constants has no weight yet", at=start, hint="leave it out of the list")
+        raise line.error("a rule about particular entities", at=start, hint="write it below [constants]")
     if isinstance(read, Disjointness | DisjointEnds) or read.is_tautology:
         raise line.error("this is not a rule", at=start, hint="a rule is written body -> head")
     weight, count = (*weights, None, None)[:2]
@@ -429,6 +502,8 @@ def _key_of(section: str, text: str) -> Hashable:
     line = SourceLine("<text>", 1, text)
     if section == "[rules]":
         return _weighted(line, _BARE).rule
+    if section == "[constants]":
+        return text[_rule_at(text) :].strip()
     cells = _cells(line)
     return tuple(relation_name(cell) for cell in cells[: 2 if section == "[roles]" else 1])
 

@@ -35,6 +35,7 @@ from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Turns, built_once
 from reshuffle.rulelist.body_walks import walks_of
+from reshuffle.rulelist.constants.constants_on_graph import ConstantsOnGraph
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions, pieces_of
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
 from reshuffle.rulelist.links.likelihood import log_odds, probability
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from reshuffle.progress import Notes, Progress
     from reshuffle.reasoning.answers import Answers
     from reshuffle.rulelist.features import WalkRows
+    from reshuffle.rulelist.links.likelihood import Likelihood
     from reshuffle.rulelist.links.rule_links import Links
     from reshuffle.rulelist.rule_model import RuleModel
     from reshuffle.rules.parsing import Rules
@@ -125,7 +127,36 @@ class RulesOnGraph:
                 scores[place] = self.model.tables.distances[row][steps[place]] + self.types(row)
         walks = self.features.walks(self.program, questions)
         add_rules(walks.arrays, *self.model.arrays, scores)
+        if self.constants is not None:
+            self.constants.add_to(scores, questions)
         return scores, walks
+
+    @cached_property
+    def facts(self) -> FeatureGraph:
+        """The facts as they stand, none of them read in both directions."""
+        return self.features if self.features.graph is self.graph else FeatureGraph(self.graph)
+
+    @cached_property
+    def constants(self) -> ConstantsOnGraph | None:
+        """The rules about particular entities; None where none of them is about this graph."""
+        if not self.model.constants:
+            return None
+        found = ConstantsOnGraph(self.model.constants, self.facts, self.program.walks.loops)
+        return None if found.is_silent else found
+
+    @property
+    def likelihood(self) -> Likelihood | None:
+        """How likely answers are on this graph; None where that was not fitted."""
+        of_constants = None if self.constants is None else self.model.constants.likelihood
+        return of_constants or self.model.likelihood
+
+    def hide_known(self, scores: NDArray[np.float64], asked: Questions) -> None:
+        """Lower the scores of facts to -inf, but for the answer that is hidden."""
+        starts, codes, neighbours = self.facts.edges
+        for place, (anchor, code, hidden) in enumerate(zip(*map(np.ndarray.tolist, asked), strict=True)):
+            edges = slice(starts[anchor], starts[anchor + 1])
+            known = neighbours[edges][codes[edges] == code]
+            scores[place, known[known != hidden]] = -np.inf
 
     def walked_from(self, program: Program) -> NDArray[np.float64]:  # entity
         """By how many walks the rules of a program lead from each entity to others, for questions (h, r, ?)."""
@@ -157,8 +188,7 @@ class RulesOnGraph:
     @cached_property
     def link_graph(self) -> tuple[Any, ...]:
         """What `links_of_questions` walks over: the program, the edges, the facts as they stand, how many relations."""
-        facts = self.features if self.features.graph is self.graph else FeatureGraph(self.graph)
-        return self.program.walks, self.features.edges, facts.edges, self.features.num_relations
+        return self.program.walks, self.features.edges, self.facts.edges, self.features.num_relations
 
     @cached_property
     def link_tables(self) -> tuple[Any, ...]:
@@ -186,7 +216,7 @@ class RulesOnGraph:
         """What links are compared by: factors for the parts of rules and of tables and for the log of the share,
         constants, and whether the part of the rules is taken by its logarithm.
         """
-        likely, names = self.model.likelihood, self.model.relations
+        likely, names = self.likelihood, self.model.relations
         if likely is None:
             return 1.0, 1.0, 1.0, np.zeros(len(self.model.tables.types)), False
         constants = likely.of_rows([*names, *map(inverse_name, names)])
@@ -194,7 +224,7 @@ class RulesOnGraph:
 
     def probability(self, told: RuleSum, log_share: float) -> float | None:
         """How likely the answer of a sum is true, with the share that it has of its question."""
-        if self.model.likelihood is None:
+        if self.likelihood is None:
             return None
         by_rules, by_tables, by_share, constants, _ = self.link_order
         shift = 0 if told.side == "tail" else len(self.model.relations)
@@ -253,15 +283,17 @@ class RulesOnGraph:
         walks = self.features.walks(self.program, questions)
         for place, (question, answer) in enumerate(zip(asked, answers, strict=True)):
             row, number = self.row_of(directed[place]), int(steps[lines[place], answer])
-            yield self._sum(question, answer, row, number, walks.part(place))
+            reasons = [*self._rule_parts(walks.part(place), answer)]
+            reasons += self._constant_parts(questions.part(slice(place, place + 1)), answer)
+            yield self._sum(question, answer, row, number, reasons)
 
-    def _sum(self, question: Question, answer: int, row: int, steps: int, walks: WalkRows) -> RuleSum:
+    def _sum(self, question: Question, answer: int, row: int, steps: int, reasons: Sequence[Part]) -> RuleSum:
         distance = float(self.model.tables.distances[row, steps]) if row >= 0 else 0.0
         types = float(self.types(row)[answer]) if row >= 0 else 0.0
         parts = [
             Part("distance", distance, steps=steps if steps <= MOST_STEPS else None),
             Part("types", types),
-            *self._rule_parts(walks, answer),
+            *reasons,
         ]
         score = distance + types
         for part in parts[2:]:
@@ -281,6 +313,13 @@ class RulesOnGraph:
         for entry in np.flatnonzero(walks.ends == answer).tolist():
             one, count = self.model.rules[int(walks.rules[entry])], float(walks.counts[entry])
             yield Part("rule", one.part(count), one, round(count))
+
+    def _constant_parts(self, asked: Questions, answer: int) -> Iterator[Part]:
+        """The rules about particular entities that add to an answer, in the same order."""
+        if self.constants is None:
+            return
+        for place, value in self.constants.of_answer(asked, answer):
+            yield Part("rule", value, self.model.constant(place, value), 1)
 
     def with_walks(self, told: RuleSum, *, most: int, rules: int | None = None) -> RuleSum:
         """A sum with up to `most` walks for each rule, or for the first rules only: finding walks is slow."""
@@ -303,7 +342,7 @@ class RulesOnGraph:
         ]
         answers = links.ids[:, 2 if side == "tail" else 1].tolist()
         for told, value in zip(self.sums_of(asked, answers), links.values.tolist(), strict=True):
-            if self.model.likelihood is None:
+            if self.likelihood is None:
                 yield RulePrediction(told.triple, told, False, plausibility=value, on_graph=self)
             else:
                 yield RulePrediction(told.triple, told, False, probability=probability(value), on_graph=self)
@@ -547,7 +586,7 @@ class RuleAnswers(DerivedByOthers):
         if not 0 <= min_probability < 1:
             hint = "give a number from 0 to below 1"
             raise InputError(f"found the least probability {min_probability}", hint=hint)
-        if self.model.likelihood is None:
+        if self._state.likelihood is None:
             raise InputError(
                 "this rule list does not say how likely its links are",
                 hint="leave the least probability out, or fit the list again: "

@@ -28,6 +28,7 @@ from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.pictures.markup import SHOWN
 from reshuffle.pictures.notebook import shown_rows
 from reshuffle.progress import UNHEARD
+from reshuffle.rulelist.constants.constant_rules import ConstantRules
 from reshuffle.rulelist.features import NUM_DISTANCES
 from reshuffle.rulelist.fitting import NUM_SCALES
 from reshuffle.rulelist.rule_answers import RuleAnswers
@@ -146,6 +147,8 @@ class RuleModel:
     """The relations whose facts are read in both directions."""
     likelihood: Likelihood | None = None
     """How likely answers are; None where that was not fitted."""
+    constants: ConstantRules = field(default_factory=ConstantRules.none)
+    """Rules about particular entities, which say nothing on graphs that lack these."""
 
     @classmethod
     def from_rules(cls, rules: Rules) -> RuleModel:
@@ -184,6 +187,10 @@ class RuleModel:
             raise InputError(f"the model has no rule {strange[0]}", hint="model.rules lists them")
         kept = (one for place, one in enumerate(self.rules) if place not in places and one.rule not in rules)
         return replace(self, rules=tuple(kept))
+
+    def without_constants(self) -> RuleModel:
+        """The model without rules about particular entities."""
+        return replace(self, constants=ConstantRules.none())
 
     def with_rules(self, rules: Rules) -> RuleModel:
         """The model with more rules, weighted by their confidences; of a rule that it has already nothing changes."""
@@ -265,9 +272,13 @@ class RuleModel:
         weights = np.array([one.weight for one in self.rules], dtype=np.float64)
         return weights, np.array([one.count_weight for one in self.rules], dtype=np.float64)
 
+    def constant(self, place: int, value: float) -> WeightedRule:
+        """A rule about particular entities, with what it adds to an answer."""
+        return WeightedRule(self.constants.rule(place), value)
+
     def to_dict(self) -> dict[str, Any]:
-        """The rules as plain data."""
-        data = {"rules": self.rows(), "relations": list(self.relations)}
+        """The rules as plain data; of those about particular entities how many there are."""
+        data = {"rules": self.rows(), "relations": list(self.relations), "constants": len(self.constants)}
         return data | ({"both_ways": sorted(self.both_ways)} if self.both_ways else {})
 
     def rows(self) -> list[dict[str, Any]]:
@@ -277,7 +288,12 @@ class RuleModel:
     @property
     def heading(self) -> str:
         """What it is, in a few words."""
-        return f"rule model: {counted(len(self), 'rule')} of {counted(len(self.relations), 'relation')}"
+        told = f"rule model: {counted(len(self), 'rule')} of {counted(len(self.relations), 'relation')}"
+        return f"{told}, {self._about_entities}" if self.constants else told
+
+    @property
+    def _about_entities(self) -> str:
+        return f"{counted(len(self.constants), 'rule')} about particular entities"
 
     def _repr_html_(self) -> str:
         rows = [_row(one) for one in self.rules[:SHOWN]]
@@ -293,6 +309,8 @@ class RuleModel:
         lines = [counted(len(self.rules), "rule"), *([table(header, rows)] if rows else [])]
         left = len(self.rules) - most
         lines += [f"... and {left:,} more"] if left > 0 else []
+        if self.constants:
+            lines.append(f"and {self._about_entities}, in the file below [constants]")
         if self.both_ways:
             lines.append(f"facts of {', '.join(sorted(self.both_ways))} are read in both directions")
         return "\n".join(lines)

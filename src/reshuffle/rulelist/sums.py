@@ -11,6 +11,7 @@ from reshuffle.pictures.diagram import Growing
 from reshuffle.reasoning.proofs import spelled
 from reshuffle.results import Explanation
 from reshuffle.rulelist.features import MOST_STEPS
+from reshuffle.rules.rule import ConstantRule
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -45,13 +46,22 @@ class Part:
     def words(self) -> str:
         """What the part is about."""
         if self.rule is not None:
-            return f"{self.rule.rule}  ({counted(self.walks, 'walk')})"
+            return f"{self.rule.rule}  ({self.evidence})"
         if self.kind == "types":
             return "types: what the answer is like, whatever is asked about"
         far = (
             f"more than {counted(MOST_STEPS, 'step')}" if self.steps is None else counted(self.steps, "step")
         )
         return f"distance: {far} apart"
+
+    @property
+    def evidence(self) -> str:
+        """How many walks follow the rule, or how often a rule about particular entities was right."""
+        measures = None if self.rule is None else self.rule.rule.quality
+        if self.rule is not None and isinstance(self.rule.rule, ConstantRule):
+            known = measures is not None and measures.predictions
+            return f"{measures.support} of {measures.predictions}" if known and measures else "not counted"
+        return counted(self.walks, "walk")
 
     def add_to(self, tree: Growing, value: str) -> int:
         """Add the part to a picture, with the facts of its walks; its number there."""
@@ -62,8 +72,20 @@ class Part:
             walks = [
                 [tree.add(f"walk {place}", "", "plain", walk)] for place, walk in enumerate(walks, start=1)
             ]
-        note = f"{value}, {counted(self.walks, 'walk')}"
+        note = f"{value}, {self.evidence}"
         return tree.add(str(self.rule.rule), note, "rule", chain(*walks))
+
+    @property
+    def _counts(self) -> dict[str, Any]:
+        """Of a rule about particular entities: how many its body holds for, and of how many it was right."""
+        if (
+            self.rule is None
+            or not isinstance(self.rule.rule, ConstantRule)
+            or self.rule.rule.quality is None
+        ):
+            return {}
+        quality = self.rule.rule.quality
+        return {"predictions": quality.predictions, "support": quality.support}
 
     def __str__(self) -> str:
         walks = [f"  {', '.join(map(spelled, walk))}" for walk in self.proofs]
@@ -76,6 +98,7 @@ class Part:
             data |= {
                 "rule": str(self.rule.rule),
                 "walks": self.walks,
+                **self._counts,
                 "proofs": [[list(fact) for fact in walk] for walk in self.proofs],
             }
         elif self.kind == "distance":

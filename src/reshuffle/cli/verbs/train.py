@@ -101,6 +101,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="W",
         help="with --decisions: a rejected link counts as W wrong answers, any unknown link as one (default 10)",
     )
+    parser.add_argument(
+        "--no-constants",
+        action="store_true",
+        help="no rules about particular entities: a list for other graphs alone",
+    )
     add_training_options(parser, recipes=(*RECIPE_NAMES, "rules"))
     add_spark_engine(
         parser, help="recipe rules: look for rules on the workers of Spark, with the same result"

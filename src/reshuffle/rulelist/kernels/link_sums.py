@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 
 
 @compiled
-def links_of_questions(graph, questions, first, tables, order, floors, out):
+def links_of_questions(graph, questions, first, tables, order, floors, constants, out):  # noqa: PLR0913, PLR0917
     """Write the links of the questions from `first` on that reach the floor of their row, until one does not fit.
 
     Returns the next question and how many links there are. `graph` is the program, the edges to walk over, the facts,
@@ -25,7 +25,8 @@ def links_of_questions(graph, questions, first, tables, order, floors, out):
     `order` says what a value is: a factor for what rules add, one for what tables add, one for the log of the share, a
     constant for each row, whether the logarithm of 1 + what rules add is meant, and whether links are left out of which
     tables say more than rules. A share is that of the softmax over
-    all entities. `out` is which question, which answer, the value, and its three parts.
+    all entities. `constants` are what rules about particular entities add: where the entries of each question begin,
+    the answers, and the values. `out` is which question, which answer, the value, and its three parts.
 
     Invariant: between questions `state` is empty, and `seen[entity]` is below the number of the next question. Cost:
     the edges that bodies walk, a step for each entity that they reach, and one for every entity where a question may
@@ -44,6 +45,7 @@ def links_of_questions(graph, questions, first, tables, order, floors, out):
         relation, row = questions[1][query], questions[2][query]
         line = steps[lines[query]]
         size = _sum_rules(program, edges, num_relations, questions, query, line, tables, state, room)
+        size = _sum_constants(constants, query, row, line, tables, room, size)
         _mark_known(facts, questions[0][query], relation, query, known)
         open_, bound = _promising(room, size, known, query, order, row, floors[row])
         if open_ == 0:
@@ -86,6 +88,25 @@ def _sum_rules(program, edges, num_relations, questions, query, line, tables, st
             sums[end] += weights[rule] + count_weights[rule] * np.log(numbers[valid, end])
         at = following
     clear_walk(state, 0, valid)
+    return found
+
+
+@compiled
+def _sum_constants(constants, query, row, line, tables, room, found):
+    """Add what rules about particular entities say; returns the number of entities reached by any rule.
+
+    Invariant: parts are added in the order of the entries, behind those of other rules. Cost: a step per entry.
+    """
+    starts, answers, values = constants
+    sums, bases, seen, reached = room
+    for at in range(starts[query], starts[query + 1]):
+        end = answers[at]
+        if seen[end] != query:
+            seen[end] = query
+            reached[found] = end
+            found += 1
+            bases[end] = sums[end] = base_value(end, row, line, tables)
+        sums[end] += values[at]
     return found
 
 

@@ -38,6 +38,7 @@ BLOCK = 64
 LOWEST = -float(np.finfo(np.float64).max)
 """The least value; whatever is below is not wanted."""
 _Run: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]"
+_Added: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]"
 _ROOM = 1 << 14  # links of a task before it looks at which of them are good enough
 
 
@@ -118,7 +119,7 @@ class LinkQuestions:
         """Whom is asked about, some at a time: those where a body of a rule begins."""
         starts, codes, _ = state.features.edges
         rows = state.directed(np.array(self.relations, np.int64), self.side)
-        leading: NDArray[np.bool_] = np.logical_or.reduce(_first_codes(state)[rows], axis=0)
+        leading: NDArray[np.bool_] = np.logical_or.reduce(_leading_codes(state)[rows], axis=0)
         before = np.concatenate([[0], np.cumsum(leading[codes])])  # edges with which a body begins
         begins = before[starts[1:]] > before[starts[:-1]]
         if self.anchors is None:
@@ -170,7 +171,7 @@ class _Finding:
         self._directed = state.directed(relations, self.asked.side)
         self._rows = np.array([state.row_of(int(one)) for one in self._directed], dtype=np.int64)
         self._relations = relations
-        self._leading = _first_codes(state)[self._directed].astype(np.float32)
+        self._leading = _leading_codes(state)[self._directed].astype(np.float32)
 
     def links_from(self, anchors: NDArray[np.int32]) -> Links:
         """The links of the questions about a block of entities that are good enough beside those kept so far."""
@@ -198,19 +199,34 @@ class _Finding:
         """The links of questions that are good enough, as many at a time as there is room for."""
         if not len(places):
             return
-        first = 0
         nobody = np.full(len(anchors), -1, dtype=np.int32)
         steps = self.state.features.steps(Questions(anchors, np.zeros_like(anchors), nobody))
-        questions = anchors[places], self._directed[which], self._rows[which], places, steps
         room = max(_ROOM, self.state.graph.num_entities)
         columns = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty((room, 3))
         model = self.state.link_tables, (*self.state.link_order, self.wanted.reasons_only)
-        while first < len(places):
-            first, filled = links_of_questions(
-                self.state.link_graph, questions, first, *model, floors(), columns
-            )
-            of, answers, values, parts = columns
-            yield of[:filled], answers[:filled], values[:filled], parts[:filled]
+        for rows, constants in self._constants(anchors[places], self._directed[which]):
+            lines, of_rows = places[rows], which[rows]
+            questions = anchors[lines], self._directed[of_rows], self._rows[of_rows], lines, steps
+            first = 0
+            while first < len(lines):
+                first, filled = links_of_questions(
+                    self.state.link_graph, questions, first, *model, floors(), constants, columns
+                )
+                of, answers, values, parts = columns
+                yield of[:filled] + rows.start, answers[:filled], values[:filled], parts[:filled]
+
+    def _constants(
+        self, anchors: NDArray[np.int32], directed: NDArray[np.int32]
+    ) -> Iterator[tuple[slice, _Added]]:
+        """What rules about particular entities add, for some of the questions at a time."""
+        count = len(anchors)
+        if self.state.constants is None:
+            yield slice(0, count), (np.zeros(count + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+            return
+        asked = Questions(anchors, directed, np.full(count, -1, dtype=np.int32))
+        for rows, fired, counting, values in self.state.constants.added(asked):
+            starts = np.searchsorted(counting, fired.starts)
+            yield rows, (starts, fired.answers[counting], values)
 
     def parts(
         self,
@@ -266,10 +282,10 @@ def pairs_reached(
     return parts, rows, about, len(chosen) / len(places) if len(places) else 1.0
 
 
-def _first_codes(state: RulesOnGraph) -> NDArray[np.bool_]:  # directed relation, code
-    """For each directed relation the codes with which its bodies begin."""
+def _leading_codes(state: RulesOnGraph) -> NDArray[np.bool_]:  # directed relation, code
+    """For each directed relation the codes that an entity has of which a rule may answer it."""
     walks, count = state.program.walks, 2 * len(state.graph.relations)
     found = np.zeros((count, count), dtype=np.bool_)
     if len(walks.lengths):
         found[np.repeat(np.arange(count), np.diff(walks.firsts)), walks.bodies[:, 0]] = True
-    return found
+    return found if state.constants is None else found | state.constants.leading

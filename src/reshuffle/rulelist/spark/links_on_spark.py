@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from reshuffle.kg.unfinished_work import add_graph
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.rulelist.constants.constant_text import texts_of
 from reshuffle.rulelist.links.rule_links import Links, best_links
 from reshuffle.spark.graph_files import mapped_graph
 from reshuffle.spark.workers import workers_on
@@ -65,9 +66,11 @@ def digest_of(state: RulesOnGraph, asked: LinkQuestions, wanted: Wanted) -> str:
         sorted(model.both_ways),
         tables.relations,
         model.likelihood,
+        model.constants.likelihood,
     )
     digest = hashlib.sha256(repr(about).encode())
-    for table in (tables.distances, tables.types, tables.shares):
+    digest.update("\n".join(texts_of(model.constants)).encode())
+    for table in (tables.distances, tables.types, tables.shares, model.constants.weights):
         digest.update(np.ascontiguousarray(table).data)
     add_graph(digest, state.graph)
     return digest.hexdigest()

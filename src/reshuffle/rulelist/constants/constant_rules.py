@@ -1,0 +1,104 @@
+"""Rules about particular entities with their weights: who has one property has another one.
+
+    bornIn(X, "london") -> speaks(X, "english")     who has this edge has that one
+    plays(X, Y) -> speaks(X, "english")             who has some edge of a relation has that one
+
+Such a rule answers two questions: (x, speaks, ?) with "english" where x has the body, and (?, speaks, english) with
+whoever has it. It has a weight for each: the evidence is not equally telling. Of the rules of a question that have the
+same relations, only the strongest one that finds an answer adds its weight: they say much the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reshuffle.rules.rule import Constant, ConstantRule, Quality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from reshuffle.rulelist.links.likelihood import Likelihood
+
+CONFIDENCE_PRIOR = 5
+"""Predictions that are added to those of a rule, as in all measures of confidence."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantRules:
+    """Rules in columns, with numbers of these names; r + len(relations) is the inverse of the relation r."""
+
+    relations: tuple[str, ...]
+    entities: tuple[str, ...] = field(repr=False)
+    bodies: NDArray[np.int32] = field(repr=False)  # rule (relation, entity or -1 for any)
+    heads: NDArray[np.int32] = field(repr=False)  # rule (relation, entity)
+    weights: NDArray[np.float64] = field(repr=False)  # rule (for its entity, for its members)
+    counts: NDArray[np.int64] = field(repr=False)  # rule (predictions, support)
+    less: NDArray[np.float64] | None = field(default=None, repr=False)
+    """The weights with one fact of the support left out, where they were just fitted."""
+    likelihood: Likelihood | None = None
+    """How likely answers are on the graph whose entities are named; None where that was not fitted."""
+
+    @classmethod
+    def none(cls, relations: Iterable[str] = ()) -> ConstantRules:
+        """No rules."""
+        pairs = np.zeros((0, 2), dtype=np.int32)
+        return cls(tuple(relations), (), pairs, pairs, np.zeros((0, 2)), np.zeros((0, 2), dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ConstantRules):
+            return NotImplemented
+        names = ("bodies", "heads", "weights", "counts")
+        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        mine, others = ((one.relations, one.entities, one.likelihood) for one in (self, other))
+        return same and mine == others
+
+    def __hash__(self) -> int:
+        return hash((self.relations, self.entities))
+
+    def part(self, rows: NDArray[np.integer[Any]] | NDArray[np.bool_] | slice) -> ConstantRules:
+        """Some of the rules."""
+        less = None if self.less is None else self.less[rows]
+        columns = {name: getattr(self, name)[rows] for name in ("bodies", "heads", "weights", "counts")}
+        return replace(self, **columns, less=less)
+
+    def rule(self, place: int) -> ConstantRule:
+        """A rule as it is written, with its counts."""
+        (body, ends), (head, entity) = self.bodies[place].tolist(), self.heads[place].tolist()
+        other = "?other" if ends < 0 else Constant(self.entities[ends])
+        predictions, support = (int(one) for one in self.counts[place])
+        return ConstantRule.of(
+            [(self.directed(body), "?who", other)],
+            (self.directed(head), "?who", Constant(self.entities[entity])),
+            quality_of(predictions, support),
+        )
+
+    def claim(self, place: int) -> tuple[str, str | None, str, str]:
+        """What a rule says, in names: relation and entity of its body, relation and entity of its head."""
+        (body, ends), (head, entity) = self.bodies[place].tolist(), self.heads[place].tolist()
+        named = None if ends < 0 else self.entities[ends]
+        return self.directed(body), named, self.directed(head), self.entities[entity]
+
+    def directed(self, code: int) -> str:
+        """The name of a relation or of an inverse."""
+        number = len(self.relations)
+        return self.relations[code] if code < number else f"{self.relations[code - number]}^-1"
+
+    def head_relations(self) -> NDArray[np.int32]:
+        """The relation of each head, whichever side of it is named."""
+        heads: NDArray[np.int32] = self.heads[:, 0] % max(1, len(self.relations))
+        return heads
+
+
+def quality_of(predictions: int, support: int) -> Quality | None:
+    """The measures of a rule that was counted."""
+    if not predictions:
+        return None
+    return Quality(predictions, support, support / (predictions + CONFIDENCE_PRIOR))

@@ -1,0 +1,177 @@
+"""Rules about particular entities as lines of a model's file.
+
+A line has the numbers that stand before it in columns, and the rule. There may be hundreds of thousands, so that lines
+in the usual form are read by one expression, and all others as any rule is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.rulelist.constants.constant_rules import ConstantRules
+from reshuffle.rules.formats.native import read_line
+from reshuffle.rules.formats.statement import SourceLine, meaning, relation_name, unquoted
+from reshuffle.rules.rule import ConstantRule, quoted, quoted_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from reshuffle.rules.rule import Terms
+
+_NAME = r'(?:\w+|"(?:[^"\\]|\\.)*")'
+_ATOM = rf"({_NAME})\((?:([XY])|(\"(?:[^\"\\]|\\.)*\")), (?:([XY])|(\"(?:[^\"\\]|\\.)*\"))\)"
+_USUAL = re.compile(rf"{_ATOM} -> {_ATOM}\s*$")
+_HINT = 'such as: bornIn(X, "london") -> speaks(X, "english"), or plays(X, Y) -> speaks(X, "english")'
+
+
+def texts_of(rules: ConstantRules) -> Iterator[str]:
+    """The rules in order, as they are written."""
+    names, entities = (
+        [quoted(name) for name in rules.relations],
+        [quoted_text(name) for name in rules.entities],
+    )
+    number = len(names)
+    for (body, end), (head, entity) in zip(rules.bodies.tolist(), rules.heads.tolist(), strict=True):
+        who = "Y" if end < 0 and body >= number else "X"
+        other = {"X": "Y", "Y": "X"}[who] if end < 0 else entities[end]
+        yield f"{_atom(names, body, who, other)} -> {_atom(names, head, who, entities[entity])}"
+
+
+def _atom(names: list[str], code: int, who: str, other: str) -> str:
+    if code < len(names):
+        return f"{names[code]}({who}, {other})"
+    return f"{names[code - len(names)]}({other}, {who})"
+
+
+def compacted(rules: ConstantRules) -> ConstantRules:
+    """The same rules with the names that they use alone, in the order in which these are met."""
+    number = len(rules.relations)
+    columns = np.column_stack([rules.bodies, rules.heads])
+    relations, codes = _renumbered(columns[:, [0, 2]] % max(1, number))
+    entities, ends = _renumbered(columns[:, [1, 3]])
+    inverse = (columns[:, [0, 2]] >= number) * len(relations)
+    codes += inverse.astype(np.int32)
+    return replace(
+        rules,
+        relations=tuple(rules.relations[one] for one in relations.tolist()),
+        entities=tuple(rules.entities[one] for one in entities.tolist()),
+        bodies=np.column_stack([codes[:, 0], ends[:, 0]]).astype(np.int32),
+        heads=np.column_stack([codes[:, 1], ends[:, 1]]).astype(np.int32),
+    )
+
+
+def _renumbered(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers from 0 on that occur, by first occurrence; and all of them as places among these."""
+    found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    order = order[found[order] >= 0]
+    places = np.full(len(found), -1, dtype=np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return found[order], places[inverse].reshape(numbers.shape)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Names:
+    """Numbers for names, in the order in which they are met."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+
+    def of(self, written: str, name: Callable[[str], str]) -> int:
+        """The number of a name as it is written."""
+        found = self.written.get(written)
+        if found is None:
+            meant = name(written)
+            found = self.written[written] = self.numbers.setdefault(meant, len(self.numbers))
+        return found
+
+
+class ConstantReading:
+    """Reads lines one after the other."""
+
+    def __init__(self) -> None:
+        self._relations, self._entities = _Names(), _Names()
+        self._rows: list[tuple[int, int, int, int, int, int]] = []
+        self._numbers: list[tuple[float, float, int, int]] = []
+        self._lines: dict[tuple[int, ...], int] = {}
+
+    def take(self, line: SourceLine, start: int, weights: Sequence[float], counts: Sequence[int]) -> None:
+        """A rule that begins at a column, with its two weights, its predictions and its support."""
+        row = self._usual(line.text[start:]) or self._other(line, start)
+        if row in self._lines:
+            raise line.error(
+                f"the same rule stands in line {self._lines[row]}", at=start, hint="delete one of the two"
+            )
+        self._lines[row] = line.number
+        self._rows.append(row)
+        self._numbers.append((*weights, *counts))  # type: ignore[arg-type]
+
+    def rules(self) -> ConstantRules:
+        """All that were read."""
+        number = len(self._relations.numbers)
+        rows = np.array(self._rows, dtype=np.int32).reshape(-1, 6)
+        numbers = np.array(self._numbers, dtype=np.float64).reshape(-1, 4)
+        return ConstantRules(
+            tuple(self._relations.numbers),
+            tuple(self._entities.numbers),
+            np.column_stack([rows[:, 0] + number * rows[:, 1], rows[:, 2]]).astype(np.int32),
+            np.column_stack([rows[:, 3] + number * rows[:, 4], rows[:, 5]]).astype(np.int32),
+            numbers[:, :2],
+            numbers[:, 2:].astype(np.int64),
+        )
+
+    def _usual(self, text: str) -> tuple[int, int, int, int, int, int] | None:
+        """A rule in the form in which it is written here; None for any other."""
+        found = _USUAL.match(text)
+        if found is None:
+            return None
+        body, first, named, second, other, head, start, entity, end, last = found.groups()
+        who = start or end
+        if bool(start) == bool(end) or who not in (first, second) or (first == second):
+            return None
+        turned = first != who
+        beside = named if turned else other
+        mine = self._relations.of(body, relation_name), int(turned), self._entity(beside)
+        return (
+            *mine,
+            self._relations.of(head, relation_name),
+            int(end is not None),
+            self._entity(entity or last),
+        )
+
+    def _other(self, line: SourceLine, start: int) -> tuple[int, int, int, int, int, int]:
+        """A rule in any form of the syntax."""
+        read = meaning(read_line(SourceLine(line.file, line.number, " " * start + line.text[start:])))
+        atoms = (*read.atoms, read.conclusion) if isinstance(read, ConstantRule) else ()
+        ways = [_ends(atom, atoms[-1]) for atom in atoms]
+        if len(ways) != 2 or None in ways or ways[1][1] is None:  # type: ignore[index]
+            raise line.error("this is no rule about a particular entity", at=start, hint=_HINT)
+        (body, way), (head, conclusion) = ((atom[0], way) for atom, way in zip(atoms, ways, strict=True))
+        row: list[int] = []
+        for name, (turned, entity) in ((body, way), (head, conclusion)):  # type: ignore[misc]
+            row += [
+                self._relations.of(quoted(name), relation_name),
+                int(turned),
+                self._entity(entity and quoted_text(entity)),
+            ]
+        return tuple(row)  # type: ignore[return-value]
+
+    def _entity(self, written: str | None) -> int:
+        return -1 if written is None else self._entities.of(written, unquoted)
+
+
+def _ends(atom: Terms, conclusion: Terms) -> tuple[bool, str | None] | None:
+    """Is the variable of the conclusion the second end of an atom, and who is the other; None where it is neither."""
+    about = next((end for end in conclusion[1:] if isinstance(end, int)), None)
+    _, first, second = atom
+    if about is None or first == second or about not in (first, second):
+        return None
+    other = first if second == about else second
+    return second == about, other if isinstance(other, str) else None

@@ -1,0 +1,175 @@
+"""Rules about particular entities on a graph: which of them answer a question, and what they add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reshuffle.rulelist.constants.properties import Properties
+from reshuffle.rulelist.kernels.constant_walks import OF_MEMBERS, mark_strongest, rules_of_questions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.rulelist.constants.constant_rules import ConstantRules
+    from reshuffle.rulelist.features import FeatureGraph, Questions
+
+_ROOM = 1 << 18
+
+
+@dataclass(frozen=True)
+class Fired:
+    """Sparse rows: question q has the entries `starts[q] : starts[q + 1]`; those of one shape follow each other."""
+
+    starts: NDArray[np.int64]  # question + 1
+    answers: NDArray[np.int32]  # entry
+    shapes: NDArray[np.int32]  # entry
+    rules: NDArray[np.int32]  # entry
+    less: NDArray[np.bool_]  # entry: is the hidden fact counted for the rule?
+
+    @property
+    def questions(self) -> NDArray[np.int64]:
+        """The question of each entry."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @property
+    def of_members(self) -> NDArray[np.int64]:
+        """Of each entry, which of the two weights of its rule is meant."""
+        return ((self.shapes & OF_MEMBERS) > 0).astype(np.int64)
+
+    def strongest(self, values: NDArray[np.float64], num_entities: int) -> NDArray[np.bool_]:
+        """The entries with the largest positive value of each answer and shape."""
+        marked = np.zeros(len(values), dtype=np.bool_)
+        room = np.zeros(num_entities, dtype=np.int64), np.zeros(num_entities, dtype=np.int64)
+        mark_strongest(self.starts, self.answers, self.shapes, values, room, marked)
+        return marked
+
+
+@dataclass(frozen=True)
+class ConstantsOnGraph:
+    """Finds the rules that answer questions about a graph; names that the graph lacks answer nothing."""
+
+    rules: ConstantRules
+    facts: FeatureGraph
+    """The facts as they stand."""
+    loops: NDArray[np.bool_]
+    """For each directed relation of the graph: may an entity be its own answer?"""
+
+    @cached_property
+    def is_silent(self) -> bool:
+        """Does no rule name something of the graph?"""
+        return not len(self._keys[0][0])
+
+    @cached_property
+    def properties(self) -> Properties:
+        """Those of the graph's entities."""
+        return Properties.of(self.facts)
+
+    @cached_property
+    def _keys(self) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
+        """The rules by their bodies and by their heads, as kernels take them."""
+        graph, rules = self.facts.graph, self.rules
+        count, number = graph.num_entities, 2 * self.facts.num_relations
+        codes, entities = self._codes(), self._entities()
+        bodies = codes[rules.bodies[:, 0]], entities[rules.bodies[:, 1]]  # -1 is the last one: any
+        heads = codes[rules.heads[:, 0]], entities[rules.heads[:, 1]]
+        is_any = rules.bodies[:, 1] < 0
+        known = (bodies[0] >= 0) & (heads[0] >= 0) & (heads[1] >= 0) & ((bodies[1] >= 0) | is_any)
+        places = np.flatnonzero(known)
+        (body, end), (head, entity) = ([column[places] for column in pair] for pair in (bodies, heads))
+        by_body = (body.astype(np.int64) * (count + 1) + end + 1) * number + head
+        first = np.argsort(by_body, kind="stable")
+        by_head = head.astype(np.int64) * count + entity
+        other = np.lexsort((end, body, by_head))
+        other = other[end[other] >= 0]  # that somebody has any edge of a code tells members too little apart
+        of_graph = self.properties.numbers_of(body, end, count)
+        return (
+            (by_body[first], entity[first], places[first]),
+            (by_head[other], body[other], of_graph[other], places[other]),
+        )
+
+    def _codes(self) -> NDArray[np.int32]:
+        """For each directed relation of the rules its code here, or -1."""
+        graph = self.facts.graph
+        found = (graph.relations.find(name) for name in self.rules.relations)
+        codes = np.array([-1 if one is None else one for one in found], dtype=np.int32)
+        return np.concatenate([codes, np.where(codes < 0, -1, codes + self.facts.num_relations)]).astype(
+            np.int32
+        )
+
+    def _entities(self) -> NDArray[np.int32]:
+        """For each entity of the rules its id here, or -1; behind them -1."""
+        found = (self.facts.graph.entities.find(name) for name in self.rules.entities)
+        return np.array([*(-1 if one is None else one for one in found), -1], dtype=np.int32)
+
+    @cached_property
+    def leading(self) -> NDArray[np.bool_]:  # directed relation, code
+        """For each directed relation the codes that an entity has of which a rule may answer it."""
+        number = 2 * self.facts.num_relations
+        found = np.zeros((number, number), dtype=np.bool_)
+        codes = self._codes()
+        bodies, heads = codes[self.rules.bodies[:, 0]], codes[self.rules.heads[:, 0]]
+        known = (bodies >= 0) & (heads >= 0)
+        found[heads[known], bodies[known]] = True
+        turned = (
+            heads[known] + number // 2
+        ) % number  # who is named in a head has an edge to whom it is true of
+        found[turned, turned] = True
+        return found
+
+    def fired(self, questions: Questions) -> Iterator[tuple[slice, Fired]]:
+        """The rules that answer questions, some questions at a time."""
+        done, room = 0, _ROOM
+        members = self.properties.starts, self.properties.members
+        while done < len(questions.anchors):
+            starts = np.zeros(len(questions.anchors) - done + 1, dtype=np.int64)
+            answers, shapes, rules = (np.empty(room, dtype=np.int32) for _ in range(3))
+            columns = answers, shapes, rules, np.empty(room, dtype=np.bool_)
+            after = rules_of_questions(
+                tuple(questions), done, self.facts.edges, members, *self._keys, self.loops, starts, columns
+            )
+            if after == done:
+                room *= 4
+                continue
+            starts = starts[: after - done + 1]
+            end = starts[-1]
+            yield (
+                slice(done, after),
+                Fired(starts, answers[:end], shapes[:end], rules[:end], columns[3][:end]),
+            )
+            done = after
+
+    def values(self, fired: Fired) -> NDArray[np.float64]:
+        """The weights of entries."""
+        of = fired.rules, fired.of_members
+        if self.rules.less is None or not fired.less.any():
+            return self.rules.weights[of]
+        return np.where(fired.less, self.rules.less[of], self.rules.weights[of])
+
+    def added(
+        self, questions: Questions, values: Callable[[Fired], NDArray[np.float64]] | None = None
+    ) -> Iterator[tuple[slice, Fired, NDArray[np.int64], NDArray[np.float64]]]:
+        """For some questions at a time what is added: the entries, the places of those that count, their values."""
+        for rows, fired in self.fired(questions):
+            worth = (values or self.values)(fired)
+            counting = np.flatnonzero(fired.strongest(worth, self.facts.graph.num_entities))
+            yield rows, fired, counting, worth[counting]
+
+    def add_to(self, scores: NDArray[np.float64], questions: Questions) -> None:
+        """Add what the rules say of all entities to scores [question, entity]."""
+        for rows, fired, counting, values in self.added(questions):
+            of = fired.questions[counting] + rows.start
+            np.add.at(scores, (of, fired.answers[counting]), values)
+
+    def of_answer(self, questions: Questions, answer: int) -> list[tuple[int, float]]:
+        """The rules that add to an answer of one question, and by how much, in the order in which they are added."""
+        found = []
+        for _, fired, counting, values in self.added(questions):
+            here = np.flatnonzero(fired.answers[counting] == answer)
+            found += [(int(fired.rules[counting[at]]), float(values[at])) for at in here.tolist()]
+        return found
