@@ -199,7 +199,7 @@ SIZES = {
     "rulelist": (
         8_200,
         50,
-    ),  # .3: missing links by rules, sampled mining, a time budget, rule files by aggregates; rules about particular entities
+    ),  # .3: missing links by rules, sampled mining, a time budget, aggregates; rules about particular entities
     "rules": (9_200, 43),  # .3: constants in every syntax; ontologies as data, with a reader for each syntax
     "spark": (500, 4),
     "theories": (1_400, 11),  # .3: what each given file is taken for; ontologies
