@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _AT_ONCE = 64
+_SCORES_AT_ONCE = 1 << 22
+"""Of the questions that are looked at together."""
+_SCORES = 4_000_000_000
+"""Of all questions: on a graph with many entities fewer are asked."""
 _DIGITS = 4
 _COMMON = 4
 """Pairs that are common to all relations: for rules with and without an entity in the body, by the question."""
@@ -154,7 +158,8 @@ def weighed_rules(
     if not len(counted):
         return bare
     asked = questions_of(state.graph, about)
-    chosen = np.random.default_rng(seed).permutation(len(asked.anchors))[: settings.questions]
+    most = min(settings.questions, _SCORES // max(1, state.graph.num_entities))
+    chosen = np.random.default_rng(seed).permutation(len(asked.anchors))[:most]
     asked = asked.part(np.sort(chosen))
     rows = _rows(state, finding, measured, asked, settings, deadline.part(0.5), progress)
     weights = _Fit(rows, state.facts.num_relations * 2, settings, seed).run(progress)
@@ -204,7 +209,8 @@ def _rows(
     progress: Progress,
 ) -> _Rows:
     """The candidates of questions, or with a deadline of as many questions as it allows."""
-    pieces = pieces_of(len(asked.anchors), _AT_ONCE)
+    at_once = _SCORES_AT_ONCE // max(1, state.graph.num_entities)
+    pieces = pieces_of(len(asked.anchors), min(_AT_ONCE, max(1, at_once)))
     chance = np.random.default_rng(len(pieces))
     pieces = [pieces[place] for place in chance.permutation(len(pieces)).tolist()]
 
