@@ -1,4 +1,4 @@
-"""When a computation should be done: one object that is passed down, and asked by whoever could stop early.
+"""When a computation should be done: one object that is passed down, and asked by work that can stop early.
 
 What is computed within a deadline depends on how fast the machine is; without one, it does not.
 """

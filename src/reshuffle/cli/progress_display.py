@@ -109,7 +109,7 @@ class Bar:
 
 
 class Lines:
-    """Lines that stay, at most one in so many seconds over all work; work that had one gets one at its end."""
+    """Lines that stay, at most one per interval over all work; work that had one gets one at its end."""
 
     _last = float("-inf")
 

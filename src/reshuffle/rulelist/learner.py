@@ -128,7 +128,7 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     partitions: int | None = None,
     folder: str | PathLike[str] | None = None,
 ) -> RuleModel:
-    """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out to stop by.
+    """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out.
 
     Mined rules whose weights are fitted to 0 are left out; given ones stay.
 

@@ -64,7 +64,7 @@ _OF_MODEL = """
 """
 _OF_RULES = f"""
 [rules]
-# weight         added to the score of everyone whom the rule finds
+# weight         added to the score of each entity that the rule finds
 # per log count  added for each log of the number of walks that find it
 # predictions    pairs that the body joins in the training facts
 # support        facts among them, none of them found by itself

@@ -42,7 +42,7 @@ GEOMETRY = Way("exact", "from what was read")
 
 
 def within(bound: int | None) -> Way:
-    """Geometry for what follows in so many steps, or in any number."""
+    """Geometry for what follows in at most `bound` steps, or in any number."""
     if bound is None:
         return GEOMETRY
     steps = counted(bound, "step")

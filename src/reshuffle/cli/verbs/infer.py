@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sketch.add_argument("--seed", type=int, default=0, metavar="S", help="of the random channels (default 0)")
     parser.add_argument(
         "--min-confidence", type=float, metavar="C",
-        help="reason with rules at least so sure (default: of a rule model those without an exception, else all)",
+        help="only rules with confidence of at least C (default: of a rule model those without an exception, else all)",
     )  # fmt: skip
     parser.add_argument(
         "--reduced",

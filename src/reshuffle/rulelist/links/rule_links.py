@@ -248,7 +248,7 @@ def pairs_reached(
     most: int,
     chance: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], float]:
-    """Pairs that rules lead to and that are no facts, from so many questions about some entities.
+    """Pairs that rules lead to and that are no facts, from a sample of questions about some entities.
 
     Gives what each score is made of (rules, tables, log of the share), the row of the tables, the place of the entity,
     and the share of the questions that were asked.

@@ -47,7 +47,7 @@ class Budget:
     fewest_facts: int = 50
     """So many facts of each relation are looked at, whatever they cost."""
     long_reach: int = 40
-    """Long bodies of a relation may lead from one entity to so many others in all; the most confident ones are kept."""
+    """The number of others that the long bodies of a relation lead to from one entity; the most confident are kept."""
     most_of_a_fact: int = 100_000
     """Steps of walks: of a fact between two hubs some walks are drawn."""
     min_support: int = 2
