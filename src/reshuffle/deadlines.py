@@ -20,7 +20,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """So many seconds from now."""
+        """The deadline that is `seconds` from now."""
         return cls(time.monotonic() + seconds)
 
     @property

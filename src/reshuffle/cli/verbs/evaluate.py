@@ -122,7 +122,9 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
         default="sampled-50",
         help=f"one of {', '.join(PROTOCOL_NAMES)} (default sampled-50)",
     )
-    ranking.add_argument("--seed", type=int, default=0, metavar="S", help="of the candidates (default 0)")
+    ranking.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="random seed of the candidates (default 0)"
+    )
     ranking.add_argument(
         "--negatives",
         type=InputFile,

@@ -111,11 +111,11 @@ class LinkQuestions:
 
     relations: tuple[int, ...]
     anchors: tuple[int, ...] | None
-    """Whom they are about; None for everyone."""
+    """The entities that they are about; None for all."""
     side: Side
 
     def blocks(self, state: RulesOnGraph) -> list[NDArray[np.int32]]:
-        """Whom is asked about, some at a time: those where a body of a rule begins."""
+        """The entities to ask about, some at a time: those where a body of a rule begins."""
         starts, codes, _ = state.features.edges
         rows = state.directed(np.array(self.relations, np.int64), self.side)
         leading: NDArray[np.bool_] = np.logical_or.reduce(_first_codes(state)[rows], axis=0)

@@ -45,7 +45,7 @@ class Budget:
     long_listed: int = 600
     """The same for bodies of three atoms and more."""
     fewest_facts: int = 50
-    """So many facts of each relation are looked at, whatever they cost."""
+    """The number of facts of each relation that are looked at in any case."""
     long_reach: int = 40
     """The number of others that the long bodies of a relation lead to from one entity; the most confident are kept."""
     most_of_a_fact: int = 100_000
