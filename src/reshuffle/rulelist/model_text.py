@@ -313,8 +313,9 @@ class _Reading:
                 hint="copy it again; if you are sure that it is whole, write [end] as its last line",
             )
         if found not in ([str(VERSION)], [str(_WITHOUT_END)]):
+            told = f"the version {' '.join(found)}" if found else "no version"
             raise InputError(
-                f"found the version {' '.join(found) or 'nowhere'} of a rule model, expected {VERSION}",
+                f"found {told} of a rule model, expected {VERSION}",
                 place=Place(self.file),
                 hint="a newer version of this library may have written it; else write `version<TAB>1` below [model]",
             )
