@@ -207,7 +207,7 @@ class Cell:
 
 
 def _some(graph: KnowledgeGraph, most: int) -> KnowledgeGraph:
-    """So many triples, drawn alike in every cell."""
+    """At most `most` triples, drawn alike in every cell."""
     triples = list(graph)
     if len(triples) <= most:
         return graph

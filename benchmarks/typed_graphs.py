@@ -41,7 +41,7 @@ class Shape:
     """What a generated graph is like."""
 
     facts: int
-    """About so many, a few duplicates less."""
+    """Their approximate number; duplicates are dropped."""
     facts_per_entity: int = 4
     types: int = 12
     relations: int = 60
@@ -161,7 +161,7 @@ class _Making:
         return found
 
     def _planted(self, length: int, room: int, number: int) -> tuple[_Relation, Planted]:
-        """A relation that follows from a body of that length, with about so many facts."""
+        """A relation that follows from a body of that length, with about `number` facts."""
         codes, heads, tails = self._body(length, room)
         if length == 1 and self.random.random() < 0.5:
             codes, heads, tails = [-codes[0] - 1], tails, heads

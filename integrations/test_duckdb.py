@@ -251,6 +251,22 @@ def test_no_columns_are_read_out_of_the_path(above: str, layout: str, tmp_path: 
         assert set(triples_of(list(answers.batches(with_facts=True)))) == set(triples)
 
 
+def test_the_folder_of_a_single_file_does_not_say_the_relation(tmp_path: Path) -> None:
+    (tmp_path / "relation=parent").mkdir()
+    pq.write_table(pa.table({"head": ["a"], "tail": ["b"]}), tmp_path / "relation=parent" / "part.parquet")
+    with pytest.raises(InputError, match="found the columns head, tail; expected head, relation, tail"):
+        ParquetFacts.at(tmp_path / "relation=parent" / "part.parquet")
+
+
+def test_a_pattern_stands_for_parquet_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "my.rules").write_text("parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)\n")
+    for number, triple in enumerate([("a", "parent", "b"), ("b", "parent", "c")]):
+        KnowledgeGraph([triple]).write(tmp_path / f"{number}.parquet")
+    given = ["-q", "infer", str(tmp_path / "my.rules"), str(tmp_path / "*.parquet"), "--engine", "duckdb"]
+    assert main(given) == 0
+    assert capsys.readouterr().out == "a\tgrandparent\tc\n"
+
+
 def test_a_link_at_the_place_of_the_work_is_not_followed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

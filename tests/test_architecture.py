@@ -189,7 +189,7 @@ SIZES = {
     "explorer": (5_400, 33),  # .3: the queue of missing links with its decisions, the overview
     "extraction": (2_400, 12),
     "kg": (6_900, 40),  # .3: limits before parsers, rows that are skipped and reported
-    "learning": (4_200, 21),  # .3: a training in a given time
+    "learning": (4_200, 22),  # .3: a training in a given time; what says where the search for settings went
     "model": (6_600, 40),
     "neighbours": (400, 6),
     "pictures": (1_100, 11),

@@ -280,7 +280,7 @@ def _rules_in(data: Mapping[str, Any]) -> RuleBase | None:
 
 
 def _read_of(rules: RuleBase) -> dict[str, Any]:
-    """Whether the rules are an ontology's, and what of their file was not read, for whoever says what is exact."""
+    """Whether the rules are an ontology's, and what of their file was not read; both decide what is called exact."""
     unread = [list(astuple(one)) for one in rules.not_read]
     return {
         **({"not_read": unread} if unread else {}),

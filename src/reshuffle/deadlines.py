@@ -1,4 +1,4 @@
-"""When a computation should be done: one object that is passed down, and asked by whoever could stop early.
+"""When a computation should be done: one object that is passed down, and asked by work that can stop early.
 
 What is computed within a deadline depends on how fast the machine is; without one, it does not.
 """
@@ -20,7 +20,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """So many seconds from now."""
+        """The deadline that is `seconds` from now."""
         return cls(time.monotonic() + seconds)
 
     @property

@@ -55,7 +55,7 @@ def SILENT(  # noqa: N802 - a constant of type Progress
 def in_one_step(progress: Progress, description: str) -> Iterator[None]:
     """Work that reports nothing while it goes on: one step, with a report before and after it."""
     with progress(description, total=1, unit="steps") as report:
-        report(0)  # whoever does not want the work any more says so here
+        report(0)  # a caller that does not want the work any more says so here
         yield
         report(1)
 

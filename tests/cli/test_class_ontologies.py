@@ -95,6 +95,20 @@ def test_explain_needs_no_facts_and_takes_labels(capsys) -> None:
     assert capsys.readouterr().err == "unknown class 'nuclei'\n"
 
 
+def test_explain_takes_names_with_the_empty_prefix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own.ttl"
+    path.write_text(
+        "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . "
+        ":A rdfs:subClassOf :B . :B rdfs:subClassOf :C . :p rdfs:subPropertyOf :q ."
+    )
+    assert main(["explain", str(path), ":A", "rdfs:subClassOf", ":C", "-q"]) == 0
+    assert capsys.readouterr().out.startswith("rdfs:subClassOf(:A, :C) ")
+    assert main(["explain", str(path), ":p", "rdfs:subClassOf", ":C", "-q"]) == 2
+    assert ":p' or" not in capsys.readouterr().err
+
+
 def test_check_proves_that_a_class_can_have_no_members(capsys) -> None:
     assert main(["check", "cells.obo"]) == 0
     assert capsys.readouterr().out.splitlines() == [

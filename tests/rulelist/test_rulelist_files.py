@@ -111,7 +111,7 @@ def test_a_person_may_add_a_line(line: str, weight: float, count_weight: float) 
         ("r(X, Y) -> s(X, Y)\n", "m:1:1: found a line before the first section"),
         ("[rulez]\n", "m:1:1: there is no section '[rulez]'; did you mean 'rules' or 'roles'?"),
         ("[rules]\n[rules]\n", "m:2:1: a second section [rules]"),
-        ("[rules]\n", "m: found the version nowhere of a rule model, expected 2"),
+        ("[rules]\n", "m: found no version of a rule model, expected 2"),
         ("[model]\nversion\t3\n", "m: found the version 3 of a rule model, expected 2"),
         (MINIMAL + "x\tr(X, Y) -> s(X, Y)\n", "m:4:1: found 'x', expected a number"),
         (MINIMAL + "nan\tr(X, Y) -> s(X, Y)\n", "m:4:1: found 'nan', expected a number"),

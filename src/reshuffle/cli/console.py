@@ -217,7 +217,7 @@ def _print(text: str) -> None:
 
 
 def folded(text: str, width: int) -> str:
-    """The text with lines of at most so many characters; the lines of a tree go on inside their branch.
+    """The text with lines of at most `width` characters; the lines of a tree go on inside their branch.
 
     >>> print(folded("r(a, b)\\n└─ knows(ada, bob)    [friend(X, Y) -> knows(X, Y)]", 34))
     r(a, b)

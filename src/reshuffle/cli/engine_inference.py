@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import certain_of, graph_of, is_parquet, reasoners_of
@@ -195,6 +196,14 @@ def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
     return reasoners[0]
 
 
+def _lies_in_parquet(arguments: argparse.Namespace) -> bool:
+    """Are the facts one file or folder of Parquet? Several files, and those of a pattern, are read into memory."""
+    path = arguments.facts[0]
+    return (
+        len(arguments.facts) == 1 and is_parquet(path) and Path(path).exists() and arguments.columns is None
+    )
+
+
 def _facts(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner
 ) -> tuple[KnowledgeGraph | ParquetFacts, Exactness]:
@@ -203,8 +212,7 @@ def _facts(
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
     rules = reasoner.rules
-    stored = len(arguments.facts) == 1 and is_parquet(arguments.facts[0]) and arguments.columns is None
-    if stored and not (rules is not None and rules.facts):
+    if _lies_in_parquet(arguments) and not (rules is not None and rules.facts):
         if arguments.bad_rows == "skip":
             raise InputError(
                 f"--engine {arguments.engine} takes Parquet as it lies, and skips no rows",

@@ -1,4 +1,4 @@
-"""What verbs are given: files that they read, and how rules, models, facts and settings are read from them.
+"""Loads rules, models, facts and settings from the files that verbs are given.
 
 Rules come from a rule file, compiled constraints or a model directory. Facts come from a file; to train on, also from a
 benchmark by name.

@@ -165,7 +165,7 @@ def _too_much(error: MemoryError | RecursionError | UnicodeEncodeError) -> str:
         )
     if isinstance(error, RecursionError):
         return with_hint(
-            "something in the input is nested too deeply", "no file that this program writes is nested so"
+            "something in the input is nested too deeply", "check that reshuffle wrote this file"
         )
     found = error.object[error.start : error.end][:1]
     return with_hint(

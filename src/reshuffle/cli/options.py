@@ -34,7 +34,7 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         "--bound", type=int, metavar="M", help="exact for what follows in M steps, for any path rules"
     )
     parser.add_argument(
-        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
+        "--skip-unsupported", action="store_true", help="skip rules that cannot be read, and count them"
     )
     parser.add_argument(
         "--node-budget",
@@ -76,7 +76,7 @@ def add_reasoning_options(
     add_naming_options(parser)
     parser.add_argument("--memory", metavar="SIZE", help="at most this much for answering, such as 500MB")
     parser.add_argument(
-        "--skip-unsupported", action="store_true", help="read on past rules outside the class"
+        "--skip-unsupported", action="store_true", help="skip rules that cannot be read, and count them"
     )
     parser.add_argument("--node-budget", type=int, metavar="N", help="give up beyond N nodes")
 

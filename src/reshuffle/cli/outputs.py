@@ -1,4 +1,4 @@
-"""Which arguments of a verb are written, and that no output replaces an input.
+"""Output arguments of verbs; no output overwrites an input.
 
 Verbs declare them as the `type` of an argument; `main` asks `refuse_inputs_as_outputs` before it runs a verb.
 """

@@ -47,7 +47,7 @@ class Display(Protocol):
     """What shows one piece of work."""
 
     def advance(self, done: int, /, note: str = "") -> None:
-        """So many more units are done."""
+        """Count units that are done."""
         ...
 
     def tick(self) -> None:
@@ -90,7 +90,7 @@ class Bar:
         self._note = ""
 
     def advance(self, done: int, /, note: str = "") -> None:
-        """So many more units are done."""
+        """Count units that are done."""
         self._note = note or self._note
         self._bar.set_postfix_str(self._note, refresh=False)
         self._bar.update(done)
@@ -109,7 +109,7 @@ class Bar:
 
 
 class Lines:
-    """Lines that stay, at most one in so many seconds over all work; work that had one gets one at its end."""
+    """Lines that stay, at most one per interval over all work; work that had one gets one at its end."""
 
     _last = float("-inf")
 
@@ -120,7 +120,7 @@ class Lines:
         self._taken_up: int | None = None
 
     def advance(self, done: int, /, note: str = "") -> None:
-        """So many more units are done."""
+        """Count units that are done."""
         if self._taken_up is None:  # what was done in an earlier run says nothing about the pace
             self._taken_up = done
         self._done, self._note = self._done + done, note or self._note

@@ -191,7 +191,7 @@ def answerable(scorer: Scorer, queries: KnowledgeGraph, policy: UnknownPolicy) -
 def unseen_facts(scorer: Scorer) -> str | None:
     """A sentence on the facts of the scorer's graph that it passes over; None where there are none.
 
-    Queries of such relations are refused; facts are skipped, and whoever shows results should say so.
+    Queries of such relations are refused; facts are skipped, and what shows results should say so.
     """
     graph = scorer.graph
     everything = np.arange(len(graph.relations), dtype=np.int32)

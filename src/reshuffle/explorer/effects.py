@@ -44,7 +44,7 @@ _MOST_QUESTIONS = 1_000  # that a rule moves answers of: those that it leads to 
 
 @dataclass(frozen=True)
 class Touched:
-    """Whom changes speak of: the entities of facts, the relations that rules conclude."""
+    """Entities and relations that changes affect: the entities of facts, the relations that rules conclude."""
 
     entities: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()

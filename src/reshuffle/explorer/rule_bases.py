@@ -68,6 +68,7 @@ class RuleBaseWorld(World):
 
     def __init__(self, rules: RuleBase, facts: KnowledgeGraph, answers: Answers) -> None:
         self.rules, self.facts, self.answers = rules, facts, answers
+        self.entailed = answers
         self._rows: list[dict[str, Any]] | None = None
         self._measuring = Lock()
 

@@ -80,6 +80,10 @@ class RuleListWorld(RankedWorld):
         """The entities that rules lead from, up to `most`, and how many there are."""
         return self._answers.led_from(RuleBase(tuple(rules)), most=most)
 
+    def weighted(self) -> RuleModel:
+        """The list itself."""
+        return self.model
+
     @cached_property
     def rules(self) -> RuleBase:  # type: ignore[override]
         """Those of the list."""

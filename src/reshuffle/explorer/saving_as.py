@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.errors import InputError
-from reshuffle.explorer.rule_lists import RuleListWorld
 from reshuffle.kg.io.folders import folder_aside, publish
 from reshuffle.kg.io.writing import write_graph
-from reshuffle.rulelist import RuleModel, save_rule_model
+from reshuffle.rulelist import save_rule_model
 from reshuffle.rules import RuleBase
 from reshuffle.rules.writing import format_rules, write_rules
 
@@ -57,7 +56,7 @@ def _saved(world: World, edits: Edits, what: str, path: Path) -> dict[str, Any]:
         rules = chosen_rules(world, edits)
         write_rules(rules, path)
         return {"file": name, "rules": len(rules)}
-    model = world.model if isinstance(world, RuleListWorld) else RuleModel.from_rules(world.rules)
+    model = world.weighted()
     save_rule_model(model, path)
     return {"file": name, "rules": len(model)}
 

@@ -46,7 +46,7 @@ def told_to(hear: Callable[[Any], None]) -> Iterator[None]:
 
 
 def tell_part(found: Any) -> None:
-    """Show a part of an answer that is not whole yet to whoever asks."""
+    """Show those that ask a part of an answer that is not complete yet."""
     _HEARING.get()(found)
 
 

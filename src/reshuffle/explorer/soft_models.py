@@ -69,6 +69,7 @@ class SoftModelSubject(Subject):
 class SoftModelWorld(RankedWorld):
     """What a model says over facts."""
 
+    rules_at_hand = False
     exactness = "a score decides the order; reasons are the facts and rules that support it"
 
     def __init__(self, subject: SoftModelSubject, facts: KnowledgeGraph, edits: Edits) -> None:

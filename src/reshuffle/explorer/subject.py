@@ -16,6 +16,7 @@ from reshuffle.explorer.changes import Edits
 from reshuffle.explorer.relation_counts import RelationCounts
 from reshuffle.kg import KnowledgeGraph, refuse_inverse_names
 from reshuffle.progress import SILENT
+from reshuffle.rulelist import RuleModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import Triple
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.progress import Progress
+    from reshuffle.reasoning import Answers
     from reshuffle.rulelist.rule_answers import RuleAnswers
     from reshuffle.rules import Rule, RuleBase
 
@@ -58,6 +60,10 @@ class World(ABC):
     facts: KnowledgeGraph
     rules: RuleBase
     """The rules that answers go by, as far as they are known."""
+    entailed: Answers | None = None
+    """What follows by the rules; None where a score decides."""
+    rules_at_hand: ClassVar[bool] = True
+    """Are all rules known at once? Reading those of weights takes minutes."""
 
     @property
     @abstractmethod
@@ -84,6 +90,15 @@ class World(ABC):
         self, triple: Triple, *, most: int, side: Side = "tail", progress: Progress = SILENT
     ) -> tuple[dict[str, Any], str]:
         """An explanation as `explain --json` has it, and as text; `side` says which end a score is asked for."""
+
+    def predictions(self, **question: Any) -> Predictions[Link] | None:
+        """New links with their scores; None where links follow or do not."""
+        del question
+        return None
+
+    def weighted(self) -> RuleModel:
+        """The rules as a rule list, to be saved."""
+        return RuleModel.from_rules(self.rules)
 
     @abstractmethod
     def warm_up(self) -> None:

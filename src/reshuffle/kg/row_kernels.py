@@ -48,7 +48,7 @@ def split_keys(keys, pivot, split):
 
 @compiled
 def radix_sort(keys, spare, bits):
-    """Sort `keys` of so many `bits`, with `spare` as room; returns that of the two with the result.
+    """Sort `keys`, which have `bits` bits, with `spare` as room; returns that of the two with the result.
 
     Invariant: after pass n the keys are sorted by their lowest n digits, since each pass keeps the order of equals.
     Cost: bits / DIGIT passes that each move all keys, and one pass before that counts all digits.

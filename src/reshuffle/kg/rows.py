@@ -154,7 +154,7 @@ def row_keys(heads: Column, relations: Column, tails: Column, *, bits: int) -> N
 
 
 def fits_key(num_entities: int, num_relations: int) -> bool:
-    """Can triples of so many names be told apart by one 63-bit number?"""
+    """Can triples of this number of names be told apart by one 63-bit number?"""
     return 2 * num_entities.bit_length() + num_relations.bit_length() <= _KEY_BITS
 
 

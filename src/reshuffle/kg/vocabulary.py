@@ -101,7 +101,7 @@ class Vocabulary:
         if not self._large:
             return self._ids.get(name)
         self._scans += 1
-        if self._scans <= _SCANS_BEFORE_INDEX:  # whoever asks for a few names should not wait for an index
+        if self._scans <= _SCANS_BEFORE_INDEX:  # a few look-ups should not wait for an index
             position = pc.index(self._array, pa.scalar(name, self._array.type)).as_py()
             return position if position >= 0 else None
         return self._index.find(name)

@@ -146,8 +146,8 @@ class Reshuffle:
         are rules to start from, in at most `inject_slots` slots: "frozen" in a block of their own, or to "refine".
         With `minutes` the model is there after about so much time: its rule list first, then as many steps as fit.
         `after_epoch` is a callback, and `after_glance` one for the validations of a sample along the way, which
-        `history.glances` keeps. `pieces`: cut each step into so many, of which each hides only its own targets from the
-        graph; the processes of a `team` (docs/how-to/train.md) cut it so.
+        `history.glances` keeps. `pieces`: the number of pieces of a step, each of which hides only its own targets
+        from the graph; the processes of a `team` (docs/how-to/train.md) cut it so.
         """
         if minutes is not None and (resume or team.size > 1):
             raise ReshuffleError(
@@ -224,7 +224,7 @@ class Reshuffle:
         listed: RuleModel | None,
         calibrating: int | None = None,
     ) -> Reshuffle:
-        """Take over what a trainer has learned, and calibrate its confidences, on so many triples at most."""
+        """Take over what a trainer has learned, and calibrate its confidences, on at most `calibrating` triples."""
         self.listed = listed
         self._model, self.history = trainer.model.eval(), trainer.history
         self.relations = tuple(graph.relations)

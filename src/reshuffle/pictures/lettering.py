@@ -38,7 +38,7 @@ def _em(character: str) -> float:
 
 
 def lines_of(text: str, *, size: float, width: float, most: int) -> list[str]:
-    """The text in at most so many lines of that width; what does not fit ends in an ellipsis.
+    """The text in at most `most` lines of that width; what does not fit ends in an ellipsis.
 
     Lines break behind blanks and signs and before capitals; a piece that is too long for a line is cut.
 

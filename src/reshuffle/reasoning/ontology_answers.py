@@ -207,8 +207,8 @@ class OntologyAnswers(Answers):
     def _of_schema(self) -> Iterator[Triple]:
         """What follows between classes and properties, where axioms are among the facts.
 
-        Whoever gives an ontology and facts asks for what follows of these; between classes there is an answer to each
-        question. What says that something is below itself is left out.
+        With an ontology and facts, what follows from the facts is listed; what follows between classes is answered when
+        it is asked. What says that something is below itself is left out.
         """
         if not RELATIONS.isdisjoint(self._inner.facts.relations):
             facts = self._inner.facts

@@ -193,7 +193,7 @@ class FeatureGraph:
 
 
 def pieces_of(count: int, size: int) -> list[slice]:
-    """So many rows, a piece of that size at a time."""
+    """Slices of at most `size` rows, which cover `count` rows."""
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 

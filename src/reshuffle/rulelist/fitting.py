@@ -197,7 +197,7 @@ class Fit:
         return pull * (self.settings.prior / max(1, len(self.rows)))
 
     def _move(self, state: FitState, gradient: Array, last: int) -> None:
-        """One step of Adam, of so many in all; weights that would be negative become 0."""
+        """One step of Adam, of `last` in all; weights that would be negative become 0."""
         rate = self.settings.rate * max(0.0, 1 - state.step / last)
         state.step += 1
         state.mean = _MEAN * state.mean + (1 - _MEAN) * gradient

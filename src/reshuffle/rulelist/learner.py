@@ -16,7 +16,7 @@ import hashlib
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -52,7 +52,7 @@ from reshuffle.spark.spark_session import IN_MEMORY, spark_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -75,6 +75,15 @@ _FOR_FINDING, _FOR_FEATURES, _FOR_FITTING, _FOR_CONSTANTS = 0.35, 0.45, 0.5, 0.8
 """Shares of the time that is left; what is left at the end is for ordering and writing."""
 
 
+GONE_SETTINGS = {
+    "least_share": "it went with release 0.3: listing and fewest_facts say how many facts mining looks at"
+}
+"""Settings of earlier releases, and what does their work now."""
+GONE_ARGUMENTS = {
+    "teacher": "it went with release 0.3, as weights that are fitted to facts alone are better; release 0.2 has it"
+}
+
+
 @dataclass(frozen=True)
 class RuleSettings:
     """How rules are found and fitted."""
@@ -94,7 +103,7 @@ class RuleSettings:
             if name == "seed":
                 continue
             if name not in known:
-                hint = f"the settings are seed, {', '.join(sorted(known))}"
+                hint = GONE_SETTINGS.get(name, f"the settings are seed, {', '.join(sorted(known))}")
                 raise InputError(
                     f"there is no setting '{name}'{did_you_mean(name, [*known, 'seed'])}", hint=hint
                 )
@@ -133,8 +142,9 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     master: str | None = None,
     partitions: int | None = None,
     folder: str | PathLike[str] | None = None,
+    **gone: NoReturn,
 ) -> RuleModel:
-    """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out to stop by.
+    """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out.
 
     Mined rules whose weights are fitted to 0 are left out; given ones stay.
 
@@ -145,6 +155,7 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     `engine="spark"` looks for rules on the workers of Spark (docs/how-to/scale.md) and finds the same ones; weights are
     fitted here. A `session` that is given is used, and not stopped. `folder` is one that all workers see.
     """
+    _refuse_gone(gone)
     spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
     graph = _learned_from(facts)
     given: list[Rule] = [] if not rules else list(as_rules(rules).rules)
@@ -155,6 +166,12 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     return learning.model(
         given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
     )
+
+
+def _refuse_gone(given: Mapping[str, object]) -> None:
+    for name in given:
+        told = f": {GONE_ARGUMENTS[name]}" if name in GONE_ARGUMENTS else ""
+        raise TypeError(f"learn_rules() got an unexpected keyword argument '{name}'{told}")
 
 
 def _learned_from(facts: Triples | GraphSplit) -> KnowledgeGraph:

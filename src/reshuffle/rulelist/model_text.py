@@ -79,7 +79,7 @@ _OF_MODEL = """
 """
 _OF_RULES = f"""
 [rules]
-# weight         added to the score of everyone whom the rule finds
+# weight         added to the score of each entity that the rule finds
 # per log count  added for each log of the number of walks that find it
 # predictions    pairs that the body joins in the training facts
 # support        facts among them, none of them found by itself
@@ -371,8 +371,9 @@ class _Reading:
                 hint="copy it again; if you are sure that it is whole, write [end] as its last line",
             )
         if found not in ([str(VERSION)], [str(_WITHOUT_END)]):
+            told = f"the version {' '.join(found)}" if found else "no version"
             raise InputError(
-                f"found the version {' '.join(found) or 'nowhere'} of a rule model, expected {VERSION}",
+                f"found {told} of a rule model, expected {VERSION}",
                 place=Place(self.file),
                 hint="a newer version of this library may have written it; else write `version<TAB>1` below [model]",
             )

@@ -642,7 +642,7 @@ class RuleAnswers(DerivedByOthers):
             notes(told)
 
     def remove(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
-        """Take facts back, and with its last fact whoever came by `add`; given entities stay.
+        """Take facts back; an entity that came by `add` goes with its last fact, given ones stay.
 
         Triples that are no facts are skipped, and `notes` hears of them; a name that was never known is refused.
         """

@@ -8,8 +8,8 @@ walks from one end. The measures are the same,
     predictions  pairs that the body joins, less those that it joins by means of their own fact alone
     confidence   support / (predictions + 5)
 
-and where the walks are too many for the budget, both are counted on samples and scaled: so many facts of each
-relation, small relations whole (`fact_samples`).
+and where the walks are too many for the budget, both are counted on samples and scaled: as many
+facts of each relation as the budget allows, small relations whole (`fact_samples`).
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Finding:
     def _listed_of(self, relation: int, words: Words, length: int, share: float) -> Iterator[_Candidate]:
         """The words that find enough facts of a relation by walks that meet no entity twice.
 
-        Bodies of which only walks to and fro find facts say what a shorter one says already.
+        Walks that revisit an entity add nothing to shorter bodies.
         """
         simple = words.counts[:, 0]
         enough = np.flatnonzero(simple >= max(1.0, self.budget.min_support * share))

@@ -86,10 +86,10 @@ class TrainingRows:
 
 
 def questions_of(graph: KnowledgeGraph, about: Collection[str] | None = None) -> Questions:
-    """Every fact asked from its head and from its tail, but for facts that are the only one of one of their ends.
+    """Every fact asked from its head and from its tail, except facts whose head or tail has no other fact.
 
-    Such a fact hidden, its end has none: distances and roles would learn to prefer who has no facts, and whoever is
-    asked about has some. `about` names the relations to ask about, None for all.
+    With such a fact hidden, that entity has none: distances and roles would learn to prefer entities without facts,
+    and entities that are asked about later have some. `about` names the relations to ask about, None for all.
     """
     inverse = graph.relation_ids + np.int32(len(graph.relations))
     both = Questions(
@@ -163,7 +163,7 @@ class _Gathering:
         self._seconds, self._timed = 0.0, 0
 
     def up_to(self, last: int) -> None:
-        """Go on until so many questions are done, all of them, or the deadline is over; one piece is always done."""
+        """Go on until `last` questions or all of them are done, or the deadline is over; one piece is always done."""
         done, last = sum(map(len, self.found)), min(last, len(self.questions.anchors))
         if done >= last or (self.found and self.deadline.is_over):
             return

@@ -42,7 +42,7 @@ GEOMETRY = Way("exact", "from what was read")
 
 
 def within(bound: int | None) -> Way:
-    """Geometry for what follows in so many steps, or in any number."""
+    """Geometry for what follows in at most `bound` steps, or in any number."""
     if bound is None:
         return GEOMETRY
     steps = counted(bound, "step")
@@ -69,7 +69,9 @@ class Exactness:
     of_ontology: bool = False
     """Were axioms read? They derive links and types of entities, and nothing between classes or properties."""
     silent_about: str = ""
-    """A relation between classes or properties that is asked about."""
+    """A relation between classes or properties that is asked about, and that rules derive nothing about."""
+    closure_of: str = ""
+    """One of which rules derive the closure alone; more may follow: a class without members is below all others."""
 
     @classmethod
     def of(cls, way: Way, rules: RuleBase | None, beside: Sequence[Unread] = ()) -> Exactness:
@@ -81,7 +83,7 @@ class Exactness:
     @property
     def everything_read(self) -> bool:
         """Were all rules and axioms read, and are they about what was asked?"""
-        return not (self.not_read or self.silent_about)
+        return not (self.not_read or self.silent_about or self.closure_of)
 
     def __bool__(self) -> bool:
         """Are the answers exact?"""
@@ -93,6 +95,8 @@ class Exactness:
         missing = [told_unread(self.not_read)] if self.not_read else []
         if self.silent_about:
             missing.append(f"nothing is derived about {self.silent_about}")
+        if self.closure_of:
+            missing.append(f"only the closure of {self.closure_of} is derived")
         return "; ".join([self.way.of_some, *missing])
 
     @property
@@ -106,8 +110,10 @@ class Exactness:
 
     def about(self, relation: str) -> Exactness:
         """The same of one relation."""
-        if not self.of_ontology or relation not in AXIOM_RELATIONS - RELATIONS - {SAME_AS}:
+        if not self.of_ontology or relation not in AXIOM_RELATIONS - {SAME_AS}:
             return self
+        if relation in RELATIONS:
+            return replace(self, closure_of=shortened(relation))
         return replace(self, silent_about=shortened(relation))
 
 

@@ -435,7 +435,7 @@ class RuleBase:
     source: RuleBase | None = field(default=None, compare=False, repr=False)
     """Of an encoded base: the rules with constants that it stands for."""
     facts: tuple[tuple[str, str, str], ...] = field(default=(), compare=False)
-    """Triples that stood among the rules, as in a Datalog program; whoever reasons adds them to the others."""
+    """Triples that stood among the rules, as in a Datalog program; engines add them to the others."""
     variables: frozenset[str] = field(default=frozenset(), compare=False)
     """The variables as they were written, where a name of an entity may look like one."""
     stated: Counter[tuple[str, str, str]] | None = field(default=None, compare=False, repr=False)

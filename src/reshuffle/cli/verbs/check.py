@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--consistent",
         action="store_true",
-        help="is there a clash? exit status 1, and proofs, where there is",
+        help="look for broken constraints: exit status 1, with proofs, if there are any",
     )
     parser.set_defaults(engine="auto", memory=None, prefixes=None, labels=None, usage_error=parser.error)
 

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_rule_options(parser)
     parser.add_argument(
-        "-o", "--output", type=OutputFile, metavar="FILE", required=True, help="where the constraints go"
+        "-o", "--output", type=OutputFile, metavar="FILE", required=True, help="the output file"
     )
 
 

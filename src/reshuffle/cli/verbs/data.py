@@ -1,4 +1,4 @@
-"""The named benchmarks and their data cards, and summaries of one's own facts.
+"""The named benchmarks and their data cards, and summaries of your own facts.
 
 reshuffle data list                  every data set: kind, size, and where its files are
 reshuffle data show FB15k-237-v1     origin, licence, counts, relations by size, degrees
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.kg.splits import Benchmark, GraphSplit
 
-HELP = "describe the named benchmarks, and one's own facts"
+HELP = "describe the named benchmarks, and your own facts"
 
 _RELATIONS_SHOWN = 10
 _NOWHERE = "not here"
@@ -114,7 +114,7 @@ def _show(name: str, console: Console) -> int:
 
 
 def _show_files(arguments: argparse.Namespace, console: Console) -> int:
-    """A summary of one's own facts, or of a benchmark in one's own directory."""
+    """A summary of your own facts, or of a benchmark in a directory of yours."""
     from reshuffle.kg.splits import GraphSplit
     from reshuffle.kg.summary import odd_names
 

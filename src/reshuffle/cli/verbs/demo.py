@@ -191,7 +191,7 @@ def _learning_text(demo: Families, reports: list[Report]) -> str:
         f"5. LEARNING. A model was told no rule, only {len(train):,} facts about {train.num_entities} others. Then",
         f"   it met the {test.num_entities} from above, and ranked what had been taken out among wrong answers:",
         *_indented(table(["protocol", "scorer", *METRICS], rows)),
-        "   The type baseline knows what kind of person somebody is, and nothing of who is related to whom.",
+        "   The type baseline knows what kind of person somebody is, and nothing about relatives.",
         "   Mined rules have it easy here: rules made the data.",
     ]
     return "\n".join(lines)

@@ -8,8 +8,8 @@ reshuffle evaluate types --train T --facts F --queries Q --known K --protocol fu
 SCORER is a model directory that `reshuffle train` wrote, a rule file, whose confidences are the weights, or a baseline:
 `types` (what kind of thing a candidate is), `rules` (mined closed paths), or `rules+types`. Baselines are fitted on the
 benchmark's training graph, or on --train; the type baseline beside a model is that of the facts it was trained on,
-beside a rule file that of the facts given. Mined rules stand beside all others but a model that is evaluated on one's
-own files, for which there are no training facts to mine.
+beside a rule file that of the facts given. The mined-rule baseline is reported too, except for a model that is
+evaluated on your own files, which has no training facts to mine.
 """
 
 from __future__ import annotations
@@ -122,7 +122,9 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
         default="sampled-50",
         help=f"one of {', '.join(PROTOCOL_NAMES)} (default sampled-50)",
     )
-    ranking.add_argument("--seed", type=int, default=0, metavar="S", help="of the candidates (default 0)")
+    ranking.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="random seed of the candidates (default 0)"
+    )
     ranking.add_argument(
         "--negatives",
         type=InputFile,

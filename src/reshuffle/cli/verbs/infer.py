@@ -1,7 +1,7 @@
 """Print the triples that follow from rules and facts and are not facts, sorted, one per line.
 
-RULES is a rule file, what `reshuffle compile` wrote, or a model directory, whose matrices are hardened; what rules that
-were injected into it entail is there, too. Answers come in blocks of heads in the order of their names, so that the
+RULES is a rule file, compiled constraints, or a model directory. The matrices of a model are hardened, and its injected
+rules are applied, too. Answers come in blocks of heads in the order of their names, so that the
 output is sorted while memory stays bounded. With --sketch the answers are a superset.
 
 Of an ontology without facts (OBO, OBO Graph JSON, functional syntax, Turtle, RDF/XML) these are the edges between its
@@ -60,10 +60,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sketch = parser.add_argument_group("sketches", "fast and never missing, but sometimes wrongly yes")
     sketch.add_argument("--sketch", type=int, metavar="K", help="use K random channels")
     sketch.add_argument("--epsilon", type=float, metavar="E", help="choose K for a mean false-positive rate")
-    sketch.add_argument("--seed", type=int, default=0, metavar="S", help="of the random channels (default 0)")
+    sketch.add_argument("--seed", type=int, default=0, metavar="S", help="their random seed (default 0)")
     parser.add_argument(
         "--min-confidence", type=float, metavar="C",
-        help="reason with rules at least so sure (default: of a rule model those without an exception, else all)",
+        help="only rules with confidence of at least C (default: of a rule model those without an exception, else all)",
     )  # fmt: skip
     parser.add_argument(
         "--reduced",

@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--reasons",
         type=int,
         metavar="N",
-        help="up to N for each link, printed or as a column (default 1; none with --all or -o; 3 in a report)",
+        help="at most N reasons for each link, printed or in a column (1; none with --all or -o; 3 in a report)",
     )
     parser.add_argument(
         "-o",

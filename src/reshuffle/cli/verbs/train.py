@@ -1,6 +1,6 @@
 """Learn ordering constraints from facts; the model goes to a directory.
 
-reshuffle train facts.tsv -o model                        10 % of the facts are held out to stop by
+reshuffle train facts.tsv -o model                        10 % of the facts are held out for early stopping
 reshuffle train WN18RR-v1 -o model --config paper.toml    the benchmark's training graph and its validation triples
 reshuffle train facts.tsv -o model --set num_slots=30 --set learning_rate=0.005
 reshuffle train facts.tsv -o model --inject my.rules      keep rules that are known to hold, and learn the rest
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=OutputDirectory, metavar="DIR", required=True, help="where the model goes"
     )
     parser.add_argument(
-        "--valid", type=InputFile, metavar="FILE", help="triples to stop by (default: held out of the facts)"
+        "--valid", type=InputFile, metavar="FILE", help="validation triples (default: held out of the facts)"
     )
     parser.add_argument(
         "--resume", action="store_true", help="take up the training in DIR where it was cut off"

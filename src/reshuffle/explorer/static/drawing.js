@@ -14,7 +14,7 @@ export function shortened(text, most) {
   return text.length > most ? text.slice(0, most - 1) + "…" : text;
 }
 
-// A text in lines of at most so many letters, three at most.
+// A text in at most three lines of limited length.
 export function wrapped(text, most) {
   const lines = [""];
   for (const word of text.split(" ")) {

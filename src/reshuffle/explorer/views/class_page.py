@@ -87,8 +87,8 @@ def _from_rules(rules: Iterable[Rule]) -> list[tuple[str, str]]:
     found = []
     for rule in rules:
         if isinstance(rule, ConstantRule) and len(rule.atoms) == 1:
-            (relation, who, below), (concluded, whom, above) = rule.atoms[0], rule.conclusion
-            of_types = relation == concluded == TYPE and who == whom == 0
+            (relation, asked, below), (concluded, member, above) = rule.atoms[0], rule.conclusion
+            of_types = relation == concluded == TYPE and asked == member == 0
             if of_types and isinstance(below, str) and isinstance(above, str):
                 found.append((below, above))
     return found

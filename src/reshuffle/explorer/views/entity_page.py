@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError
-from reshuffle.explorer.rule_bases import RuleBaseWorld
 from reshuffle.progress import SILENT, in_one_step
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from reshuffle.explorer.subject import World
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
+    from reshuffle.reasoning import Answers
 
 PER_GROUP = 12
 """Neighbours that a group shows at first."""
@@ -46,11 +46,11 @@ def entity_page(
         "entity": name,
         "facts": facts,
         "degree": sum(group["count"] for group in facts),
-        "predicts": not isinstance(world, RuleBaseWorld),
+        "predicts": world.entailed is None,
         "exactness": world.exactness,
     }
-    if isinstance(world, RuleBaseWorld):
-        page["derived"] = _derived(world, name, number, per_group, progress)
+    if world.entailed is not None:
+        page["derived"] = _derived(world, world.entailed, name, number, per_group, progress)
     return page
 
 
@@ -70,8 +70,8 @@ def group_page(  # noqa: PLR0913 - which part of which group
         raise InputError(f"found the side {side!r}", hint="give head or tail")
     number = _known(world, name)
     with in_one_step(progress, "looking at one relation"):
-        if derived and isinstance(world, RuleBaseWorld):
-            names = _derived_names(world, name, number, relation, side)
+        if derived and world.entailed is not None:
+            names = _derived_names(world.facts, world.entailed, name, number, relation, side)
         else:
             code = world.facts.relations.find(relation)
             names = [] if code is None else world.facts.entities[_ends(world.facts, number, code, side)]
@@ -98,12 +98,12 @@ def predictions_page(
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
     """New links of a model, as `predict --json` has them; of rules nothing is predicted, it follows or not."""
-    if isinstance(world, RuleBaseWorld):
-        return {"predictions": []}
     top = min(max(1, top), _MOST_PREDICTIONS)
     about: dict[str, Any] = {"head": head, "tail": tail, "relation": relation}
     with in_one_step(progress, "asking the model"):
-        found = world.predictions(**about, top=top, progress=progress)  # type: ignore[attr-defined]
+        found = world.predictions(**about, top=top, progress=progress)
+    if found is None:
+        return {"predictions": []}
     data: dict[str, Any] = found.to_dict(reasons=min(max(0, reasons), 10), progress=progress)
     return data
 
@@ -130,23 +130,24 @@ def _ends(facts: KnowledgeGraph, entity: int, relation: int, side: str) -> NDArr
 
 
 def _derived(
-    world: RuleBaseWorld, name: str, number: int, most: int, progress: Progress
+    world: World, answers: Answers, name: str, number: int, most: int, progress: Progress
 ) -> list[dict[str, Any]]:
     asked = list(product(world.asked_relations, ("tail", "head")))
     found = []
     with progress("looking for what follows", total=len(asked), unit="questions") as report:
         for relation, side in asked:
-            names = _derived_names(world, name, number, relation, side)
+            names = _derived_names(world.facts, answers, name, number, relation, side)
             if names:
                 found.append({"relation": relation, "side": side, "count": len(names), "names": names[:most]})
             report(1)
     return found
 
 
-def _derived_names(world: RuleBaseWorld, name: str, number: int, relation: str, side: str) -> list[str]:
+def _derived_names(
+    facts: KnowledgeGraph, answers: Answers, name: str, number: int, relation: str, side: str
+) -> list[str]:
     """The entities reached by rules but by no fact, sorted by name."""
-    answers = world.answers
     reached = answers.tails(name, relation) if side == "tail" else answers.heads(relation, name)
-    code = world.facts.relations.find(relation)
-    facts = set() if code is None else set(world.facts.entities[_ends(world.facts, number, code, side)])
-    return sorted(other for other in reached if other not in facts)
+    code = facts.relations.find(relation)
+    known = set() if code is None else set(facts.entities[_ends(facts, number, code, side)])
+    return sorted(other for other in reached if other not in known)

@@ -10,8 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reshuffle.explorer.rule_bases import RuleBaseWorld
-from reshuffle.explorer.soft_models import SoftModelWorld
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, in_one_step
 
@@ -44,7 +42,7 @@ def overview_page(world: World, labels: Mapping[str, str], *, progress: Progress
         "facts": len(facts),
         "entities": facts.num_entities,
         "relations": relations,
-        "rules_known": not isinstance(world, SoftModelWorld),
+        "rules_known": world.rules_at_hand,
         "violations": _violations(world, progress),
         "exceptions": counts.exceptions()[:_SHOWN],
         "alike": {"count": len(alike), "names": alike[:_SHOWN]},
@@ -54,7 +52,7 @@ def overview_page(world: World, labels: Mapping[str, str], *, progress: Progress
 
 def _rules_by_relation(world: World, progress: Progress) -> dict[str, dict[str, Any]]:
     """How many rules conclude a relation, and the best of them; reading those of weights would take minutes."""
-    if isinstance(world, SoftModelWorld):
+    if not world.rules_at_hand:
         return {}
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in world.rule_rows(progress):
@@ -70,11 +68,11 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _violations(world: World, progress: Progress) -> dict[str, Any]:
-    if not isinstance(world, RuleBaseWorld) or not world.rules.disjointness:
+    if world.entailed is None or not world.rules.disjointness:
         return {"constraints": 0, "count": 0, "more": False, "found": []}
     with progress("looking for broken constraints", unit="pairs") as report:
         found = []
-        for one in islice(world.answers.violations(), _BROKEN + 1):
+        for one in islice(world.entailed.violations(), _BROKEN + 1):
             report(1)
             found.append({**one.to_dict(), "text": str(one)})
     shown = found[:_BROKEN]

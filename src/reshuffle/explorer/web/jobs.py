@@ -167,5 +167,5 @@ def _run(job: Job, work: Work) -> None:
             raise Cancelled
         with asked_by(job.progress), told_to(job.hear):
             job.future.set_result(work(job.progress))
-    except BaseException as error:  # noqa: BLE001 - handed to whoever asked
+    except BaseException as error:  # noqa: BLE001 - handed to the caller
         job.future.set_exception(error)

@@ -55,7 +55,7 @@ def serve(explorer: Explorer, door: Door, listening: socket.socket, *, ready: Ca
     """Answer until a signal comes; Ctrl-C raises `KeyboardInterrupt` at the end."""
     try:
         with closing(listening):
-            listening.listen(_WAITING)  # whoever comes from now on is answered as soon as the server runs
+            listening.listen(_WAITING)  # requests from now on are answered as soon as the server runs
             explorer.load_first()
             ready()
             uvicorn.Server(configured(explorer, door)).run(sockets=[listening])

@@ -46,7 +46,7 @@ LONGEST_ENTITY = 1 << 16
 """Bytes that an entity of XML may stand for."""
 _SHORT_ENTITY = 256  # bytes; references to such ones need no counting
 _FREE = 1 << 24  # bytes that entities of a file, or its names, may expand to in any case
-_TIMES = 20  # and so many times the bytes that were read
+_TIMES = 20  # and for each byte that was read
 _LONGEST_REFERENCE = 64  # bytes that may be cut at the end of a block
 _BLOCK = 1 << 20
 _SHARE_OF_MEMORY = 4
@@ -54,7 +54,7 @@ _ROWS_FREE, _ROWS_PER_BYTE = 10_000_000, 20  # of a Parquet file
 _TABLE_FREE = 1 << 30
 _LARGE = 1 << 18  # bytes; below, kernels run as they are
 _UNPACKED_FREE = 1 << 28  # bytes that a packed file may have in any case
-_MOST_PACKED = 200  # and so many times its own
+_MOST_PACKED = 200  # and for each byte of the packed file
 
 
 class Watch(Protocol):

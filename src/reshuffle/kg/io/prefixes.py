@@ -108,7 +108,7 @@ def prefixes_of(path: str | PathLike[str]) -> Prefixes:
     try:
         with find_source(path).open(lambda _: None) as stream:
             return declared_in(stream.read(_OPENING).decode(errors="replace"))
-    except (*GZIP_ERRORS, InputError, OSError):  # whoever reads the file says what is wrong
+    except (*GZIP_ERRORS, InputError, OSError):  # the reader of the file says what is wrong
         return Prefixes()
 
 

@@ -16,7 +16,7 @@ from reshuffle.compiled import compiled
 
 OPEN = 255
 """The number of steps to an entity that no search has reached yet."""
-_MUCH = 6  # asking begins where passing on would walk more than one of so many edges
+_MUCH = 6  # asking begins where passing on would walk more than one in six edges
 _ONE = np.uint64(1)
 
 

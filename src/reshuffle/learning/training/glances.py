@@ -45,7 +45,7 @@ class Glances:
         return cls(total, drawn)
 
     def is_due(self, step: int) -> bool:
-        """Is it time for one after so many steps of the training?"""
+        """Is one due after this step of the training?"""
         if self.queries is None:
             return False
         return step * POINTS // self.total > (step - 1) * POINTS // self.total
@@ -53,7 +53,7 @@ class Glances:
 
 @torch.no_grad()
 def glance(trainer: Trainer, step: int) -> Glance | None:
-    """Rank the sample after so many steps; None where the scores make no sense, which the epoch's end tells."""
+    """Rank the sample after a step; None where the scores make no sense, which the epoch's end tells."""
     queries = trainer.glances.queries
     assert queries is not None  # the caller has asked whether it is due
     chance = torch.Generator(trainer.device).manual_seed(trainer.settings.seed)

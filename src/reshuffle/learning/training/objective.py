@@ -310,7 +310,7 @@ class ValidationQueries:
     def drawn(
         cls, data: TrainingData, *, most: int, seed: int, device: torch.device | None = None
     ) -> ValidationQueries:
-        """Those of at most so many validation triples, drawn by seed; all others are known answers as well."""
+        """Those of at most `most` validation triples, drawn by seed; all others are known answers as well."""
         chosen = np.sort(np.random.default_rng(seed).permutation(len(data.valid))[:most])
         return cls.build(
             data.valid[chosen],

@@ -32,7 +32,7 @@ class Plan:
 
     @classmethod
     def within(cls, seconds: float, *, step: float, queries: int, steps: int, triples: int) -> Plan:
-        """Of so many steps and validation triples; `step` are the seconds of one, of so many queries.
+        """A plan for at most `steps` and `triples`; `step` are the seconds of one step, which has `queries`.
 
         >>> Plan.within(600, step=2, queries=64, steps=800, triples=5000)
         Plan(steps=225, looked_at=2400)
@@ -87,7 +87,7 @@ def limit(trainer: Trainer, deadline: Deadline) -> int:
 
 
 def shortened(settings: TrainingSettings, steps: int, *, per_epoch: int) -> TrainingSettings:
-    """The settings for a training of so many steps at most, validated at its end; the learning rate falls as before."""
+    """The settings for a training of at most `steps`, validated at its end; the learning rate falls as before."""
     if steps >= settings.max_epochs * per_epoch:
         return settings
     epochs = min(settings.max_epochs, steps) if settings.epoch_steps else max(1, steps // per_epoch)

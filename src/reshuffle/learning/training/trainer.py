@@ -40,7 +40,7 @@ _MOST_NUMBERS = 1 << 30  # of a piece of a batch on a CPU: 4 GB
 MOST_VALIDATED = 5_000  # triples: a standard error of MRR of half a hundredth
 _WARM_UP = 20  # steps in which a scheduled learning rate rises to its maximum
 SAME_HEAD = 8  # questions of a head that come into a batch together, at most
-MANY_FACTS = 50_000  # from so many on they do
+MANY_FACTS = 50_000  # from this number on they do
 _FACTS_FOR_ONE = 4  # facts of an entity for each that is asked for in one batch
 _LAST_SHARE = 0.1  # the share of the maximum that is left in the end
 
@@ -377,7 +377,7 @@ class Trainer:
 
 
 def grouped_order(keys: Tensor, together: Tensor) -> Tensor:  # position
-    """An order in which so many positions of a key, the first, the next and so on, follow the first of them.
+    """An order in which the positions of a key come in groups of `together`, each after the first of its group.
 
     >>> grouped_order(torch.tensor([5, 8, 5, 5, 8]), torch.tensor([2, 1, 2, 2, 1]))
     tensor([0, 2, 1, 3, 4])

@@ -179,7 +179,7 @@ def best_links(
 def questions_about(
     answers: ModelAnswers, model: ModelOnGraph, wanted: int | None, anchor: int | None, side: Side
 ) -> _Questions:
-    """Whom to ask about what, entity after entity, so that the questions of one share its channel."""
+    """Questions grouped by entity, so that those of one entity share its channel."""
     relations = np.flatnonzero(model.numbers >= 0) if wanted is None else np.array([wanted])
     # Rules that were given need not have held in training, so who is captured by them is only known when asked.
     everyone = model.derived

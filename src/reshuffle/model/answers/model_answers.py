@@ -74,7 +74,7 @@ class ModelAnswers(DerivedByOthers):
 
     Threads may share one object. Questions run beside each other; `add` and `remove` wait for those that run, and a
     question sees the facts before a change or after it. Ids, as `scores` takes them, are those of the `graph` of the
-    moment: whoever asks by id while others change facts does both inside `with answers.shared.reading():`.
+    moment: to ask by id while others change facts, do both inside `with answers.shared.reading():`.
     """
 
     name = "reshuffle"
@@ -249,7 +249,7 @@ class ModelAnswers(DerivedByOthers):
             notes(told)
 
     def remove(self, triples: Triples, *, notes: Notes = UNHEARD) -> None:
-        """Take facts back, and with its last fact whoever came by `add`; given entities stay.
+        """Take facts back; an entity that came by `add` goes with its last fact, given ones stay.
 
         Triples that are no facts, or not any more, are skipped, as the answers of rules do, and `notes` hears of
         them; a name that was never known is refused before anything is taken back.

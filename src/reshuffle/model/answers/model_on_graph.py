@@ -84,7 +84,7 @@ class ModelOnGraph:
         self.channels = self.kind.on_graph(self.tensors, matrices, seed=seed)
 
     def walks(self, question: Question, answer: int, *, most: int) -> Walks:
-        """How the answer is reached from the anchor, as if the fact itself were not there; at most so many walks."""
+        """How the answer is reached from the anchor, as if the fact itself were not there; at most `most` walks."""
         if most < 1:
             raise InputError(f"most = {most} asks for no reason", hint="give 1 or more")
         backwards = question.side == "head" and self.through_inverse

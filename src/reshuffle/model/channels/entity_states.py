@@ -180,7 +180,7 @@ class LayeredStates:
         everyone = len(kept) == len(self._layers[0])
         if everyone and count == len(kept):
             return places[:0]
-        # A draw belongs to a place: whoever takes it begins as if nobody had had it before.
+        # A draw belongs to a place: the next entity there begins as if it had been unused.
         if count > len(self._drawn):
             drawn = self._draw.next(count - len(self._drawn)).to(self._drawn.device)
             self._drawn = torch.cat([self._drawn, drawn])

@@ -263,7 +263,7 @@ class Store:
         self._check_memory()
 
     def _check_memory(self, more: int = 0) -> None:
-        """Refuse before so many bytes more are taken: while an array is enlarged, the old and the new one are there."""
+        """Refuse before `more` bytes are taken: while an array is enlarged, the old and the new one are there."""
         needed = self.num_bytes + more
         if self.memory is not None and needed > self.memory:
             raise BudgetError(

@@ -278,7 +278,10 @@ class ClassAnswers(Answers):
         name = self.names.full(typed)
         number = None if name is None else self._saturated.forms.ids.get(name)
         if number is None:
-            raise UnknownNameError("class", typed, self.names.shown)
+            ids = self._saturated.forms.ids
+            raise UnknownNameError(
+                "class", typed, [one for one in self.names.shown if self.names.full(one) in ids]
+            )
         return number
 
     def _relation_id(self, typed: str) -> int:

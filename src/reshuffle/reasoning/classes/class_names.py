@@ -28,6 +28,7 @@ class ShortNames:
         short: bool = True,
     ) -> None:
         self._labels = labels
+        self._default = prefixes.get("")
         declared = {prefix: space for prefix, space in prefixes.items() if prefix}
         self._known = Prefixes({**COMMON.namespaces, **declared}) if short else None
         self._by_full: dict[str, str] = {}
@@ -52,6 +53,8 @@ class ShortNames:
         """The name that somebody typed: short or full, or the label of one name alone; None where it is none."""
         if typed in self._by_short:
             return self._by_short[typed]
+        if typed.startswith(":") and self._default is not None:
+            typed = self._default + typed[1:]
         if typed in _CONSTANTS:
             return _CONSTANTS[typed]
         return typed if typed in self._by_full or typed in _CONSTANTS.values() else self._by_label.get(typed)

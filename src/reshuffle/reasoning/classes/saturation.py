@@ -143,7 +143,7 @@ def _facts(num_classes: int, subs: int, links: int) -> Facts:
 
 
 def _table(size: int) -> Ints:
-    """An empty table for so many facts; its length is a power of two."""
+    """An empty table with room for the facts; its length is a power of two."""
     return np.full(1 << max(4, int(2 * size).bit_length()), -1, np.int32)
 
 

@@ -310,7 +310,7 @@ def begin_all(rules: Rules, facts: Facts, first: int, count: int) -> int:
 
 @compiled
 def saturate(rules: Rules, facts: Facts, steps: int) -> int:
-    """Derive all that follows, or what so many steps give: `DONE`, or what there is too little room for."""
+    """Derive all that follows, or what follows in `steps`: `DONE`, or what there is too little room for."""
     counts = facts.counts
     for _ in range(steps):
         if counts[SUBS_DONE] < counts[SUBS]:

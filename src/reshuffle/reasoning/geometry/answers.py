@@ -92,7 +92,7 @@ class GeometryAnswers(Answers):
 
     @property
     def way(self) -> Way:
-        """By geometry, for any number of steps or for so many."""
+        """By geometry, for any number of steps or for at most `bound`."""
         return within(self.constraints.bound)
 
     @property

@@ -405,7 +405,7 @@ class LiveGraph:
         self.edges = Edges(*self.edges[:4], *grown)
 
     def note_insertion(self, relation: int, used: int) -> None:
-        """Note that a kernel has added a fact, and that it uses so many places of the lists now."""
+        """Note that a kernel has added a fact, and that `used` places of the lists are taken now."""
         self.used = used
         self._graph = None
         self.facts_of[relation] += 1

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 _BYTES_PER_ROW = 64  # of a pair that a recursive query has reached
 _SHARE = 0.4  # of the memory, for what one bucket reaches
-_FEWEST, _FIRST = 256, 64  # sources of a bucket; the first one holds one part in so many
+_FEWEST, _FIRST = 256, 64  # sources of a bucket; the first one holds one source in 64
 _GROWTH = 16  # the most by which a bucket is larger than the one before
 _BYTES_PER_NAMED = 150  # of a triple, while the heads of some triples are looked up together
 _LEAST_NAMED = 1_000_000  # triples

@@ -168,7 +168,7 @@ class ParquetFacts:
 
 def _is_partition(file: Path, root: Path) -> bool:
     """Does the file lie in a folder of a relation, below the folder that was named?"""
-    return file.parent != root and file.parent.name.startswith("relation=")
+    return root in file.parent.parents and file.parent.name.startswith("relation=")
 
 
 def _add_helpers(connection: Any, encoding: Encoding, relations: list[str]) -> list[str]:

@@ -92,7 +92,7 @@ def channels_for_mean(separations: NDArray[np.float64], epsilon: float, *, most:
 
 
 def density_for(fan_in: NDArray[np.float64], channels: int) -> float:
-    """The P(1) with the least mean bound for so many channels of bits, where the fan-ins differ."""
+    """The P(1) with the least mean bound for a number of channels of bits, where the fan-ins differ."""
     return min(
         _densities(fan_in), key=lambda q: mean_false_positives(separation_of_bits(fan_in, q), channels)
     )

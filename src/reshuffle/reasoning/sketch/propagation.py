@@ -99,7 +99,7 @@ def propagate(
     layers: int | None = None,
     progress: Progress = SILENT,
 ) -> int:
-    """Run layers, at most so many, until nothing changes; returns how many it took.
+    """Run layers, at most `layers`, until nothing changes; returns how many it took.
 
     `changed` says which entities have news at the start; all have, unless told otherwise.
     """

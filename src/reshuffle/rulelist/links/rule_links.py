@@ -112,11 +112,11 @@ class LinkQuestions:
 
     relations: tuple[int, ...]
     anchors: tuple[int, ...] | None
-    """Whom they are about; None for everyone."""
+    """The entities that they are about; None for all."""
     side: Side
 
     def blocks(self, state: RulesOnGraph) -> list[NDArray[np.int32]]:
-        """Whom is asked about, some at a time: those where a body of a rule begins."""
+        """The entities to ask about, some at a time: those where a body of a rule begins."""
         starts, codes, _ = state.features.edges
         rows = state.directed(np.array(self.relations, np.int64), self.side)
         leading: NDArray[np.bool_] = np.logical_or.reduce(_leading_codes(state)[rows], axis=0)
@@ -264,7 +264,7 @@ def pairs_reached(
     most: int,
     chance: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], float]:
-    """Pairs that rules lead to and that are no facts, from so many questions about some entities.
+    """Pairs that rules lead to and that are no facts, from a sample of questions about some entities.
 
     Gives what each score is made of (rules, tables, log of the share), the row of the tables, the place of the entity,
     and the share of the questions that were asked.

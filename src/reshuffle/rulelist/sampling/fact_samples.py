@@ -45,9 +45,9 @@ class Budget:
     long_listed: int = 600
     """The same for bodies of three atoms and more."""
     fewest_facts: int = 50
-    """So many facts of each relation are looked at, whatever they cost."""
+    """The number of facts of each relation that are looked at in any case."""
     long_reach: int = 40
-    """Long bodies of a relation may lead from one entity to so many others in all; the most confident ones are kept."""
+    """The number of others that the long bodies of a relation lead to from one entity; the most confident are kept."""
     most_of_a_fact: int = 100_000
     """Steps of walks: of a fact between two hubs some walks are drawn."""
     min_support: int = 2

@@ -141,7 +141,7 @@ class OneOf(_Printed):
 
 @dataclass(frozen=True)
 class AtLeast(_Printed):
-    """What the property leads from to at least so many of the class."""
+    """Individuals that have at least `count` values of the class for the property."""
 
     count: int
     relation: str
@@ -152,7 +152,7 @@ class AtLeast(_Printed):
 
 @dataclass(frozen=True)
 class AtMost(_Printed):
-    """What the property leads from to at most so many of the class."""
+    """Individuals that have at most `count` values of the class for the property."""
 
     count: int
     relation: str
@@ -163,7 +163,7 @@ class AtMost(_Printed):
 
 @dataclass(frozen=True)
 class Exactly(_Printed):
-    """What the property leads from to exactly so many of the class."""
+    """Individuals that have exactly `count` values of the class for the property."""
 
     count: int
     relation: str

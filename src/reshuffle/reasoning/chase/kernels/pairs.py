@@ -28,7 +28,7 @@ _FIRST_ROOM = 2  # of a new row; doubled whenever it is full
 class Pairs(NamedTuple):
     """All memory of a chase; `chase.store.Store` owns and enlarges it."""
 
-    entity_bits: int  # a triple's key is relation, head and tail, the latter two with so many bits
+    entity_bits: int  # a triple's key is relation, head and tail, the latter two with this number of bits
     known: NDArray[np.int64]  # keys of the sparse triples, those still in the queue included
     row_keys: NDArray[np.int64]  # code and start of each sparse row
     row_of: NDArray[np.int32]  # ... and its number
