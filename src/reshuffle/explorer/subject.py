@@ -58,6 +58,8 @@ class World(ABC):
     facts: KnowledgeGraph
     rules: RuleBase
     """The rules that answers go by, as far as they are known."""
+    is_a: str | None = None
+    """Where all facts are edges between classes: the relation to the classes above."""
 
     @property
     @abstractmethod
