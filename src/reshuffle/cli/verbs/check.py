@@ -194,7 +194,8 @@ def _text(base: RuleBase, data: dict[str, Any], graph: RuleGraph | None, checks:
         lines.append(
             with_hint(
                 "no exact geometry exists for this class",
-                "`infer --engine chase` answers exactly, without geometry; --bound M answers within M steps",
+                "`infer --engine chase` answers exactly, without geometry"
+                + ("" if base.constant_rules else "; --bound M answers within M steps"),
             )
         )
         return "\n".join(lines)
