@@ -159,6 +159,15 @@ def test_pages_fit_the_screen_and_axe_finds_nothing_serious(
         ended(visit)
 
 
+def test_what_is_predicted_of_an_entity_has_its_probability(browser: Browser, folder: Path) -> None:
+    with served("model", "facts.tsv", "--decisions", "fourth.jsonl", cwd=folder) as address:
+        visit = Visit(browser, address)
+        page = searched(visit)
+        page.locator(".link-row .claim a").first.click()
+        expect(page.get_by_role("columnheader", name="probability")).to_be_visible()
+        ended(visit)
+
+
 def test_an_ontology_of_classes_on_a_phone(browser: Browser, tmp_path: Path) -> None:
     """The tree unfolds, a class has its edges, why and without an edge; the tab of the page is seen."""
     (tmp_path / "cells.obo").write_text(
