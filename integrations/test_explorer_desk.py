@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,37 @@ def test_pages_fit_the_screen_and_axe_finds_nothing_serious(
             serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
             told = [(one["id"], [node["html"][:150] for node in one["nodes"][:3]]) for one in serious]
             assert not told, (path, json.dumps(told, indent=1))
+        ended(visit)
+
+
+def test_what_is_predicted_of_an_entity_has_its_probability(browser: Browser, folder: Path) -> None:
+    with served("model", "facts.tsv", "--decisions", "fourth.jsonl", cwd=folder) as address:
+        visit = Visit(browser, address)
+        page = searched(visit)
+        page.locator(".link-row .claim a").first.click()
+        expect(page.get_by_role("columnheader", name="probability")).to_be_visible()
+        ended(visit)
+
+
+def test_an_ontology_of_classes_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    """The tree unfolds, a class has its edges, why and without an edge; the tab of the page is seen."""
+    (tmp_path / "cells.obo").write_text(
+        "[Term]\nid: GO:1\nname: nucleus\nis_a: GO:2\nrelationship: part_of GO:3\n\n"
+        "[Term]\nid: GO:2\nname: organelle\n\n"
+        "[Term]\nid: GO:3\nname: cell\nis_a: GO:4\n\n[Term]\nid: GO:4\nname: structure\n\n[Typedef]\nid: part_of\n"
+    )
+    with served("cells.obo", cwd=tmp_path) as address:
+        visit = Visit(browser, address)
+        visit.page.set_viewport_size({"width": 390, "height": 844})
+        page = visit.see("/classes")
+        page.get_by_role("button", name="Show the classes below organelle").click()
+        page.get_by_role("link", name="nucleus").click()
+        expect(page.locator(".plain-list li")).to_have_text(re.compile(r"part_of\s*cell"))
+        page = visit.see("/why?head=GO:1&relation=part_of&tail=GO:4")
+        expect(page.get_by_text("It follows.")).to_be_visible()
+        page = visit.see("/rule-graph")
+        tab = page.locator(".tabs [aria-current]")
+        expect(tab).to_be_in_viewport(ratio=1)
         ended(visit)
 
 

@@ -38,6 +38,11 @@ id: part_of
 is_functional: true
 """
 
+UNUSED = (
+    "owl:FunctionalProperty axioms not used between classes: 1; "
+    "the first: cells.obo: FunctionalObjectProperty(part_of)"
+)
+
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -56,7 +61,7 @@ def test_infer_prints_edges_in_short_names_and_says_what_was_not_read(capsys) ->
     ]
     assert told.err.splitlines() == [
         "cells.obo: an ontology without individuals: 4 classes are classified",
-        "owl:FunctionalProperty axioms not read: 1; the first: cells.obo: FunctionalObjectProperty(part_of)",
+        UNUSED,
         "warning: 1 class can have no members: GO:0000004",
     ]
 
@@ -113,8 +118,9 @@ def test_check_proves_that_a_class_can_have_no_members(capsys) -> None:
     assert main(["check", "cells.obo"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "classes: 4, properties: 1, axioms: 6",
-        "edges between classes: from what was read, by classification in OWL 2 EL; 1 axiom was not read",
-        "  owl:FunctionalProperty axioms not read: 1; the first: cells.obo: FunctionalObjectProperty(part_of)",
+        "edges between classes: from what was read, by classification in OWL 2 EL; "
+        "1 axiom was not used between classes",
+        f"  {UNUSED}",
         "classes that can have no members: 1",
         'is_a(GO:0000004 "chimera", owl:Nothing)    [DisjointClasses(GO:0000002 "organelle" GO:0000003 "cell")]',
         '├─ is_a(GO:0000004 "chimera", GO:0000002 "organelle")    '
@@ -122,7 +128,13 @@ def test_check_proves_that_a_class_can_have_no_members(capsys) -> None:
         '└─ is_a(GO:0000004 "chimera", GO:0000003 "cell")    [SubClassOf(GO:0000004 "chimera" GO:0000003 "cell")]',
     ]
     assert main(["check", "cells.obo", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)["classes"]
+    told = json.loads(capsys.readouterr().out)
+    data = told["classes"]
+    assert told["violations"] == data["not_read"] == []
+    assert told["not_read"] == data["not_used"]
+    assert [(one["what"], one["lack"]) for one in data["not_used"]] == [
+        ("owl:FunctionalProperty axioms", "not used between classes")
+    ]
     assert (data["classes"], list(data["without_members"])) == (4, ["GO:0000004"])
 
 

@@ -8,6 +8,7 @@ from reshuffle.errors import InputError
 from reshuffle.rules import parse_rules
 from reshuffle.rules.encoding import encoding_of
 from reshuffle.rules.entailment import closure, fewest_steps
+from reshuffle.rules.formats.statement import OutsideClassError
 from reshuffle.rules.parsing import parse_program
 from reshuffle.rules.rule import Constant, ConstantRule, DisjointEnds
 
@@ -123,3 +124,37 @@ def test_half_a_million_rules_need_no_more_paths_than_they_have_shapes():
     encoding = encoding_of(parse_rules("\n".join(lines)))
     assert encoding is not None
     assert (len(encoding.base), len(encoding.by_helper)) == (1, 20_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "not p(X, Y) & q(X, Y) -> h(X, Y)",
+            "'not' in the body: rules have neither negation nor comparisons",
+        ),
+        ("q(X, Y) & !p(X, Y) -> h(X, Y)", "'!' in the body: rules have neither negation nor comparisons"),
+        ("q(X, Y) & X < 3 -> h(X, Y)", "'<' in the body: rules have neither negation nor comparisons"),
+        ("h(X,Y) :- q(X,Y), !p(X,Y).", "'!' in the body: rules have neither negation nor comparisons"),
+        ("h(?x,?y) :- q(?x,?y), ~p(?x,?y) .", "'~' in the body: rules have neither negation nor comparisons"),
+        ("h(X,Y) :- q(X,Y), \\+ p(X,Y).", r"'\+' in the body: rules have neither negation nor comparisons"),
+        ("p(f(X), Y) -> h(X, Y)", "'f' is a function symbol: arguments are variables and names"),
+        ("p(X, Y) -> h(X, f(Y, X))", "'f' is a function symbol: arguments are variables and names"),
+    ],
+)
+def test_what_rules_cannot_say_is_refused_with_its_reason(text: str, reason: str) -> None:
+    with pytest.raises(OutsideClassError) as error:
+        parse_rules(text)
+    assert error.value.message == reason
+
+
+def test_triples_of_programs_are_pairs_of_their_relation() -> None:
+    program = (
+        "triple(?s, <http://e/h>, ?u) :- triple(?s, <http://e/p>, ?o), triple(?o, ex:q, ?u) .\n"
+        "triple(ada, <http://e/p>, bob) .\n"
+    )
+    base = parse_program(program)
+    assert [str(rule) for rule in base.rules] == ['"http://e/p"(X, Y) & ex:q(Y, Z) -> "http://e/h"(X, Z)']
+    assert base.facts == (("ada", "http://e/p", "bob"),)
+    with pytest.raises(OutsideClassError, match="wrong arity: triple has 3 arguments"):
+        parse_program("h(?s, ?o) :- triple(?s, ?p, ?o) .")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reshuffle.errors import InputError
+from reshuffle.kg import read_graph
 from reshuffle.rules import Disjointness, PathRule, RuleBase, format_rules, parse_rules, read_rules
 from reshuffle.rules.class_axioms import TYPE, disjoint_classes, domain_of, member_of, sub_class_of, value_of
 from reshuffle.rules.formats import owl
@@ -325,3 +326,12 @@ def test_an_axiom_of_very_many_disjoint_classes_is_counted(tmp_path: Path) -> No
     )
     base = read_rules(tmp_path / "many.ttl", skip_unsupported=True)
     assert not base.disjointness and any("too many disjoint classes" in one.what for one in base.unread)
+
+
+def test_the_turtle_part_of_n3_is_an_ontology_and_holds_facts(tmp_path: Path):
+    (tmp_path / "a.n3").write_text(
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n<http://x/a> rdfs:subPropertyOf <http://x/b> .\n"
+        "<http://x/1> <http://x/a> <http://x/2> .\n"
+    )
+    assert str(read_rules(tmp_path / "a.n3").rules[0]) == '"http://x/a"(X, Y) -> "http://x/b"(X, Y)'
+    assert ("http://x/1", "http://x/a", "http://x/2") in read_graph(tmp_path / "a.n3")

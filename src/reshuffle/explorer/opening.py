@@ -15,6 +15,7 @@ from reshuffle.data.families import families
 from reshuffle.data.finding import demo_directory
 from reshuffle.data.load import benchmark_names, load_benchmark
 from reshuffle.errors import InputError, Place
+from reshuffle.explorer.class_subjects import ClassSubject
 from reshuffle.explorer.decisions import ENDING, Decisions
 from reshuffle.explorer.exhibits import Exhibit
 from reshuffle.explorer.rule_bases import RuleBaseSubject
@@ -30,6 +31,7 @@ from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
 from reshuffle.rules.class_axioms import domains_of
 from reshuffle.rules.mining import mine
+from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontology
 from reshuffle.rules.parsing import may_hold_facts
 from reshuffle.theories.kinds import kind_at, load
 
@@ -83,7 +85,7 @@ def opened(wanted: Wanted) -> list[Exhibit]:
     decisions = _decisions(wanted)
     for exhibit in exhibits:
         exhibit.decisions = decisions
-        exhibit.labels, exhibit.prefixes = labels, prefixes
+        exhibit.labels, exhibit.prefixes = {**exhibit.labels, **labels}, prefixes
         exhibit.inputs = (*exhibit.inputs, *(path for path in read if path.exists()))
     return exhibits
 
@@ -217,6 +219,17 @@ def _network(path: Path, source: Source) -> Exhibit:
     return Exhibit("model", title, SoftModelSubject.kind, trained, path, inputs=(path,))
 
 
+def _of_ontology(path: Path, wanted: Wanted) -> Exhibit:
+    """Its classes, where the format knows nothing else; otherwise the rules for individuals."""
+    ontology = read_ontology(str(path)) if holds_axioms_alone(path) else None
+    if ontology is None or ontology.facts or wanted.facts is not None:
+        return _of_rules(path, wanted)
+    subject = ClassSubject(ontology, Source(path.name), progress=wanted.progress)
+    return Exhibit(
+        "classes", path.name, subject.kind, lambda _: subject, labels=subject.labels, inputs=(path,)
+    )
+
+
 def _of_rules(path: Path, wanted: Wanted) -> Exhibit:
     rules = load(path, skip_unsupported=True, notes=wanted.notes).written_rules()
     if wanted.facts is None and not rules.facts and may_hold_facts(path):
@@ -236,5 +249,6 @@ def _of_rules(path: Path, wanted: Wanted) -> Exhibit:
 _OF_KIND: dict[str, Callable[[Path, Wanted], Exhibit]] = {
     "weighted_rules": _of_list,
     "networks": _of_network,
+    "ontology_files": _of_ontology,
 }
 """What is shown of a kind of theory, if more than its rules; models are loaded when they are first looked at."""

@@ -121,7 +121,8 @@ class RuleBaseWorld(World):
         with held(self._measuring, progress):
             if self._rows is None:
                 listed = self.listed_rules
-                counts = measured(listed, self.facts, progress=progress) if len(self.facts) else {}
+                told = len(self.facts) and self.is_a is None  # edges that follow are no facts
+                counts = measured(listed, self.facts, progress=progress) if told else {}
                 self._rows = [
                     _with_quality(ExtractedRule(rule, measures=counts.get(rule))) for rule in listed
                 ]

@@ -64,6 +64,8 @@ class World(ABC):
     """What follows by the rules; None where a score decides."""
     rules_at_hand: ClassVar[bool] = True
     """Are all rules known at once? Reading those of weights takes minutes."""
+    is_a: str | None = None
+    """Where all facts are edges between classes: the relation to the classes above."""
 
     @property
     @abstractmethod

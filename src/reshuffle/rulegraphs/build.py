@@ -53,7 +53,7 @@ def build(base: RuleBase, *, bound: int | None = None, node_budget: int = DEFAUL
     if not classification.faithful:
         raise NotExpressibleError(
             f"no exact geometry: {classification.reason}",
-            remedy=f"{CHASE}; bound=M (--bound M) answers within M steps",
+            remedy=CHASE + ("; bound=M (--bound M) answers within M steps" if base.source is None else ""),
         )
     return CONSTRUCTION_OF[classification.name](base, node_budget=node_budget)
 

@@ -18,6 +18,7 @@ from reshuffle.rules.class_axioms import SAME_AS
 from reshuffle.rules.formats.ontology import shortened
 from reshuffle.rules.formats.owl import AXIOM_RELATIONS
 from reshuffle.rules.ontologies.schema import RELATIONS
+from reshuffle.rules.rule import NOT_READ
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -118,15 +119,24 @@ class Exactness:
 
 
 def told_unread(unread: Sequence[Unread]) -> str:
-    """How much was not read, by what it is."""
-    by_noun: dict[str, int] = {}
+    """How much was not read or not used, by what it is."""
+    by_lack: dict[str, dict[str, int]] = {}
     for one in unread:
+        by_noun = by_lack.setdefault(one.lack, {})
         by_noun[one.noun] = by_noun.get(one.noun, 0) + one.count
+    return " and ".join(_told_lack(lack, by_noun) for lack, by_noun in by_lack.items())
+
+
+def _told_lack(lack: str, by_noun: dict[str, int]) -> str:
     counts = [counted(count, noun) for noun, count in by_noun.items()]
     was = "was" if sum(by_noun.values()) == 1 else "were"
-    return f"{' and '.join(counts)} {was} not read"
+    return f"{' and '.join(counts)} {was} {lack}"
 
 
 def listed(unread: Sequence[Unread]) -> list[dict[str, Any]]:
-    """Plain data for JSON."""
-    return [{"what": one.what, "count": one.count, "first": one.first} for one in unread]
+    """Plain data for JSON; what was read, but not used, says so under `lack`."""
+    return [
+        {"what": one.what, "count": one.count, "first": one.first}
+        | ({"lack": one.lack} if one.lack != NOT_READ else {})
+        for one in unread
+    ]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reshuffle.rules.formats.statement import Atom, Statement
 
 READABLE = ("text", "anyburl", "amie", "nemo", "datalog", "owl")
-ONTOLOGY_ENDINGS = (".ttl", ".owl", ".rdf", ".nt")
+ONTOLOGY_ENDINGS = (".ttl", ".owl", ".rdf", ".nt", ".n3")
 PROGRAM_ENDINGS = (".dl", ".datalog")
 WRITTEN_ONLY = {".pl": "Prolog"}
 LOG_LINES = "log lines"

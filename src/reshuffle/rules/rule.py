@@ -394,6 +394,9 @@ def variables(count: int) -> list[str]:
 # --- rule bases ----------------------------------------------------------------------------------------
 
 
+NOT_READ = "not read"
+
+
 @dataclass(frozen=True)
 class Unread:
     """Parts of a rule file that are not used: how many of a kind, and where the first one stands.
@@ -407,9 +410,11 @@ class Unread:
     first: str
     noun: str = "rule"
     """What each of them is; "" for what says nothing about triples, such as a line of a log."""
+    lack: str = NOT_READ
+    """What was not done with them."""
 
     def __str__(self) -> str:
-        return f"{self.what} not read: {self.count}; the first: {self.first}"
+        return f"{self.what} {self.lack}: {self.count}; the first: {self.first}"
 
 
 @dataclass(frozen=True)

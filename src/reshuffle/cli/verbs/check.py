@@ -63,7 +63,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         return report_consistency(arguments, console)
     classes = _classes(arguments, console)
     if classes is not None and holds_axioms_alone(arguments.rules):
-        console.result(_told_classes(classes, console), {"classes": _of_classes(classes)})
+        said = {"not_read": listed(classes.read_rules.not_read), "violations": []}
+        console.result(_told_classes(classes, console), said | {"classes": _of_classes(classes)})
         return 0
     base = rules_of(arguments, console)
     classification = classify(base)
@@ -106,13 +107,16 @@ def _classes(arguments: argparse.Namespace, console: Console) -> ClassAnswers | 
 
 def _of_classes(answers: ClassAnswers) -> dict[str, Any]:
     from reshuffle.rules.exactness import listed
+    from reshuffle.rules.rule import NOT_READ
 
+    unread = answers.read_rules.not_read
     return {
         "classes": answers.num_classes,
         "properties": len(answers.relations) - 1,
         "axioms": answers.num_axioms,
         "exactness": answers.exactness,
-        "not_read": listed(answers.read_rules.not_read),
+        "not_read": listed([one for one in unread if one.lack == NOT_READ]),
+        "not_used": listed([one for one in unread if one.lack != NOT_READ]),
         "without_members": {name: _why_empty(answers, name).to_dict() for name in answers.empty_classes},
     }
 
@@ -190,7 +194,8 @@ def _text(base: RuleBase, data: dict[str, Any], graph: RuleGraph | None, checks:
         lines.append(
             with_hint(
                 "no exact geometry exists for this class",
-                "`infer --engine chase` answers exactly, without geometry; --bound M answers within M steps",
+                "`infer --engine chase` answers exactly, without geometry"
+                + ("" if base.constant_rules else "; --bound M answers within M steps"),
             )
         )
         return "\n".join(lines)

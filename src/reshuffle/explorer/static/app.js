@@ -72,6 +72,10 @@ function App() {
 function Top({ about, exhibit, path, changed }) {
   const [typed, setTyped] = useState("");
   const tab = path === "/" ? (ranks(exhibit) ? "/queue" : "/overview") : path;
+  useEffect(() => { // on a phone the tabs slide
+    const here = document.querySelector(".tabs [aria-current]");
+    if (here) here.closest("ul").scrollLeft += here.getBoundingClientRect().left - here.closest("ul").getBoundingClientRect().left - 40;
+  }, [tab, exhibit.key]);
   async function undo() { await tell("undo", ofCurrent()); changed(); }
   return html`<header class="top">
     <a class="brand" href=${to("/")} aria-label="reshuffle explorer, start"><img src="/favicon.ico" alt="" width="26" height="26" /><span>reshuffle</span></a>

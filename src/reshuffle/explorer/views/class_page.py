@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SUBCLASS = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
 NOTHING = "http://www.w3.org/2002/07/owl#Nothing"
+_NOTHING = (NOTHING, "owl:Nothing")
 _TOP = ("http://www.w3.org/2002/07/owl#Thing", "http://www.w3.org/2000/01/rdf-schema#Resource")
 _MOST_ROOTS = 500
 _MOST_NAMES = 12
@@ -47,6 +48,9 @@ class ClassTree:
                 parents.setdefault(below, set()).add(above)
                 children.setdefault(above, set()).add(below)
             parents.setdefault(below, set())
+        if world.is_a is not None:
+            for name in world.facts.entities:
+                parents.setdefault(name, set())
         return cls(parents, children)
 
     @property
@@ -80,7 +84,7 @@ class ClassTree:
 
     def roots(self) -> list[str]:
         """The classes without a parent."""
-        return [name for name in self.names if not self.direct_parents(name)]
+        return [name for name in self.names if name not in _NOTHING and not self.direct_parents(name)]
 
 
 def _from_rules(rules: Iterable[Rule]) -> list[tuple[str, str]]:
@@ -95,7 +99,7 @@ def _from_rules(rules: Iterable[Rule]) -> list[tuple[str, str]]:
 
 
 def _from_facts(world: World) -> list[tuple[str, str]]:
-    code = world.facts.relations.find(SUBCLASS)
+    code = world.facts.relations.find(world.is_a or SUBCLASS)
     if code is None:
         return []
     below, above = (world.facts.entities[ends] for ends in world.facts.edges(code))
@@ -116,7 +120,8 @@ def _reached(name: str, onward: Mapping[str, set[str]]) -> set[str]:
 
 def has_classes(world: World) -> bool:
     """Does a subject say of some class that it is below another?"""
-    return bool(_from_rules(world.listed_rules)) or world.facts.relations.find(SUBCLASS) is not None
+    facts = world.facts.relations
+    return bool(_from_rules(world.listed_rules)) or facts.find(world.is_a or SUBCLASS) is not None
 
 
 def classes_page(world: World, name: str | None = None, *, progress: Progress = SILENT) -> dict[str, Any]:
@@ -152,7 +157,7 @@ def _about(world: World, tree: ClassTree, name: str) -> dict[str, Any]:
         "above": len(tree.above(name) - {name}),
         "below": len(_reached(name, tree.children) - {name}),
         "members": {"count": len(members), "names": members[:_MOST_NAMES]},
-        "properties": list(_properties(rules, name)),
+        "properties": [*_properties(rules, name), *_edges(world, name)],
         "unsatisfiable": name in _unsatisfiable(world, tree),
         "rules": {"count": len(rules), "shown": [str(rule) for rule in islice(rules, _MOST_RULES)]},
     }
@@ -180,9 +185,20 @@ def _properties(rules: Iterable[ConstantRule], name: str) -> Iterable[dict[str, 
             yield {"property": relation, "as": "value", "value": end}
 
 
+def _edges(world: World, name: str) -> Iterable[dict[str, Any]]:
+    """The edges from a class that say `some`, where facts are edges between classes."""
+    number = world.facts.entities.find(name)
+    if world.is_a is None or number is None:
+        return
+    for code, relation in enumerate(world.facts.relations):
+        if relation != world.is_a:
+            for tail in world.facts.entities[world.facts.by_head.of(number, code)]:
+                yield {"property": relation, "as": "some", "value": tail}
+
+
 def _unsatisfiable(world: World, tree: ClassTree) -> set[str]:
     """Classes below two disjoint ones, or below `owl:Nothing`; more may follow from axioms that are no rules."""
-    found = set(_reached(NOTHING, tree.children))
+    found = {one for nothing in _NOTHING for one in _reached(nothing, tree.children)}
     for constraint in world.rules.disjointness:
         if isinstance(constraint, DisjointEnds) and constraint.first == constraint.second == TYPE:
             sides = [

@@ -66,7 +66,7 @@ _FORMATS = {
     ".jsonl": Format.JSON_LINES,
     ".parquet": Format.PARQUET,
 }
-_ALSO_READ = {".owl": Format.RDF_XML, ".ndjson": Format.JSON_LINES}
+_ALSO_READ = {".owl": Format.RDF_XML, ".n3": Format.TURTLE, ".ndjson": Format.JSON_LINES}
 _PLAIN = ("", ".txt", ".tsv")  # endings of tab-separated files
 _TEXT = (*_PLAIN[1:], *(ending for ending in (*_FORMATS, *_ALSO_READ) if ending != ".parquet"))
 ENDINGS = (*(ending + packing for ending in _TEXT for packing in ("", ".gz")), ".parquet")

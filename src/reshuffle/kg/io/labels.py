@@ -24,7 +24,7 @@ _PREDICATES = (
     "http://www.w3.org/2004/02/skos/core#prefLabel",
     "http://schema.org/name",
 )
-LABELLED = (".ttl", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
+LABELLED = (".ttl", ".n3", ".nt", ".rdf", ".nq", ".trig", ".jsonld")
 """The endings of files that may hold labels."""
 _LOOKED_AT = 1 << 16  # bytes of an ontology, in which RDF has begun
 _LARGEST = 1 << 30  # bytes of a file of lines, unpacked

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
     from reshuffle.rules.ontologies.axioms import Axiom, ClassExpression
 
+NOT_USED = "not used between classes"
+"""Said of axioms that were read: rules for individuals may well use them."""
 TOP, BOTTOM = 0, 1
 BY_MEANING = -1
 """In the place of an axiom: a rule that says what an expression means."""
@@ -140,7 +142,7 @@ class _Normaliser:
         self._with_loops()
         self._with_ranges()
         self._rules.unread = tuple(
-            Unread(kind, count, first, "axiom") for kind, (count, first) in self._lacking.items()
+            Unread(kind, count, first, "axiom", NOT_USED) for kind, (count, first) in self._lacking.items()
         )
         self._rules.relations = list(self._relations)
         return self._rules

@@ -58,7 +58,8 @@ _QUESTION = re.compile(r"\s*\?-|.*\?\s*\Z", re.DOTALL)
 _FACT = re.compile(rf'\s*({QUOTED}|{BRACKETED}|[^\s(),"<>]+)\s*\(((?:{QUOTED}|{BRACKETED}|[^()"<>])*)\)\s*\Z')
 _ARGUMENT = re.compile(rf"\s*({QUOTED}|{BRACKETED}|[^,\"<>]*?)\s*(?:,|\Z)")
 _WORD = re.compile(r"[^\W\d]\w*\Z")
-_BUILT_IN = re.compile(rf"{QUOTED}|{BRACKETED}|(!=|\\\+|\\=|[<>=]|(?<![\w)])!|\bnot\b)")
+_PART = rf"({QUOTED}|{BRACKETED}|[^(),\"<>\s]+)"
+_TRIPLE = re.compile(rf"\btriple\s*\(\s*{_PART}\s*,\s*{_PART}\s*,\s*{_PART}\s*\)")
 
 
 @dataclass
@@ -171,14 +172,7 @@ def _line(text: str, bare: str, start: int, begin: int, end: int, file: str) -> 
 
 def rule_of(line: SourceLine, arrow_at: int, program: Program) -> Statement:
     """The statement of a clause with a body."""
-    found = next((match for match in _BUILT_IN.finditer(line.text, arrow_at + 2) if match[1]), None)
-    if found is not None:
-        raise line.outside_class(
-            f"'{found[1]}' in the body: rules have neither negation nor comparisons",
-            at=found.start(),
-            kind="rules with negation or comparisons",
-            hint=f"rules with them are outside the class; {SKIP_HINT}",
-        )
+    line = _with_pairs(line, program.argument)
     statement = _read(line, arrow_at, program.argument)
     fresh = iter(range(1, len(line.text)))
     read = [_renamed(atom, line, fresh) for atom in statement.body]
@@ -186,6 +180,18 @@ def rule_of(line: SourceLine, arrow_at: int, program: Program) -> Statement:
     if head is not None:
         _refuse_choice(line, head.relation, program)
     return replace(statement, body=tuple(read), head=head)
+
+
+def _with_pairs(line: SourceLine, argument: Callable[[str], str]) -> SourceLine:
+    """The clause with `p(s, o)` in the place of `triple(s, p, o)`, where p is a constant."""
+
+    def as_pair(found: re.Match[str]) -> str:
+        start, relation, end = found.groups()
+        if not isinstance(argument(relation), Constant):
+            return found[0]
+        return f"{relation}({start}, {end})".ljust(len(found[0]))  # offsets behind it stay
+
+    return replace(line, text=_TRIPLE.sub(as_pair, line.text))
 
 
 def _refuse_choice(line: SourceLine, relation: str, program: Program) -> None:
@@ -225,6 +231,7 @@ def _variable(name: str, fresh: Iterator[int]) -> str:
 
 def fact_of(line: SourceLine, program: Program, known: Prefixes) -> tuple[str, str, str]:
     """The triple of a clause without a body."""
+    line = _with_pairs(line, program.argument)
     at = len(line.text) - len(line.text.lstrip())
     match = _FACT.match(line.text)
     if match is None:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from reshuffle.rules.formats.statement import (
     BRACKETED,
     QUOTED,
+    SKIP_HINT,
     Bare,
     statement_of,
     unquoted,
     with_names_apart,
+    without_built_in,
     written_columns,
 )
 from reshuffle.rules.rule import VARIABLE, Constant
@@ -37,6 +39,10 @@ _NOTHING = re.compile(r"(#.*|(->|<=).*)?\Z")
 _COLUMNS = re.compile(r"(?:[^\t(\"<#]*\t)*")
 _EMPTY_NAME = re.compile(r'("(\^-1)*"|<(\^-1)+>)(\^-1)*\Z')  # nothing is left without quotes and inverses
 _ATOM_HINT = "an atom is written relation(X, Y)"
+_BUILT_IN = re.compile(
+    rf"(not(?=\s+{_NAME}\s*\()|[!~](?=\s*{_NAME}\s*\()|\\\+)|[\w?]+\s*(!=|>=?|==?(?!>)|<(?![=\w/:]))"
+)
+_FUNCTION = re.compile(r"(?:[^(),&]*,)?\s*([^\W\d]\w*)\([^()]*\)\s*[,)]")
 _CLOSED = re.compile(rf"(?:{QUOTED}|(?!->)[^()\"])*\)")
 
 
@@ -142,6 +148,10 @@ def _why_no_atom(line: SourceLine, at: int, expected: str) -> InputError:
 
 
 def _why_no_name(line: SourceLine, at: int) -> InputError:
+    built_in = _BUILT_IN.match(line.text, at)
+    if built_in is not None:
+        place = 1 if built_in[1] else 2
+        return without_built_in(line, built_in[place], built_in.start(place))
     found, parenthesis, _ = line.text[at:].partition("(")
     if parenthesis and not re.search(r"\s|[&,]|->", found.strip()):
         return line.error(
@@ -162,6 +172,14 @@ def _why_no_name(line: SourceLine, at: int) -> InputError:
 
 
 def _why_no_arguments(line: SourceLine, name: str, at: int, opening: int) -> InputError:
+    inner = _FUNCTION.match(line.text, opening + 1)
+    if inner is not None:
+        return line.outside_class(
+            f"'{inner[1]}' is a function symbol: arguments are variables and names",
+            at=inner.start(1),
+            kind="rules with function symbols",
+            hint=f"rules with them are outside the class; {SKIP_HINT}",
+        )
     closed = _CLOSED.match(line.text, opening + 1)
     if closed is None:
         return line.error(

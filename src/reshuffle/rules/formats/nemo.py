@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 from reshuffle.rules.formats import anyburl
 from reshuffle.rules.formats.datalog import clauses
-from reshuffle.rules.formats.statement import BRACKETED, QUOTED, unquoted
+from reshuffle.rules.formats.statement import BRACKETED, QUOTED, unquoted, without_built_in
 from reshuffle.rules.rule import Constant
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _ATOM = re.compile(
 _QUESTION_MARK = re.compile(rf"{QUOTED}|{BRACKETED}|[(,]\s*(\?\w+)\s*[,)]")
 _NAMED = re.compile(r"\?\w+\Z")
 _UPPER = re.compile(r"(?:_|[^\W\d_a-z])\w*\Z")
+_BUILT_IN = re.compile(rf"{QUOTED}|{BRACKETED}|(!=|\\\+|\\=|[<>=]|(?<![\w)])!|(?<![^\s,&])~|\bnot\b)")
 _FULL_STOP = re.compile(r"(?<=\))\s*\.\s*(#.*)?\Z")
 
 
@@ -37,6 +38,7 @@ def read_line(line: SourceLine, arrow_at: int, argument: Callable[[str], str] | 
     Unless `argument` says it, a variable is `?name` on a line that has one; elsewhere it is as in Prolog, a word that
     begins with an upper-case letter or `_`.
     """
+    _refuse_built_in(line, arrow_at)
     bare = replace(line, text=_FULL_STOP.sub("", line.text))
     if argument is None:
         argument = question_mark if has_question_marks(line.text) else upper_case
@@ -44,6 +46,12 @@ def read_line(line: SourceLine, arrow_at: int, argument: Callable[[str], str] | 
     head = None if statement.head is None else _decoded(statement.head, line)
     body = tuple(_decoded(atom, line) for atom in statement.body)
     return replace(statement, line=line, body=body, head=head)
+
+
+def _refuse_built_in(line: SourceLine, arrow_at: int) -> None:
+    found = next((match for match in _BUILT_IN.finditer(line.text, arrow_at + 2) if match[1]), None)
+    if found is not None:
+        raise without_built_in(line, found[1], found.start())
 
 
 def has_question_marks(text: str) -> bool:

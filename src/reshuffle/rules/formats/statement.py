@@ -223,6 +223,16 @@ def _odd_columns(line: SourceLine, found: str, at: int) -> InputError:
     )
 
 
+def without_built_in(line: SourceLine, found: str, at: int) -> OutsideClassError:
+    """The error for a condition that is no relation."""
+    return line.outside_class(
+        f"'{found}' in the body: rules have neither negation nor comparisons",
+        at=at,
+        kind="rules with negation or comparisons",
+        hint=f"rules with them are outside the class; {SKIP_HINT}",
+    )
+
+
 NOT_A_PATH = "rules that are not closed paths"
 REPEATING = "rules with the same variable twice in an atom"
 WIDE_CONSTRAINT = "constraints that are not two atoms over the same variables"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OBO_ENDINGS = (".obo",)
 OTHER_ENDINGS = (".ofn", ".json")
-RDF_ENDINGS = (".ttl", ".owl", ".rdf", ".nt")
+RDF_ENDINGS = (".ttl", ".owl", ".rdf", ".nt", ".n3")
 _LARGEST = 1 << 30  # bytes of an ontology, unpacked
 _OPENING = 1 << 16  # bytes in which prefixes are declared
 _FUNCTIONAL = re.compile(rb"(Prefix|Ontology)\s*\(")

@@ -60,8 +60,8 @@ function About({ data, picture }) {
       ${data.equal.length ? html`<section class="card"><h2>The same as</h2><ul class="chips">${data.equal.map((one) => html`<li><${ClassLink} name=${one} /></li>`)}</ul></section>` : null}
       ${data.children.length > MOST_SHOWN ? html`<section class="card"><h2>Direct children</h2><ul class="chips">${data.children.map((one) => html`<li><${ClassLink} name=${one.name} /></li>`)}</ul></section>` : null}
       <section class="card"><h2>Properties <span class="count">${data.properties.length}</span></h2>${data.properties.length ? html`<ul class="plain-list">${data.properties.map((one) => html`<li><span class="relation" title=${one.property}>${plain(one.property)}</span>
-        ${one.value ? html`<${Name} name=${one.value} />` : html`<span class="muted">${AS[one.as]}</span>`}</li>`)}</ul>` : html`<p class="muted">No axiom ties it to a property.</p>`}</section>
+        ${one.as === "some" ? html`<${ClassLink} name=${one.value} />` : one.value ? html`<${Name} name=${one.value} />` : html`<span class="muted">${AS[one.as]}</span>`}</li>`)}</ul>` : html`<p class="muted">No axiom ties it to a property.</p>`}</section>
       <section class="card"><h2>Members <span class="count fact">${data.members.count}</span></h2>${data.members.count ? html`<ul class="chips">${data.members.names.map((one) => html`<li><${Name} name=${one} /></li>`)}</ul>` : html`<p class="muted">No fact says that something is of this class.</p>`}</section>
     </div>
-    <section class="card"><h2>Axioms as rules <span class="count">${data.rules.count}</span></h2>${data.rules.count ? html`<ul class="plain-list">${data.rules.shown.map((rule) => html`<li><a class="rule-link" href=${to("/rule", { rule })}><${RuleText} rule=${rule} /></a></li>`)}</ul>` : html`<p class="muted">No rule speaks of it.</p>`}</section>`;
+    ${data.rules.count ? html`<section class="card"><h2>Axioms as rules <span class="count">${data.rules.count}</span></h2><ul class="plain-list">${data.rules.shown.map((rule) => html`<li><a class="rule-link" href=${to("/rule", { rule })}><${RuleText} rule=${rule} /></a></li>`)}</ul></section>` : null}`;
 }

@@ -65,6 +65,14 @@ function Group({ name, group, derived, changed }) {
   </section>`;
 }
 
+// How likely a link is, by whatever the model says of it; null where it has a score alone.
+const likely = (row) => row.probability ?? row.confidence ?? null;
+
+function likelyTitle(row) {
+  if (row.probability !== undefined && row.probability !== null) return "probability";
+  return row.confidence !== undefined ? "confidence" : "score";
+}
+
 function Predicted({ name, version }) {
   const [side, setSide] = useState("head");
   const state = useAnswer("predictions", ofCurrent({ [side]: name, top: 12 }), version);
@@ -73,10 +81,10 @@ function Predicted({ name, version }) {
       <button type="button" aria-pressed=${side === "head"} onClick=${() => setSide("head")}>from it</button>
       <button type="button" aria-pressed=${side === "tail"} onClick=${() => setSide("tail")}>to it</button></div>
     <${Answer} state=${state}>${(data) => data.predictions.length ? html`<table class="fold"><caption class="hidden">Predicted links</caption>
-      <thead><tr><th scope="col">relation</th><th scope="col">${side === "head" ? "tail" : "head"}</th><th scope="col" class="number">${data.predictions[0].confidence !== undefined ? "confidence" : "score"}</th><th scope="col"><span class="hidden">reasons</span></th></tr></thead>
-      <tbody>${[...data.predictions].sort((one, other) => (other.confidence ?? 0) - (one.confidence ?? 0)).map((row) => html`<tr><td title=${row.relation}>${plain(row.relation)}</td>
+      <thead><tr><th scope="col">relation</th><th scope="col">${side === "head" ? "tail" : "head"}</th><th scope="col" class="number">${likelyTitle(data.predictions[0])}</th><th scope="col"><span class="hidden">reasons</span></th></tr></thead>
+      <tbody>${[...data.predictions].sort((one, other) => (likely(other) ?? 0) - (likely(one) ?? 0)).map((row) => html`<tr><td title=${row.relation}>${plain(row.relation)}</td>
         <td><${Name} name=${side === "head" ? row.tail : row.head} /></td>
-        <td class="number">${row.confidence !== undefined && row.confidence !== null ? html`<${Share} value=${row.confidence} />` : row.score.toFixed(3)}</td>
+        <td class="number">${likely(row) !== null ? html`<${Share} value=${likely(row)} />` : row.score.toFixed(3)}</td>
         <td><${WhyLink} triple=${[row.head, row.relation, row.tail]} side=${row.side} /></td></tr>`)}</tbody></table>
       <p class="muted">As answers to ${side === "head" ? `(${label(name)}, relation, ?)` : `(?, relation, ${label(name)})`}: a model scores a link as an answer to the one question or to the other.</p>`
       : html`<p class="muted">The model finds no likely new link in this direction.</p>`}<//></section>`;

@@ -70,13 +70,21 @@ function Ends({ title, number, typical }) {
   return html`<div class="ends"><span class="muted">${number.toLocaleString()} ${number === 1 ? title : title + "s"}:</span> ${typical.map(([name, times], place) => html`${place ? ", " : ""}<${Name} name=${name} quiet />${times > 1 ? html` <span class="muted">${times.toLocaleString()}×</span>` : null}`)}</div>`;
 }
 
+// The rules of a relation in words; of a list, the rule that is shown has the most weight, and others may be surer.
+function howGood(rules) {
+  const share = percent(rules.best.confidence);
+  if (rules.count === 1) return `1 rule, right in ${share} of cases`;
+  const shown = rules.best.weight === null || rules.best.weight === undefined ? "the surest" : "the one with the most weight";
+  return `${rules.count.toLocaleString()} rules, ${rules.over_half.toLocaleString()} of them right in most cases; ${shown} in ${share}`;
+}
+
 function Relation({ row, most, kind, known }) {
   const best = row.rules && row.rules.best;
   return html`<li class="card relation-row">
     <div class="relation-head"><h3 title=${row.relation}>${plain(row.relation)}</h3><span class="facts-bar"><span class="fill" style=${{ width: `${Math.max(1, (100 * row.facts) / most)}%` }}></span></span><span class="muted">${some(row.facts, "fact", "facts")}</span></div>
     <div class="relation-body"><${Ends} title="head" number=${row.heads} typical=${row.typical_heads} /><${Ends} title="tail" number=${row.tails} typical=${row.typical_tails} />
       ${traits(row).length ? html`<div>${traits(row).map((one) => html`<span class="chip trait">${one}</span> `)}</div>` : null}</div>
-    <div class="relation-rules">${!known ? null : best ? html`<div>${row.rules.best.confidence !== null && row.rules.best.confidence !== undefined ? html`<span class="muted">${some(row.rules.count, "rule", "rules")}, ${row.rules.over_half.toLocaleString()} right more often than not; ${row.rules.count === 1 ? "it" : "the best"} in ${percent(best.confidence)} of cases:</span>` : html`<span class="muted">${some(row.rules.count, "rule", "rules")}, such as:</span>`}</div>
+    <div class="relation-rules">${!known ? null : best ? html`<div>${row.rules.best.confidence !== null && row.rules.best.confidence !== undefined ? html`<span class="muted">${howGood(row.rules)}:</span>` : html`<span class="muted">${some(row.rules.count, "rule", "rules")}${row.rules.count > 1 ? ", such as" : ""}:</span>`}</div>
         <a class="rule-link" href=${to("/rule", { rule: best.rule })}><${RuleText} rule=${best.rule} /></a>` : html`<span class="muted">No rule concludes it.</span>`}
       <p class="links">${kind === "rules" ? null : html`<a href=${to("/queue", { relation: row.relation })} aria-label=${`Missing links: ${plain(row.relation)}`}>missing links</a>`}
         ${best && row.rules.count > 1 ? html` <a href=${to("/rules", { search: row.relation })} aria-label=${`its rules: ${plain(row.relation)}`}>its rules</a>` : null}</p></div></li>`;
