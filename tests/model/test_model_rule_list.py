@@ -116,3 +116,20 @@ def test_far_evidence_is_about_who_is_further_away(model: Reshuffle) -> None:
     names = dict(zip(two.entities, found.tolist(), strict=True))
     near = {name for name, value in names.items() if value == 0}
     assert near == {"p0", "p1", "p2", "p3", "p4"}
+
+
+def test_the_list_may_have_rules_about_particular_entities() -> None:
+    people = [
+        fact
+        for place in range(60)
+        for fact in ((f"p{place}", "bornIn", f"c{place % 3}"), (f"p{place}", "speaks", f"t{place % 3}"))
+    ]
+    small = {**SMALL, "num_slots": 2}
+    model, without = (
+        Reshuffle(**small, **more).fit(KnowledgeGraph(people)) for more in ({}, {"rules_constants": False})
+    )
+    assert model.listed is not None and without.listed is not None
+    assert model.listed.constants and not without.listed.constants
+    assert model.listed.without_constants() == without.listed
+    told = {remark.kind: remark.words for remark in model.on(people).explain("p0", "speaks", "t0").remarks}
+    assert "of the list" in told["rules"]

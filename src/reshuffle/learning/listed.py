@@ -6,6 +6,7 @@ that were fitted to its own training facts, and is less accurate on other graphs
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reshuffle.progress import SILENT, UNHEARD
@@ -37,9 +38,10 @@ def rule_list_of(
     if not settings.architecture.rules_weight:
         return None
     folder = None if directory is None else directory / _FOLDER
+    of_list = RuleSettings(seed=settings.training.seed)
     listed = learn_rules(
         facts,
-        settings=RuleSettings(seed=settings.training.seed),
+        settings=of_list if settings.training.rules_constants else replace(of_list, constants=None),
         minutes=minutes,
         directory=folder,
         resume=resume,

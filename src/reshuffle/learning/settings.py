@@ -114,6 +114,10 @@ class TrainingSettings:
             'largest share of the other facts that is removed in a step; needs "head"', least=0, most=1
         ),
     )
+    rules_constants: bool = field(
+        default=True,
+        metadata=about("the rule list beside the model has rules about particular entities, too"),
+    )
     loss: LossKind = field(default="margin", metadata=about('"margin" (the paper\'s) or "softmax"'))
     epoch_steps: int = field(
         default=0, metadata=about("steps per epoch; 0: one pass over all triples", least=0)

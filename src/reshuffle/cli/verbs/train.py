@@ -150,6 +150,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.learning.team import joined_team
 
     settings = settings_of(arguments)
+    if arguments.no_constants:
+        settings = settings.changed(rules_constants=False)
     with joined_team(arguments.device) as (team, arguments.device):
         model = _trained(arguments, settings, team, console)
         if team.is_first:

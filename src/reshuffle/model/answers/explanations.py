@@ -389,9 +389,8 @@ def _words(model: ModelOnGraph, part: str, question: Question, answer: int) -> s
     rules = model.rules_on_graph
     assert rules is not None  # likewise
     parts = rules.sum_of(question, answer, most=1).parts
-    found = [(each.rule.rule, each.walks) for each in parts if each.rule is not None]
+    found = [each for each in parts if each.rule is not None]
     if not found:
         return "no rule of the list leads there"
-    rule, walks = found[0]
     told = f"{counted(len(found), 'rule')} of the list {'leads' if len(found) == 1 else 'lead'} there"
-    return f"{told}, first {rule} ({counted(walks, 'walk')})"
+    return f"{told}, first {' '.join(found[0].words.split())}"
