@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reshuffle.cli.inputs import certain_of, graph_of, is_parquet, reasoners_of
@@ -121,8 +121,7 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
     )
     if arguments.output:
         (check_writable if arguments.count else check_output)(arguments.output)
-    reasoner = _reasoner(arguments, console)
-    facts, claim = _facts(arguments, console, reasoner)
+    reasoner, facts, claim = _given(arguments, console)
     with opened(
         reasoner.deduction,
         facts,
@@ -152,8 +151,7 @@ def facts_behind(arguments: argparse.Namespace, console: Console) -> FactsBehind
     from reshuffle.reasoning.scaling.engine_interface import Options
     from reshuffle.reasoning.scaling.engines import opened
 
-    reasoner = _reasoner(arguments, console)
-    facts, claim = _facts(arguments, console, reasoner)
+    reasoner, facts, claim = _given(arguments, console)
     options = Options(arguments.engine, arguments.memory)
     typed = (arguments.head, arguments.relation, arguments.tail)
     literals = getattr(facts, "literals", None)
@@ -183,9 +181,6 @@ def _behind(
 def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
     """With constraints where they are exact, otherwise with rules alone, as the chase goes."""
     reasoners = reasoners_of(arguments, certain_of(arguments, console), engine="auto")
-    for reasoner in reasoners:
-        if reasoner.constraints is None and reasoner.no_geometry is not None:
-            console.message(f"the rules run as tables ({reasoner.no_geometry.message})")
     if len(reasoners) > 1:
         raise InputError(
             "a model with injected rules is two sets of constraints, which are joined in memory only",
@@ -195,27 +190,46 @@ def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
     return reasoners[0]
 
 
+def _given(
+    arguments: argparse.Namespace, console: Console
+) -> tuple[Reasoner, KnowledgeGraph | ParquetFacts, Exactness]:
+    """The rules, the facts with what rules with constants need besides, and what answers will be."""
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.reasoning.constant_answers import with_helpers
+    from reshuffle.reasoning.ontologies_on_engines import for_engine
+
+    read = _reasoner(arguments, console)
+    facts = _facts(arguments, console, read)
+    reasoner, left_out = for_engine(read, facts)
+    rules = reasoner.rules
+    if reasoner.constraints is None and reasoner.no_geometry is not None:
+        console.message(f"the rules run as tables ({reasoner.no_geometry.message})")
+    for unread in left_out:
+        console.message(f"warning: {unread}\n  hint: leave out --engine {arguments.engine}")
+    graph = facts if isinstance(facts, KnowledgeGraph) else None
+    claim = reasoner.claim(graph, notes=console.message)
+    claim = replace(claim, not_read=(*claim.not_read, *left_out))
+    if rules is not None and reasoner.encoding is not None:
+        if isinstance(facts, KnowledgeGraph):
+            facts = with_helpers(facts, rules).with_literals(facts.literals)
+        else:
+            facts = facts.with_helpers_of(reasoner.encoding)
+    return reasoner, facts, claim
+
+
 def _facts(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner
-) -> tuple[KnowledgeGraph | ParquetFacts, Exactness]:
-    """Parquet stays; anything else is read. Rules with constants get helper facts. And what answers will be."""
-    from reshuffle.reasoning.constant_answers import with_helpers
+) -> KnowledgeGraph | ParquetFacts:
+    """Parquet stays; anything else is read."""
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
-    rules = reasoner.rules
     stored = len(arguments.facts) == 1 and is_parquet(arguments.facts[0]) and arguments.columns is None
-    if stored and not (rules is not None and rules.facts):
-        if arguments.bad_rows == "skip":
-            raise InputError(
-                f"--engine {arguments.engine} takes Parquet as it lies, and skips no rows",
-                place=Place(arguments.facts[0]),
-                hint="leave out --bad-rows, or --engine; rows without a name can be filtered out beforehand",
-            )
-        facts = ParquetFacts.at(arguments.facts[0])
-        stored_facts = facts if reasoner.encoding is None else facts.with_helpers_of(reasoner.encoding)
-        return stored_facts, reasoner.claim()
-    graph = graph_of(arguments, console, [reasoner])
-    claim = reasoner.claim(graph, notes=console.message)
-    if rules is None or reasoner.encoding is None:
-        return graph, claim
-    return with_helpers(graph, rules).with_literals(graph.literals), claim
+    if not stored or (reasoner.rules is not None and reasoner.rules.facts):
+        return graph_of(arguments, console, [reasoner])
+    if arguments.bad_rows == "skip":
+        raise InputError(
+            f"--engine {arguments.engine} takes Parquet as it lies, and skips no rows",
+            place=Place(arguments.facts[0]),
+            hint="leave out --bad-rows, or --engine; rows without a name can be filtered out beforehand",
+        )
+    return ParquetFacts.at(arguments.facts[0])
