@@ -11,8 +11,8 @@ from tests.reasoning.naive_ontology import HEADER, random_facts, random_ontology
 from reshuffle import Reasoner, read_rules
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph, read_graph
-from reshuffle.reasoning.ontologies_on_engines import for_engine
 from reshuffle.reasoning.scaling.deduction import on_relations
+from reshuffle.reasoning.scaling.ontology_rules import for_engine
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 from reshuffle.rules.class_axioms import SAME_AS, TYPE
 

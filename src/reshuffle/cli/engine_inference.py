@@ -196,7 +196,7 @@ def _given(
     """The rules, the facts with what rules with constants need besides, and what answers will be."""
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.reasoning.constant_answers import with_helpers
-    from reshuffle.reasoning.ontologies_on_engines import for_engine
+    from reshuffle.reasoning.scaling.ontology_rules import for_engine
 
     read = _reasoner(arguments, console)
     facts = _facts(arguments, console, read)

@@ -56,8 +56,9 @@ def may_follow(rules: RuleBase) -> bool:
 def _may_conclude_axioms(rule: Rule) -> bool:
     if base_relation(rule.head) in AXIOM_RELATIONS - {SAME_AS}:
         return True
-    typed = isinstance(rule, ConstantRule) and rule.head == TYPE
-    return typed and is_axiom("", TYPE, str(rule.conclusion[2]))
+    return (
+        isinstance(rule, ConstantRule) and rule.head == TYPE and is_axiom("", TYPE, str(rule.conclusion[2]))
+    )
 
 
 def same_relations(answers: Answers, relations: Iterable[str]) -> dict[Triple, Axiom]:

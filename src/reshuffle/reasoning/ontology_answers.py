@@ -30,9 +30,9 @@ from reshuffle.reasoning.axioms_taken_up import (
     taking_up,
 )
 from reshuffle.reasoning.constant_answers import with_helpers
-from reshuffle.reasoning.ontologies_on_engines import for_engine
 from reshuffle.reasoning.proofs import Proof
 from reshuffle.reasoning.rule_instances import new_instances
+from reshuffle.reasoning.scaling.ontology_rules import for_engine
 from reshuffle.reasoning.violations import violations
 from reshuffle.rules.class_axioms import SAME_AS, forbidden
 from reshuffle.rules.ontologies.equality import with_equality

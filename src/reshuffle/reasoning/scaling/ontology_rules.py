@@ -1,4 +1,4 @@
-"""Ontologies on engines outside of this process, which apply all rules at once: what they need besides the axioms.
+"""The rules of an ontology for engines outside of this process, which apply all of them at once.
 
 `ontology_answers` derives, takes up what follows, and derives again. An engine gets everything beforehand: the axioms
 that stand among the facts, what these say of each other, and the rules of equality for the relations of the facts.
