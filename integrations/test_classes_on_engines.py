@@ -167,6 +167,12 @@ def test_facts_bring_the_same_to_an_engine(
         told.append((triples, {name: count for name, count in counts.items() if count["total"]}))
     assert all(one == told[0] for one in told)
     assert len(told[0][0].splitlines()) == many
+    *_, last = answers.sorted_triples()
+    proofs = []
+    for engine in ("auto", "duckdb"):
+        assert main(["explain", rules, facts, *last, "--engine", engine]) == 0
+        proofs.append(capsys.readouterr().out)
+    assert proofs[0] == proofs[1]
 
 
 def test_an_engine_tells_what_it_leaves_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,10 @@ from reshuffle import Reasoner, read_rules
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph, read_graph
 from reshuffle.reasoning.scaling.deduction import on_relations
-from reshuffle.reasoning.scaling.ontology_rules import for_engine
+from reshuffle.reasoning.scaling.ontology_rules import OverFacts, for_engine
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 from reshuffle.rules.class_axioms import SAME_AS, TYPE
+from reshuffle.rules.ontologies.tautologies import SUB_CLASS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,9 +63,11 @@ def test_facts_bring_axioms_and_equality_of_their_relations(tmp_path: Path) -> N
     expected = set(reasoner.on(facts).triples())
     assert {(f"{EX}tea", f"{EX}likes", f"{EX}m2"), (f"{EX}bob", TYPE, f"{EX}F")} <= expected
     for given in (facts, *stored_in(tmp_path, facts)):
-        whole, left_out = for_engine(reasoner, given)
-        assert listed(whole.over(facts)) == expected
-        assert left_out == ()
+        over = for_engine(reasoner, given)
+        assert listed(over.reasoner.over(facts)) == expected
+        assert over.left_out == ()
+        proof = over.proving.on(KnowledgeGraph()).proofs(f"{EX}C", SUB_CLASS, f"{EX}F")[0]
+        assert {step.triple.tail for step in proof.steps()} >= {f"{EX}D", f"{EX}F"}  # not a fact
 
 
 def test_the_answers_themselves_are_derived_by_an_engine(tmp_path: Path) -> None:
@@ -78,7 +81,7 @@ def test_the_answers_themselves_are_derived_by_an_engine(tmp_path: Path) -> None
 
 def test_what_an_engine_leaves_out_is_told(tmp_path: Path) -> None:
     reasoner, facts = graphs(tmp_path, AT_ONCE, FACTS)
-    _, left_out = for_engine(reasoner, facts)
+    left_out = for_engine(reasoner, facts).left_out
     assert [(one.what, one.count) for one in left_out] == [
         ("rules with conditions on a path between two variables", 1),
         ("rules that conclude axioms", 1),
@@ -88,7 +91,7 @@ def test_what_an_engine_leaves_out_is_told(tmp_path: Path) -> None:
 def test_rules_that_are_no_ontology_stay(tmp_path: Path) -> None:
     (tmp_path / "my.rules").write_text("a(X, Y) -> b(X, Y)")
     reasoner = Reasoner(read_rules(tmp_path / "my.rules"))
-    assert for_engine(reasoner, KnowledgeGraph([("x", "a", "y")])) == (reasoner, ())
+    assert for_engine(reasoner, KnowledgeGraph([("x", "a", "y")])) == OverFacts(reasoner, reasoner)
 
 
 def test_constraints_on_relations_that_nobody_uses_are_left_out(tmp_path: Path) -> None:
@@ -109,4 +112,4 @@ def test_random_ontologies(tmp_path: Path, seed: int) -> None:
     except InputError:  # nothing but tautologies
         return
     both = read_graph(tmp_path / "facts.ttl") | read_graph(tmp_path / "axioms.ttl")
-    assert listed(for_engine(reasoner, both)[0].over(both)) == set(reasoner.on(both).triples())
+    assert listed(for_engine(reasoner, both).reasoner.over(both)) == set(reasoner.on(both).triples())

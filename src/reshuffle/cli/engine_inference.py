@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning import Count, Reasoner
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
+    from reshuffle.reasoning.scaling.ontology_rules import OverFacts
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
     from reshuffle.reasoning.violations import Violation
     from reshuffle.rules.exactness import Exactness
@@ -45,7 +46,7 @@ class OnEngine:
     """The answers of an engine, as `infer` prints them."""
 
     answers: EngineAnswers
-    reasoner: Reasoner
+    over: OverFacts
     claim: Exactness
     literals: KnowledgeGraph | None = None
     derived: int | None = None
@@ -83,11 +84,13 @@ class OnEngine:
     def _proof(self, triple: Triple) -> Proof:
         behind = self.answers.behind(*triple)
         assert behind is not None, f"{triple} holds but nothing is behind it"
-        return self.reasoner.on(_shown_facts(behind, self.reasoner, self.literals)).proofs(*triple)[0]
+        return self.over.proving.on(_shown_facts(behind, self.over.reasoner, self.literals)).proofs(*triple)[
+            0
+        ]
 
     @property
     def _hidden(self) -> frozenset[str]:
-        return _helper_relations(self.reasoner)
+        return _helper_relations(self.over.reasoner)
 
 
 def _shown_facts(
@@ -121,16 +124,16 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
     )
     if arguments.output:
         (check_writable if arguments.count else check_output)(arguments.output)
-    reasoner, facts, claim = _given(arguments, console)
+    over, facts, claim = _given(arguments, console)
     with opened(
-        reasoner.deduction,
+        over.reasoner.deduction,
         facts,
         options,
         beside=arguments.output,
         progress=console.progress,
         notes=console.message,
     ) as answers:
-        yield OnEngine(answers, reasoner, claim, getattr(facts, "literals", None))
+        yield OnEngine(answers, over, claim, getattr(facts, "literals", None))
 
 
 @dataclass(frozen=True)
@@ -151,18 +154,18 @@ def facts_behind(arguments: argparse.Namespace, console: Console) -> FactsBehind
     from reshuffle.reasoning.scaling.engine_interface import Options
     from reshuffle.reasoning.scaling.engines import opened
 
-    reasoner, facts, claim = _given(arguments, console)
+    over, facts, claim = _given(arguments, console)
     options = Options(arguments.engine, arguments.memory)
     typed = (arguments.head, arguments.relation, arguments.tail)
     literals = getattr(facts, "literals", None)
     with opened(
-        reasoner.deduction, facts, options, progress=console.progress, notes=console.message
+        over.reasoner.deduction, facts, options, progress=console.progress, notes=console.message
     ) as answers:
         triple, behind = _behind(answers, typed, console)
-        on_engine = OnEngine(answers, reasoner, claim, literals)
+        on_engine = OnEngine(answers, over, claim, literals)
         violations = some_violations(on_engine, console) if console.json else ()
-    shown = None if behind is None else _shown_facts(behind, reasoner, literals)
-    return FactsBehind(triple, reasoner, shown, claim.about(triple[1]), violations)
+    shown = None if behind is None else _shown_facts(behind, over.reasoner, literals)
+    return FactsBehind(triple, over.proving, shown, claim.about(triple[1]), violations)
 
 
 def _behind(
@@ -192,7 +195,7 @@ def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
 
 def _given(
     arguments: argparse.Namespace, console: Console
-) -> tuple[Reasoner, KnowledgeGraph | ParquetFacts, Exactness]:
+) -> tuple[OverFacts, KnowledgeGraph | ParquetFacts, Exactness]:
     """The rules, the facts with what rules with constants need besides, and what answers will be."""
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.reasoning.constant_answers import with_helpers
@@ -200,21 +203,21 @@ def _given(
 
     read = _reasoner(arguments, console)
     facts = _facts(arguments, console, read)
-    reasoner, left_out = for_engine(read, facts)
-    rules = reasoner.rules
+    over = for_engine(read, facts)
+    reasoner, rules = over.reasoner, over.reasoner.rules
     if reasoner.constraints is None and reasoner.no_geometry is not None:
         console.message(f"the rules run as tables ({reasoner.no_geometry.message})")
-    for unread in left_out:
+    for unread in over.left_out:
         console.message(f"warning: {unread}\n  hint: leave out --engine {arguments.engine}")
     graph = facts if isinstance(facts, KnowledgeGraph) else None
     claim = reasoner.claim(graph, notes=console.message)
-    claim = replace(claim, not_read=(*claim.not_read, *left_out))
+    claim = replace(claim, not_read=(*claim.not_read, *over.left_out))
     if rules is not None and reasoner.encoding is not None:
         if isinstance(facts, KnowledgeGraph):
             facts = with_helpers(facts, rules).with_literals(facts.literals)
         else:
             facts = facts.with_helpers_of(reasoner.encoding)
-    return reasoner, facts, claim
+    return over, facts, claim
 
 
 def _facts(

@@ -167,7 +167,7 @@ class OntologyAnswers(Answers):
     @property
     def _for_engine(self) -> Reasoner:
         """A reasoner that derives this, too."""
-        return for_engine(self._reasoner.with_rules(self._rules), self.facts)[0]
+        return for_engine(self._reasoner.with_rules(self._rules), self.facts).reasoner
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"

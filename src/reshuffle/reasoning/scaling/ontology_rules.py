@@ -6,7 +6,7 @@ that stand among the facts, what these say of each other, and the rules of equal
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reshuffle.kg import KnowledgeGraph
@@ -26,18 +26,28 @@ if TYPE_CHECKING:
     from reshuffle.rules.rule import Unread
 
 
-def for_engine(
-    reasoner: Reasoner, facts: KnowledgeGraph | ParquetFacts
-) -> tuple[Reasoner, tuple[Unread, ...]]:
-    """A reasoner with all the rules that facts bring to an ontology, and what an engine still leaves out."""
+@dataclass(frozen=True)
+class OverFacts:
+    """What an engine derives by, which depends on the facts."""
+
+    reasoner: Reasoner
+    """With all rules that the facts bring to an ontology."""
+    proving: Reasoner
+    """With the axioms alone, which proves what follows from a few of the facts."""
+    left_out: tuple[Unread, ...] = ()
+    """What an engine does not derive."""
+
+
+def for_engine(reasoner: Reasoner, facts: KnowledgeGraph | ParquetFacts) -> OverFacts:
+    """What an engine derives by over these facts; rules that are no ontology stay as they are."""
     rules = reasoner.rules
     if rules is None or rules.stated is None:
-        return reasoner, ()
+        return OverFacts(reasoner, reasoner)
     relations, axioms = _used(facts)
     taken = taking_up(rules, axioms_of(axioms))
     said = () if RELATIONS.isdisjoint(relations) else _said_of_each_other(reasoner, taken, axioms)
     whole = with_equality(replace(taken, given=(*taken.given, *said)) if said else taken, relations)
-    return reasoner.with_rules(whole), follows_later(taken)
+    return OverFacts(reasoner.with_rules(whole), reasoner.with_rules(taken), follows_later(taken))
 
 
 def _used(facts: KnowledgeGraph | ParquetFacts) -> tuple[list[str], list[Triple]]:
