@@ -13,6 +13,7 @@ from tests.reasoning import naive_ontology
 import reshuffle as rs
 from reshuffle.cli.main import main
 from reshuffle.kg import read_graph
+from reshuffle.reasoning import Count
 from reshuffle.reasoning.scaling.engine_interface import Options
 from reshuffle.reasoning.scaling.engines import opened
 from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
@@ -41,6 +42,9 @@ ex:ada ex:teaches ex:logic ; ex:hates ex:logic .
 ex:bob a ex:Teacher , ex:Course .
 ex:eve ex:age 42 ; a ex:Robot .
 """
+
+SEVERAL_STARS = ONTOLOGY.replace("( ex:ada )", "( ex:ada ex:zoe )")
+"""So that nobody is a star by another name."""
 
 AXIOMS_ALONE_NAME = "rdf:type rdfs:subPropertyOf e:isA . e:isA rdfs:domain e:Typed . e:p rdfs:domain e:A ."
 
@@ -126,6 +130,74 @@ def test_facts_may_lie_in_parquet_files(
     assert "~" not in str(told[0])
 
 
+BY_FACTS = {  # an ontology, and facts with relations that it does not name, or with axioms of their own
+    "equality": (
+        "ex:mother a owl:FunctionalProperty .",
+        "ex:ada ex:mother ex:m1 , ex:m2 . ex:m1 ex:likes ex:tea .",
+        3,
+    ),
+    "equality with a geometry": (
+        "ex:ada owl:sameAs ex:eve . ex:teaches rdfs:domain ex:Teacher .",
+        "ex:ada ex:teaches ex:logic . ex:bob owl:sameAs ex:rob , ex:bob . ex:eve ex:likes ex:tea .",
+        7,
+    ),
+    "axioms": (
+        "ex:p rdfs:subPropertyOf ex:q .",
+        "ex:C rdfs:subClassOf ex:D . ex:D rdfs:subClassOf ex:E . ex:ada a ex:C ; ex:p ex:bob .",
+        4,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_FACTS)
+def test_facts_bring_the_same_to_an_engine(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (rules, facts), many = both_files(tmp_path, *BY_FACTS[name][:2]), BY_FACTS[name][2]
+    read_graph(facts).write(tmp_path / "facts.parquet")
+    answers = rs.Reasoner(read_rules(rules)).on(read_graph(facts))
+    assert answers.write(tmp_path / "out.nt", engine="duckdb") == answers.count() == many
+    assert read_graph(tmp_path / "out.nt") == set(answers.triples())
+    told = []
+    for engine, given in (("auto", facts), ("duckdb", facts), ("duckdb", f"{tmp_path}/facts.parquet")):
+        assert main(["infer", rules, given, "--engine", engine]) == 0
+        triples = capsys.readouterr().out
+        assert main(["--json", "infer", rules, given, "--engine", engine, "--count"]) == 0
+        counts = json.loads(capsys.readouterr().out)
+        told.append((triples, {name: count for name, count in counts.items() if count["total"]}))
+    assert all(one == told[0] for one in told)
+    assert len(told[0][0].splitlines()) == many
+    *_, last = answers.sorted_triples()
+    proofs = []
+    for engine in ("auto", "duckdb"):
+        assert main(["explain", rules, facts, *last, "--engine", engine]) == 0
+        proofs.append(capsys.readouterr().out)
+    assert proofs[0] == proofs[1]
+
+
+def test_an_engine_tells_what_it_leaves_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    axioms = "ex:Person owl:hasKey ( ex:id ) . ex:kind rdfs:subPropertyOf rdfs:subClassOf ."
+    rules, facts = both_files(tmp_path, axioms, "ex:a a ex:Person ; ex:id ex:n .")
+    out = f"{tmp_path}/out.nt"
+    assert main(["--json", "infer", rules, facts, "--engine", "duckdb", "-o", out]) == 0
+    told = capsys.readouterr()
+    assert (
+        "warning: rules with conditions on a path between two variables not read: 1; the first: "
+        'rdf:type(X, "ex:Person")' in told.err
+    )
+    assert "warning: rules that conclude axioms not read: 1; the first: ex:kind(X, Y)" in told.err
+    assert "hint: leave out --engine duckdb" in told.err
+    assert json.loads(told.out)["exactness"].endswith("; 2 rules were not read")
+
+
+def both_files(folder: Path, axioms: str, facts: str) -> tuple[str, str]:
+    """The files of an ontology and of facts."""
+    head = ONTOLOGY.partition("ex:teaches")[0]
+    (folder / "axioms.ttl").write_text(head + axioms)
+    (folder / "given.ttl").write_text(head + facts)
+    return f"{folder}/axioms.ttl", f"{folder}/given.ttl"
+
+
 def test_a_relation_that_is_kept_for_axioms_is_refused_in_files(
     files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,18 +211,25 @@ def test_a_relation_that_is_kept_for_axioms_is_refused_in_files(
 def test_spark_takes_class_axioms_over_parquet_files(
     files: tuple[str, str], stored: list[str], tmp_path: Path
 ) -> None:
-    rules = read_rules(files[0])
-    reasoner = rs.Reasoner(rules)
-    assert reasoner.encoding is not None
-    expected = set(reasoner.on(read_graph(stored[0])).triples())
+    """Shares of the sources need a geometry, which there is none of where classes say who has another name."""
+    (tmp_path / "same.ttl").write_text(f"{SEVERAL_STARS} ex:ada owl:sameAs ex:eve .")
+    given = read_graph(stored[0])
     with spark_session(Spark(master="local[2]")) as session:
-        for plan, path in (("tables", stored[1]), ("split", stored[2])):
+        for plan, axioms, path, many in (
+            ("tables", files[0], stored[1], 6),
+            ("split", f"{tmp_path}/same.ttl", stored[2], 16),
+        ):
+            reasoner = rs.Reasoner(read_rules(axioms))
+            assert reasoner.encoding is not None
+            expected = reasoner.on(given)
             options = Options("spark", session=session, plan=plan, partitions=2)
             facts, out = ParquetFacts.at(path).with_helpers_of(reasoner.encoding), f"{tmp_path}/{plan}/"
             with opened(reasoner.deduction, facts, options) as answers:
-                assert answers.write(out) == len(expected) == 6
+                assert answers.write(out) == expected.count() == many
                 assert answers.num_facts == 5
-            assert set(ParquetFacts.at(out).graph()) == expected
+                counts = answers.counts()
+            assert set(ParquetFacts.at(out).graph()) == set(expected.triples())
+            assert {name: Count(*counts[name]) for name in expected.counts()} == expected.counts()
 
 
 def test_answers_are_written_by_an_engine(files: tuple[str, str], tmp_path: Path) -> None:

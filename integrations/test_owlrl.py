@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import owlrl
@@ -100,6 +102,20 @@ def closed(ontology: Path, facts: Path) -> set[tuple[str, str, str]]:
     }
 
 
+def read_in_part(told: str) -> Counter[str]:
+    """The notes about axioms that were not read as a whole: of a definition, that its members are no others."""
+    found = re.findall(
+        r"^owl:equivalentClass axioms with (owl:\w+), in part not read: (\d+);", told, re.MULTILINE
+    )
+    assert told.count("not read") == len(found), told
+    return Counter({construct: int(count) for construct, count in found})
+
+
+def definitions(ontology: Path) -> Counter[str]:
+    """The classes that are said to be a union or an enumeration."""
+    return Counter(re.findall(r"^:C\d (owl:unionOf|owl:oneOf) ", ontology.read_text(), re.MULTILINE))
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_generated_ontologies_give_the_same_triples(
     tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
@@ -108,6 +124,6 @@ def test_generated_ontologies_give_the_same_triples(
     for engine in ("auto", "chase"):
         assert main(["infer", str(ontology), str(facts), "--engine", engine]) == 0
         printed = capsys.readouterr()
-        assert "not read" not in printed.err
+        assert read_in_part(printed.err) == definitions(ontology)
         found = {tuple(line.split("\t")) for line in printed.out.splitlines()}
         assert found == closed(ontology, facts)

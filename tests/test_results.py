@@ -76,6 +76,13 @@ def test_what_are_no_triples_is_not_written_as_rdf(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_whole_numbers_look_like_their_neighbours() -> None:
+    """A sum of nothing is the whole number 0."""
+    table = Table.of([{"score": 1.5}, {"score": 0}, {"score": None}])
+    assert str(table).split() == ["score", "1.500", "0.000", "-"]
+    assert table.to_pandas()["score"].tolist()[:2] == [1.5, 0]
+
+
 def test_rows_are_made_when_they_are_asked_for(tmp_path: Path) -> None:
     """A long table passes through: no more than a block of rows is there at a time."""
     made = 0

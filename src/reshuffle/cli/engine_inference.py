@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning import Count, Reasoner
     from reshuffle.reasoning.proofs import Proof
     from reshuffle.reasoning.scaling.engine_interface import EngineAnswers
+    from reshuffle.reasoning.scaling.ontology_rules import OverFacts
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
     from reshuffle.reasoning.violations import Violation
     from reshuffle.rules.exactness import Exactness
@@ -46,7 +47,7 @@ class OnEngine:
     """The answers of an engine, as `infer` prints them."""
 
     answers: EngineAnswers
-    reasoner: Reasoner
+    over: OverFacts
     claim: Exactness
     literals: KnowledgeGraph | None = None
     derived: int | None = None
@@ -84,11 +85,13 @@ class OnEngine:
     def _proof(self, triple: Triple) -> Proof:
         behind = self.answers.behind(*triple)
         assert behind is not None, f"{triple} holds but nothing is behind it"
-        return self.reasoner.on(_shown_facts(behind, self.reasoner, self.literals)).proofs(*triple)[0]
+        return self.over.proving.on(_shown_facts(behind, self.over.reasoner, self.literals)).proofs(*triple)[
+            0
+        ]
 
     @property
     def _hidden(self) -> frozenset[str]:
-        return _helper_relations(self.reasoner)
+        return _helper_relations(self.over.reasoner)
 
 
 def _shown_facts(
@@ -122,17 +125,16 @@ def engine_answers(arguments: argparse.Namespace, console: Console) -> Iterator[
     )
     if arguments.output:
         (check_writable if arguments.count else check_output)(arguments.output)
-    reasoner = _reasoner(arguments, console)
-    facts, claim = _facts(arguments, console, reasoner)
+    over, facts, claim = _given(arguments, console)
     with opened(
-        reasoner.deduction,
+        over.reasoner.deduction,
         facts,
         options,
         beside=arguments.output,
         progress=console.progress,
         notes=console.message,
     ) as answers:
-        yield OnEngine(answers, reasoner, claim, getattr(facts, "literals", None))
+        yield OnEngine(answers, over, claim, getattr(facts, "literals", None))
 
 
 @dataclass(frozen=True)
@@ -153,19 +155,18 @@ def facts_behind(arguments: argparse.Namespace, console: Console) -> FactsBehind
     from reshuffle.reasoning.scaling.engine_interface import Options
     from reshuffle.reasoning.scaling.engines import opened
 
-    reasoner = _reasoner(arguments, console)
-    facts, claim = _facts(arguments, console, reasoner)
+    over, facts, claim = _given(arguments, console)
     options = Options(arguments.engine, arguments.memory)
     typed = (arguments.head, arguments.relation, arguments.tail)
     literals = getattr(facts, "literals", None)
     with opened(
-        reasoner.deduction, facts, options, progress=console.progress, notes=console.message
+        over.reasoner.deduction, facts, options, progress=console.progress, notes=console.message
     ) as answers:
         triple, behind = _behind(answers, typed, console)
-        on_engine = OnEngine(answers, reasoner, claim, literals)
+        on_engine = OnEngine(answers, over, claim, literals)
         violations = some_violations(on_engine, console) if console.json else ()
-    shown = None if behind is None else _shown_facts(behind, reasoner, literals)
-    return FactsBehind(triple, reasoner, shown, claim.about(triple[1]), violations)
+    shown = None if behind is None else _shown_facts(behind, over.reasoner, literals)
+    return FactsBehind(triple, over.proving, shown, claim.about(triple[1]), violations)
 
 
 def _behind(
@@ -184,9 +185,6 @@ def _behind(
 def _reasoner(arguments: argparse.Namespace, console: Console) -> Reasoner:
     """With constraints where they are exact, otherwise with rules alone, as the chase goes."""
     reasoners = reasoners_of(arguments, certain_of(arguments, console), engine="auto")
-    for reasoner in reasoners:
-        if reasoner.constraints is None and reasoner.no_geometry is not None:
-            console.message(f"the rules run as tables ({reasoner.no_geometry.message})")
     if len(reasoners) > 1:
         raise InputError(
             "a model with injected rules is two sets of constraints, which are joined in memory only",
@@ -204,26 +202,45 @@ def _lies_in_parquet(arguments: argparse.Namespace) -> bool:
     )
 
 
+def _given(
+    arguments: argparse.Namespace, console: Console
+) -> tuple[OverFacts, KnowledgeGraph | ParquetFacts, Exactness]:
+    """The rules, the facts with what rules with constants need besides, and what answers will be."""
+    from reshuffle.kg import KnowledgeGraph
+    from reshuffle.reasoning.constant_answers import with_helpers
+    from reshuffle.reasoning.scaling.ontology_rules import for_engine
+
+    read = _reasoner(arguments, console)
+    facts = _facts(arguments, console, read)
+    over = for_engine(read, facts)
+    reasoner, rules = over.reasoner, over.reasoner.rules
+    if reasoner.constraints is None and reasoner.no_geometry is not None:
+        console.message(f"the rules run as tables ({reasoner.no_geometry.message})")
+    for unread in over.left_out:
+        console.message(f"warning: {unread}\n  hint: leave out --engine {arguments.engine}")
+    graph = facts if isinstance(facts, KnowledgeGraph) else None
+    claim = reasoner.claim(graph, notes=console.message)
+    claim = replace(claim, not_read=(*claim.not_read, *over.left_out))
+    if rules is not None and reasoner.encoding is not None:
+        if isinstance(facts, KnowledgeGraph):
+            facts = with_helpers(facts, rules).with_literals(facts.literals)
+        else:
+            facts = facts.with_helpers_of(reasoner.encoding)
+    return over, facts, claim
+
+
 def _facts(
     arguments: argparse.Namespace, console: Console, reasoner: Reasoner
-) -> tuple[KnowledgeGraph | ParquetFacts, Exactness]:
-    """Parquet stays; anything else is read. Rules with constants get helper facts. And what answers will be."""
-    from reshuffle.reasoning.constant_answers import with_helpers
+) -> KnowledgeGraph | ParquetFacts:
+    """Parquet stays; anything else is read."""
     from reshuffle.reasoning.scaling.parquet_facts import ParquetFacts
 
-    rules = reasoner.rules
-    if _lies_in_parquet(arguments) and not (rules is not None and rules.facts):
-        if arguments.bad_rows == "skip":
-            raise InputError(
-                f"--engine {arguments.engine} takes Parquet as it lies, and skips no rows",
-                place=Place(arguments.facts[0]),
-                hint="leave out --bad-rows, or --engine; rows without a name can be filtered out beforehand",
-            )
-        facts = ParquetFacts.at(arguments.facts[0])
-        stored_facts = facts if reasoner.encoding is None else facts.with_helpers_of(reasoner.encoding)
-        return stored_facts, reasoner.claim()
-    graph = graph_of(arguments, console, [reasoner])
-    claim = reasoner.claim(graph, notes=console.message)
-    if rules is None or reasoner.encoding is None:
-        return graph, claim
-    return with_helpers(graph, rules).with_literals(graph.literals), claim
+    if not _lies_in_parquet(arguments) or (reasoner.rules is not None and reasoner.rules.facts):
+        return graph_of(arguments, console, [reasoner])
+    if arguments.bad_rows == "skip":
+        raise InputError(
+            f"--engine {arguments.engine} takes Parquet as it lies, and skips no rows",
+            place=Place(arguments.facts[0]),
+            hint="leave out --bad-rows, or --engine; rows without a name can be filtered out beforehand",
+        )
+    return ParquetFacts.at(arguments.facts[0])

@@ -50,14 +50,14 @@ def among(facts: KnowledgeGraph) -> Iterator[Triple]:
 
 def may_follow(rules: RuleBase) -> bool:
     """Can a rule conclude an axiom?"""
-    return any(
-        base_relation(rule.head) in AXIOM_RELATIONS - {SAME_AS}
-        or (
-            isinstance(rule, ConstantRule)
-            and rule.head == TYPE
-            and is_axiom("", TYPE, str(rule.conclusion[2]))
-        )
-        for rule in rules.given
+    return any(map(_may_conclude_axioms, rules.given))
+
+
+def _may_conclude_axioms(rule: Rule) -> bool:
+    if base_relation(rule.head) in AXIOM_RELATIONS - {SAME_AS}:
+        return True
+    return (
+        isinstance(rule, ConstantRule) and rule.head == TYPE and is_axiom("", TYPE, str(rule.conclusion[2]))
     )
 
 
@@ -88,6 +88,19 @@ def taking_up(rules: RuleBase, axioms: Mapping[Triple, Axiom]) -> RuleBase:
         stated=rules.stated + Counter(new.keys()),
     )
     return with_equality(taken)
+
+
+def follows_later(rules: RuleBase) -> tuple[Unread, ...]:
+    """What an engine leaves out that applies all rules at once: rules that no engine takes, and axioms that follow.
+
+    Axioms about another name of a class or a property say nothing that the shared triples of both do not say.
+    """
+    concluding = [rule for rule in rules.given if _may_conclude_axioms(rule) and SAME_AS not in rule.body]
+    kinds = {
+        "rules with conditions on a path between two variables": rules.by_instance,
+        "rules that conclude axioms": concluding,
+    }
+    return tuple(Unread(what, len(some), str(some[0])) for what, some in kinds.items() if some)
 
 
 def over_literals(rules: RuleBase, facts: KnowledgeGraph) -> tuple[Unread, ...]:

@@ -29,8 +29,10 @@ from reshuffle.reasoning.axioms_taken_up import (
     same_relations,
     taking_up,
 )
+from reshuffle.reasoning.constant_answers import with_helpers
 from reshuffle.reasoning.proofs import Proof
 from reshuffle.reasoning.rule_instances import new_instances
+from reshuffle.reasoning.scaling.ontology_rules import for_engine
 from reshuffle.reasoning.violations import violations
 from reshuffle.rules.class_axioms import SAME_AS, forbidden
 from reshuffle.rules.ontologies.equality import with_equality
@@ -146,12 +148,26 @@ class OntologyAnswers(Answers):
     @property
     def facts_to_derive_from(self) -> KnowledgeGraph:
         """The facts that an engine outside of this process needs."""
-        return self._inner.facts_to_derive_from
+        if not self._lists_axioms:
+            return self._inner.facts_to_derive_from
+        rules = self._for_engine.rules
+        assert rules is not None
+        return self.facts if self._for_engine.encoding is None else with_helpers(self.facts, rules)
 
     @property
     def deduction(self) -> Deduction:
         """What the answers are derived by."""
-        return self._inner.deduction
+        return (self._for_engine if self._lists_axioms else self._inner).deduction
+
+    @property
+    def _lists_axioms(self) -> bool:
+        """Is what axioms say of each other among the answers?"""
+        return not RELATIONS.isdisjoint(self._inner.facts.relations)
+
+    @property
+    def _for_engine(self) -> Reasoner:
+        """A reasoner that derives this, too."""
+        return for_engine(self._reasoner.with_rules(self._rules), self.facts).reasoner
 
     def __repr__(self) -> str:
         return f"<answers over {self.facts!r}: {self.exactness}>"
@@ -210,7 +226,7 @@ class OntologyAnswers(Answers):
         With an ontology and facts, what follows from the facts is listed; what follows between classes is answered when
         it is asked. What says that something is below itself is left out.
         """
-        if not RELATIONS.isdisjoint(self._inner.facts.relations):
+        if self._lists_axioms:
             facts = self._inner.facts
             for triple in self._schema.triples():
                 if triple.head != triple.tail and triple not in facts and triple not in self._inner:

@@ -43,7 +43,10 @@ class Column:
         """A value as the terminal shows it; `shown` formats names."""
         if self.kind == "name":
             return shown(value)
-        return value if self.spell is None else self.spell(value)
+        if self.spell is not None:
+            return self.spell(value)
+        # A sum of nothing is the whole number 0, which should look like its neighbours.
+        return float(value) if self.kind == "number" and type(value) is int else value
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
     engine_interface  the interface of these engines
     engines           choose the engine and its work folder (`kg/unfinished_work`)
     deduction         constraints or rules over the relations of some facts
+    ontology_rules    the rules of an ontology with what the facts bring to them
     machine_tables    automata as tables, and the recursive query that runs them
     rule_tables       rules as tables, and the one statement of a round
     duckdb_database   a database of DuckDB's: opened, asked, interrupted

@@ -12,9 +12,9 @@ from reshuffle.reasoning.chase.program import CodedRule, Program
 from reshuffle.reasoning.geometry.relation_automata import assemble
 from reshuffle.reasoning.scaling.machine_tables import machine_tables
 from reshuffle.reasoning.scaling.rule_tables import rule_tables
-from reshuffle.rules.class_axioms import forbidden
+from reshuffle.rules.class_axioms import SAME_AS, forbidden
 from reshuffle.rules.encoding import encoding_of
-from reshuffle.rules.rule import DisjointEnds, Disjointness
+from reshuffle.rules.rule import SAME, DisjointEnds, Disjointness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -82,8 +82,18 @@ class Deducing:
 
     @property
     def _constraints(self) -> tuple[Constraint, ...]:
+        """Those of relations that somebody uses: no other can be broken."""
         rules = self.deduction.rules
-        return () if rules is None else forbidden(rules.source or rules)
+        known = {*self.relation_ids, SAME}
+        found = () if rules is None else forbidden(rules.source or rules)
+        return tuple(pair for pair in found if known.issuperset(map(base_relation, pair.relations)))
+
+    @property
+    def equality(self) -> str | None:
+        """The relation `owl:sameAs` of an ontology: that a name is the same as itself holds, and is not listed."""
+        rules = self.deduction.rules
+        of_ontology = rules is not None and (rules.source or rules).stated is not None
+        return SAME_AS if of_ontology and SAME_AS in self.relation_ids else None
 
     @property
     def hidden(self) -> frozenset[str]:

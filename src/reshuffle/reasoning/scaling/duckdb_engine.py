@@ -117,10 +117,20 @@ class DuckDBAnswers(EngineAnswers):
     # --- all that follows ---------------------------------------------------------------------------
 
     def derive(self) -> int:
-        """Fill the table derived with the triples that follow and are no facts; returns how many there are."""
+        """Fill the table derived with the triples that follow and are no facts; returns how many are listed."""
         if self._derived is None:
-            self._derived = self._fill()
+            self._derived = self._fill() - self._unlisted()
         return self._derived
+
+    @property
+    def _loops(self) -> str | None:
+        """The condition on triples that say that a name is the same as itself, where these are not listed."""
+        same = self.deducing.equality
+        return None if same is None else f"relation = {self.deducing.relation_ids[same]} AND head = tail"
+
+    def _unlisted(self) -> int:
+        """How many triples of the table derived are not listed."""
+        return 0 if self._loops is None else self._one(f"SELECT count(*) FROM derived WHERE {self._loops}")
 
     def _fill(self) -> int:
         if self.deducing.machine is None:
@@ -167,6 +177,11 @@ class DuckDBAnswers(EngineAnswers):
             for tables in self.deducing.machine_tables():
                 totals |= dict.fromkeys(tables.relations, 0)
                 self._in_buckets(tables, self._counting(totals))
+        if (same := self.deducing.equality) is not None:
+            number = self.deducing.relation_ids[same]
+            if totals.get(number, 0) > self.facts_of.get(number, 0):
+                self.derive()
+                totals[number] -= self._unlisted()
         return {
             name: (totals.get(number, 0) - self.facts_of.get(number, 0), totals.get(number, 0))
             for name, number in self.deducing.relation_ids.items()
@@ -304,11 +319,12 @@ class DuckDBAnswers(EngineAnswers):
 
     def _wanted(self, with_facts: bool) -> str:
         """The table of the triples that are asked for."""
+        listed = "derived" if self._loops is None else f"(SELECT * FROM derived WHERE NOT ({self._loops}))"
         if not with_facts:
-            return "derived"
+            return listed
         hidden = ", ".join(str(self.deducing.relation_ids[name]) for name in self.deducing.hidden)
         shown = f"WHERE relation NOT IN ({hidden})" if hidden else ""
-        return f"(SELECT * FROM derived UNION ALL SELECT relation, head, tail FROM fact {shown})"
+        return f"(SELECT * FROM {listed} UNION ALL SELECT relation, head, tail FROM fact {shown})"
 
     @property
     def num_facts(self) -> int:

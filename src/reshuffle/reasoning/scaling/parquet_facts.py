@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reshuffle.errors import InputError, Place
 from reshuffle.kg import KnowledgeGraph, refuse_inverse_names
 from reshuffle.kg.io.tables import refusing_damage
 from reshuffle.kg.rows import COLUMNS
 from reshuffle.reasoning.scaling.data_sets import files_of, relation_of
+from reshuffle.rules.class_axioms import TYPE
 from reshuffle.rules.encoding import ANYTHING, HUB, KEPT
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from reshuffle.rules.encoding import Encoding
 
@@ -78,17 +80,47 @@ class ParquetFacts:
 
     def graph(self) -> KnowledgeGraph:
         """The facts as a graph in memory, without helper facts."""
+        return KnowledgeGraph.from_arrow(pa.concat_tables(map(self._table, self.files)))
+
+    def _table(self, file: Path) -> pa.Table:
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        tables = []
+        with refusing_damage(Place(str(file))):
+            return self._named(pq.ParquetFile(file).read(), file)
+
+    def _named(self, read: pa.Table, file: Path) -> pa.Table:
+        """The columns as text, with the relation that a folder says."""
+        if self.in_folders:
+            name = pa.array([relation_of(file.parent.name)])
+            read = read.append_column("relation", name.take(pa.array(np.zeros(len(read), np.int32))))
+        return pa.table({column: read[column].cast(pa.large_string()) for column in COLUMNS})
+
+    def _blocks(self, columns: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
         for file in self.files:
             with refusing_damage(Place(str(file))):
-                read = pq.ParquetFile(file).read()
-            if self.in_folders:
-                name = pa.array([relation_of(file.parent.name)])
-                read = read.append_column("relation", name.take(pa.array(np.zeros(len(read), np.int32))))
-            tables.append(pa.table({column: read[column].cast(pa.large_string()) for column in COLUMNS}))
-        return KnowledgeGraph.from_arrow(pa.concat_tables(tables))
+                for block in pq.ParquetFile(file).iter_batches(columns=columns):
+                    yield file, pa.Table.from_batches([block])
+
+    def relations(self) -> list[str]:
+        """The relations of the facts; no other column is read."""
+        if self.in_folders:
+            return sorted({relation_of(file.parent.name) for file in self.files})
+        found = {
+            name for _, block in self._blocks(["relation"]) for name in block["relation"].unique().to_pylist()
+        }
+        return sorted(name for name in found if name is not None)
+
+    def some(self, relations: Collection[str], types: Collection[str]) -> KnowledgeGraph:
+        """The facts of some relations, and those that give one of some types, as a graph in memory."""
+        named = [pa.array(list(names), pa.large_string()) for names in (relations, types)]
+        kept = []
+        for file, block in self._blocks(["head", "tail"] if self.in_folders else COLUMNS):
+            table = self._named(block, file)
+            typed = pc.and_(pc.equal(table["relation"], TYPE), pc.is_in(table["tail"], named[1]))
+            kept.append(table.filter(pc.or_(pc.is_in(table["relation"], named[0]), typed)))
+        return KnowledgeGraph.from_arrow(pa.concat_tables(kept))
 
     def graph_with_helpers(self) -> KnowledgeGraph:
         """The facts as a graph in memory, with the helper facts of rules with constants."""

@@ -43,7 +43,7 @@ def rule_base(ontologies: Sequence[Ontology]) -> RuleBase:
             parts = [one for one in found if isinstance(one, Lacking)]
             said += rules
             if parts:
-                kind = _kind(axiom, parts[0]), PART if rules else AXIOM
+                kind = _kind(axiom, parts[0], half_read=bool(rules)), PART if rules else AXIOM
                 lacking.setdefault(kind, []).append(f"{ontology.file}: {axiom}")
     unread = [one for ontology in ontologies for one in ontology.unread]
     unread += [Unread(what, len(some), some[0], noun) for (what, noun), some in lacking.items()]
@@ -100,6 +100,7 @@ def _said(axiom: Axiom, relations: frozenset[str], existentials: Existentials) -
     return found
 
 
-def _kind(axiom: Axiom, lacking: Lacking) -> str:
-    """What an axiom is counted as: its construct, and the one in it that is in the way."""
-    return f"{axiom.construct} axioms" + (f" with {lacking.construct}" if lacking.construct else "")
+def _kind(axiom: Axiom, lacking: Lacking, *, half_read: bool) -> str:
+    """What an axiom is counted as: its construct, the one in it that is in the way, and whether a part is read."""
+    within = f" with {lacking.construct}" if lacking.construct else ""
+    return f"{axiom.construct} axioms{within}{', in part' * half_read}"

@@ -226,7 +226,8 @@ class _Reading:
         if (reader := _BY_PREDICATE.get(predicate)) is not None:
             return None if self._is_part(subject, predicate, target) else reader(nodes, subject, target)
         if predicate in DEFINING and nodes.is_named(subject) and not nodes.is_datatype(subject):
-            return EquivalentClasses((nodes.name(subject), nodes.described_class(subject)))
+            defined = nodes.defined_class(subject, predicate, target)
+            return EquivalentClasses((nodes.name(subject), defined))
         if predicate in STRUCTURE or predicate.startswith(XSD):  # part of an expression
             return None
         if isinstance(target, self._literal):

@@ -161,9 +161,14 @@ class Nodes:
         """The class that a node stands for: a name, or what a blank node describes."""
         return self._counted(self._class(node))
 
-    def described_class(self, node: Any) -> ClassExpression:
-        """What is said of a node, whether it is blank or has a name as well."""
-        return self._counted(self._described(node))
+    def defined_class(self, node: Any, predicate: str, target: Any) -> ClassExpression:
+        """What one triple says of a class with a name, which may have several definitions; a restriction takes more."""
+        if predicate in _BOOLEAN:
+            said = {predicate: target}
+        else:
+            all_said = self.described.get(node, {})
+            said = {name: value for name, value in all_said.items() if name not in _BOOLEAN}
+        return self._counted(self._described((node, predicate, target), said))
 
     def _counted(self, found: tuple[ClassExpression, int, int]) -> ClassExpression:
         expression, _, size = found
@@ -182,9 +187,9 @@ class Nodes:
             return Datatype(getattr(node, "value", "")), 1, 1
         if self.is_named(node):
             return self.name(node), 1, 1
-        return self._described(node)
+        return self._described(node, self.described.get(node, {}))
 
-    def _described(self, node: Any) -> tuple[ClassExpression, int, int]:
+    def _described(self, node: Any, said: dict[str, Any]) -> tuple[ClassExpression, int, int]:
         if node in self._read:
             return self._read[node]
         if node in self._open:
@@ -193,7 +198,7 @@ class Nodes:
             return Unknown(TOO_DEEP), 1, 1
         self._open.add(node)
         try:
-            found = self._checked(self.described.get(node, {}))
+            found = self._checked(said)
         except UnreadableError as error:
             found = Unknown(str(error)), 1, 1
         self._open.discard(node)

@@ -138,7 +138,7 @@ def _triples(axiom: Axiom, ontology: Ontology) -> Iterator[Fact]:
         yield from _same(axiom.members, ontology)
 
 
-_BY_RELATION: dict[str, Callable[[str, str], Axiom]] = {
+BY_RELATION: dict[str, Callable[[str, str], Axiom]] = {
     SUB_CLASS: SubClassOf,
     EQUAL_CLASS: lambda one, other: EquivalentClasses((one, other)),
     f"{OWL}disjointWith": lambda one, other: DisjointClasses((one, other)),
@@ -149,7 +149,7 @@ _BY_RELATION: dict[str, Callable[[str, str], Axiom]] = {
     DOMAIN: PropertyDomain,
     RANGE: PropertyRange,
 }
-_KINDS = {OWL + kind.value.removeprefix("owl:"): kind for kind in Kind}
+KINDS = {OWL + kind.value.removeprefix("owl:"): kind for kind in Kind}
 
 
 def axiom_of(head: str, relation: str, tail: str) -> Axiom | None:
@@ -157,8 +157,8 @@ def axiom_of(head: str, relation: str, tail: str) -> Axiom | None:
     if head.startswith("_:") or tail.startswith("_:"):
         return None
     if relation == TYPE:
-        return PropertyIs(_KINDS[tail], head) if tail in _KINDS else None
-    make = _BY_RELATION.get(relation)
+        return PropertyIs(KINDS[tail], head) if tail in KINDS else None
+    make = BY_RELATION.get(relation)
     return None if make is None else make(head, tail)
 
 

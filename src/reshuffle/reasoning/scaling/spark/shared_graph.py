@@ -45,12 +45,22 @@ class SharedGraph:
     relations: tuple[str, ...]
     everything: AllPairs
 
-    def counts(self, share: slice) -> Iterator[tuple[str, int]]:
-        """How many pairs of each relation hold with a share of the sources."""
+    def counts(self, share: slice, without_loops: str | None) -> Iterator[tuple[str, int]]:
+        """How many pairs of each relation hold with a share of the sources; of one, only facts lead to themselves."""
         for relation in self.relations:
-            yield relation, self.everything.total(relation, share)
+            loops = self._loops(relation, share) if relation == without_loops else 0
+            yield relation, self.everything.total(relation, share) - loops
 
-    def write(self, share: slice, folder: Path, name: str) -> Iterator[tuple[str, Path, int]]:
+    def _loops(self, relation: str, share: slice) -> int:
+        """How many entities a relation leads to themselves by what is no fact."""
+        blocks = (
+            self.live.without_facts(relation, *pairs) for pairs in self.everything.blocks(relation, share)
+        )
+        return sum(int(np.count_nonzero(heads == tails)) for heads, tails in blocks)
+
+    def write(
+        self, share: slice, folder: Path, name: str, without_loops: str | None
+    ) -> Iterator[tuple[str, Path, int]]:
         """Write what follows with a share of the sources; gives each relation, file and number of triples."""
         names = self.live.entities.vocabulary().to_arrow()
         for relation in self.relations:
@@ -58,6 +68,8 @@ class SharedGraph:
             with RelationFolders(folder, name=name) as folders:
                 for pairs in self.everything.blocks(relation, share):
                     heads, tails = self.live.without_facts(relation, *pairs)
+                    if relation == without_loops:
+                        heads, tails = heads[heads != tails], tails[heads != tails]
                     if len(heads):
                         folders.write_ends(relation, named(heads, names), named(tails, names))
                         written += len(heads)

@@ -53,7 +53,7 @@ class ShareAnswers(SparkAnswers):
 
     def derive_into(self, folder: Path) -> int:
         """Run the tasks, and keep the files that their reports name."""
-        task = partial(_write, str(self._folder), str(folder), self._memory)
+        task = partial(_write, str(self._folder), str(folder), self._memory, self.deducing.equality)
         columns = "relation string, file string, triples long"
         reported = self.workers.reports(task, columns, work=folder.name, shown="deriving")
         keep_only(folder, {self._folder / file for _, file, _ in reported})
@@ -62,7 +62,7 @@ class ShareAnswers(SparkAnswers):
     def counts(self) -> dict[str, tuple[int, int]]:
         """Per relation, how many triples are derived and how many hold; none is stored."""
         totals: Counter[str] = Counter()
-        task = partial(_count, str(self._folder), self._memory)
+        task = partial(_count, str(self._folder), self._memory, self.deducing.equality)
         columns = "relation string, pairs long"
         for relation, pairs in self.workers.reports(task, columns, work="counts", shown="counting"):
             totals[relation] += pairs
@@ -82,15 +82,20 @@ class ShareAnswers(SparkAnswers):
         return counts
 
 
-def _write(folder: str, out: str, memory: int | None, share: slice) -> Iterator[dict[str, str | int]]:
+def _write(
+    folder: str, out: str, memory: int | None, without_loops: str | None, share: slice
+) -> Iterator[dict[str, str | int]]:
     """A task: write the triples of its share to files with names of their own."""
     name = f"part-{share.start:05d}-{secrets.token_hex(4)}"
-    for relation, file, written in shared_graph(folder, memory).write(share, Path(out), name):
+    shared = shared_graph(folder, memory)
+    for relation, file, written in shared.write(share, Path(out), name, without_loops):
         flush_to_disk(file)
         yield {"relation": relation, "file": str(file.relative_to(folder)), "triples": written}
 
 
-def _count(folder: str, memory: int | None, share: slice) -> Iterator[dict[str, str | int]]:
+def _count(
+    folder: str, memory: int | None, without_loops: str | None, share: slice
+) -> Iterator[dict[str, str | int]]:
     """A task: count the pairs of its share."""
-    for relation, total in shared_graph(folder, memory).counts(share):
+    for relation, total in shared_graph(folder, memory).counts(share, without_loops):
         yield {"relation": relation, "pairs": total}

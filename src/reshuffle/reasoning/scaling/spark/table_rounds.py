@@ -181,7 +181,10 @@ class TableAnswers(SparkAnswers):
     def derive_into(self, folder: Path) -> int:
         """Run the rounds, and write what they derived to the folders of its relations."""
         self._chase()
-        self._name_into("later", f"some.relation < {len(self.relations)}", folder)
+        listed = f"some.relation < {len(self.relations)}"
+        if (same := self.deducing.equality) is not None:
+            listed += f" AND (some.relation <> {self.deducing.relation_ids[same]} OR some.head <> some.tail)"
+        self._name_into("later", listed, folder)
         return sum(int(pq.read_metadata(file).num_rows) for file in folder.rglob("*.parquet"))
 
     def facts_into(self, folder: Path) -> None:
@@ -211,13 +214,17 @@ class TableAnswers(SparkAnswers):
         """Per relation, how many triples are derived and how many hold."""
         self._chase()
         totals, facts = self._counted("held"), self._counted("fact")
+        if (same := self.deducing.equality) is not None:
+            number = self.deducing.relation_ids[same]
+            totals[number] = totals.get(number, 0) - self._counted("later", "head = tail").get(number, 0)
         return {
             name: (totals.get(number, 0) - facts.get(number, 0), totals.get(number, 0))
             for name, number in self.deducing.relation_ids.items()
         }
 
-    def _counted(self, view: str) -> dict[int, int]:
-        rows = self._spark.sql(f"SELECT relation, count(*) FROM {view} GROUP BY relation").collect()
+    def _counted(self, view: str, condition: str = "true") -> dict[int, int]:
+        query = f"SELECT relation, count(*) FROM {view} WHERE {condition} GROUP BY relation"
+        rows = self._spark.sql(query).collect()
         return {int(relation): int(count) for relation, count in rows}
 
 
