@@ -51,17 +51,18 @@ def test_data_sets_are_told_apart_by_their_layout(data: Path) -> None:
 
 def test_every_kind_is_learned_and_ranked_once(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = data / "rows.jsonl"
-    command = ["-o", str(file), "--on", "test", "--method", "list"]
+    command = ["-o", str(file), "--on", "test", "valid", "--method", "list"]
     assert any_graph.main(command) == 0
     assert "3 of 3: new-50, list, seed 0" in capsys.readouterr().out
-    rows = {row["dataset"]: row for row in rows_of(file)}
+    rows = {row["dataset"]: row for row in rows_of(file) if row["on"] == "test"}
+    assert len(rows_of(file)) == 6
     assert [row["kind"] for row in rows.values()] == ["own", "entities", "relations"]
     for row in rows.values():
         assert 0.1 < row["pessimistic mrr"] <= row["mrr"] <= 1  # type: ignore[operator]
     assert rows["mine"]["queries"] == rows["other_v1"]["queries"]
     assert rows["new-50"]["facts"] == 100
     assert any_graph.main([*command, "--seeds", "0", "1", "--only", "mine"]) == 0
-    assert [row["seed"] for row in rows_of(file)] == [0, 1, 0, 0]
+    assert [row["seed"] for row in rows_of(file)] == [0, 1, 0, 1, 0, 0, 0, 0]
     assert "mine, list, seed 0" not in capsys.readouterr().out
 
 
@@ -69,7 +70,7 @@ def test_validation_triples_of_other_entities_are_those_of_the_training_graph(da
     (cut,) = [one for one in any_graph.data_sets([data / "data"]) if one.kind == "entities"]
     for name in ("train", "valid", "test"):
         (cut.asked / f"{name}.txt").unlink()
-    row = any_graph.run(any_graph.Cell("entities", "other_v1", "paths", 0, "valid"), cut)
+    (row,) = any_graph.run([any_graph.Cell("entities", "other_v1", "paths", 0, "valid")], cut)
     assert row["constants"] == 0
     assert row["mrr"] > 0.1
 

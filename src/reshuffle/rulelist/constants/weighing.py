@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 _SCORES_AT_ONCE = 1 << 22
 """Of the questions that are looked at together."""
-_SCORES = 4_000_000_000
+_SCORES = 500_000_000
 """Of all questions: on a graph with many entities fewer are asked."""
 _DIGITS = 4
 _COMMON = 4
