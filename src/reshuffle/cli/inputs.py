@@ -133,29 +133,23 @@ def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, dev
 def classes_of(
     arguments: argparse.Namespace, console: Console, *, short: bool = True, reduced: bool = False
 ) -> ClassAnswers | None:
-    """What follows between the classes of an ontology, where there are no facts; None for anything else."""
-    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontology
+    """What follows between the classes of ontologies, where there are no facts; None for anything else.
+
+    Several are one where their formats know classes alone.
+    """
+    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontologies
     from reshuffle.theories.kinds import kind_at
 
-    if kind_at(Path(arguments.rules)) != "ontology_files":
+    given = [arguments.rules, *getattr(arguments, "more_rules", ())]
+    if arguments.facts or any(kind_at(Path(path)) != "ontology_files" for path in given):
         return None
-    if arguments.facts or getattr(arguments, "more_rules", ()):
-        if holds_axioms_alone(arguments.rules):
-            raise _edges_first(arguments.rules)
+    of_classes = all(map(holds_axioms_alone, given))
+    if len(given) > 1 and not of_classes:
         return None
-    ontology = read_ontology(arguments.rules)
-    if not holds_axioms_alone(arguments.rules) and (ontology.facts or not ontology.axioms):
+    ontology = read_ontologies(given)
+    if not of_classes and (ontology.facts or not ontology.axioms):
         return None
     return classified(ontology, console, short=short, reduced=reduced)
-
-
-def _edges_first(path: str) -> InputError:
-    """The error for an ontology that knows only classes, with facts or rules beside it."""
-    return InputError(
-        "an ontology in this format answers for its classes, without facts and rules beside it",
-        place=Place(path),
-        hint=f"write its edges first, as facts for the others: reshuffle infer {path} -o edges.tsv",
-    )
 
 
 def classified(
@@ -172,7 +166,7 @@ def classified(
 
 def _together(paths: Sequence[str], arguments: argparse.Namespace, console: Console) -> Theory:
     """The rules and axioms of several files as one theory."""
-    from reshuffle.theories.rule_files import read_all
+    from reshuffle.theories.ontology_files import read_all
     from reshuffle.theories.theory import Reading
 
     reading = Reading(arguments.skip_unsupported, _declared(arguments), notes=console.message)

@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.consistent:
         return report_consistency(arguments, console)
     classes = _classes(arguments, console)
-    if classes is not None and holds_axioms_alone(arguments.rules):
+    beside = arguments.facts or getattr(arguments, "more_rules", ())
+    if classes is not None and holds_axioms_alone(arguments.rules) and not beside:
         said = {"not_read": listed(classes.read_rules.not_read), "violations": []}
         console.result(_told_classes(classes, console), said | {"classes": _of_classes(classes)})
         return 0

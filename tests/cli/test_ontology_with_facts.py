@@ -1,0 +1,126 @@
+"""An ontology in OBO, facts and own rules together: `infer`, `explain`, `check`, and the same in Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import reshuffle as rs
+from reshuffle.cli.main import main
+from reshuffle.kg import read_graph
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OBO = """format-version: 1.2
+
+[Term]
+id: HP:1
+name: abnormality
+
+[Term]
+id: HP:2
+name: heart defect
+is_a: HP:1
+relationship: part_of HP:5
+
+[Term]
+id: HP:3
+name: septal defect
+is_a: HP:2
+
+[Term]
+id: HP:5
+name: body
+
+[Typedef]
+id: part_of
+is_transitive: true
+
+[Typedef]
+id: has_finding
+is_a: has_sign
+"""
+OF_CLASSES = ["HP:3\tis_a\tHP:1", "HP:3\tpart_of\tHP:5"]
+OF_FACTS = [
+    "gene1\thas_phenotype\tHP:1",
+    "gene1\thas_phenotype\tHP:2",
+    "gene2\thas_finding\tHP:1",
+    "gene2\thas_finding\tHP:2",
+    *(f"gene2\thas_sign\tHP:{number}" for number in (1, 2, 3)),
+]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hp.obo").write_text(OBO)
+    (tmp_path / "genes.tsv").write_text("gene1\thas_phenotype\tHP:3\ngene2\thas_finding\tHP:3\n")
+    (tmp_path / "mine.rules").write_text("has_phenotype(X, Y) & is_a(Y, Z) -> has_phenotype(X, Z)\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "files", [("hp.obo", "genes.tsv", "mine.rules"), ("mine.rules", "hp.obo", "genes.tsv")]
+)
+def test_an_ontology_facts_and_own_rules_are_joined(capsys, files: tuple[str, ...]) -> None:
+    assert main(["infer", *files]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [*OF_CLASSES, *OF_FACTS]
+    assert told.err.splitlines() == [
+        "hp.obo: taken for axioms",
+        "mine.rules: taken for rules",
+        "genes.tsv: taken for facts",
+        "hp.obo: an ontology without individuals: 4 classes are classified",
+        "hp.obo: 3 edges and 9 rules join the facts",
+    ] or told.err.startswith("mine.rules: taken for rules\nhp.obo: taken for axioms\n")
+
+
+def test_properties_of_the_ontology_close_edges_that_facts_bring(place: Path, capsys) -> None:
+    assert main(["infer", "hp.obo", "genes.tsv", "-o", "all.parquet"]) == 0
+    assert "hp.obo: taken for axioms\ngenes.tsv: taken for facts\n" in capsys.readouterr().err
+    lines = {"\t".join(triple) for triple in read_graph(place / "all.parquet")}
+    assert lines == {*OF_CLASSES, *OF_FACTS[2:]}
+
+
+def test_explain_proves_from_edges_and_own_rules(capsys) -> None:
+    assert main(["explain", "hp.obo", "genes.tsv", "mine.rules", "gene1", "has_phenotype", "HP:1", "-q"]) == 0
+    proof = capsys.readouterr().out
+    assert "has_phenotype(gene1, HP:3)    fact" in proof and "is_a(HP:3" in proof
+    assert main(["explain", "hp.obo", "genes.tsv", "gene1", "has_phenotype", "HP:1", "-q"]) == 1
+
+
+def test_two_ontologies_are_one(place: Path, capsys) -> None:
+    (place / "more.obo").write_text("[Term]\nid: HP:4\nis_a: HP:3\n")
+    assert main(["infer", "hp.obo", "more.obo", "-q"]) == 0
+    assert {"HP:4\tis_a\tHP:1", "HP:4\tpart_of\tHP:5"} < set(capsys.readouterr().out.splitlines())
+    (place / "genes.tsv").write_text("gene2\thas_sign\tHP:4\n")
+    assert main(["infer", "hp.obo", "more.obo", "genes.tsv", "-q"]) == 0
+    assert "gene2\thas_sign\tHP:1" in capsys.readouterr().out.splitlines()
+
+
+def test_individuals_of_the_ontology_are_facts_with_types(place: Path, capsys) -> None:
+    (place / "hp.obo").write_text(f"{OBO}\n[Instance]\nid: case1\ninstance_of: HP:3\n")
+    assert main(["infer", "hp.obo", "genes.tsv", "-q"]) == 0
+    found = capsys.readouterr().out.splitlines()
+    assert [line for line in found if line.startswith("case1")] == [
+        "case1\trdf:type\tHP:1",
+        "case1\trdf:type\tHP:2",
+    ]
+
+
+def test_check_classifies_the_rules_that_are_joined(capsys) -> None:
+    assert main(["check", "hp.obo", "mine.rules"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("classes: 4, ") and "rules: 10" in told
+
+
+def test_in_python_facts_meet_the_edges(place: Path) -> None:
+    theory = rs.load(place / "hp.obo")
+    answers = theory.on([("gene2", "has_finding", "HP:3")])
+    assert {"\t".join(triple) for triple in answers} == {*OF_CLASSES, *OF_FACTS[2:]}
+    assert sorted(theory.on([])) == sorted(rs.load(place / "hp.obo").on([]))
+    assert "part_of" in theory.relations
+    own = theory.edited(written=rs.read_rules(place / "mine.rules"))
+    assert own.on([*own.facts, ("gene1", "has_phenotype", "HP:3")]).holds("gene1", "has_phenotype", "HP:1")
