@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -124,3 +125,44 @@ def test_in_python_facts_meet_the_edges(place: Path) -> None:
     assert "part_of" in theory.relations
     own = theory.edited(written=rs.read_rules(place / "mine.rules"))
     assert own.on([*own.facts, ("gene1", "has_phenotype", "HP:3")]).holds("gene1", "has_phenotype", "HP:1")
+
+
+def test_labels_stand_in_columns_on_request(place: Path, capsys) -> None:
+    assert main(["infer", "hp.obo", "--reduced", "--with-labels", "-q"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "HP:2\tis_a\tHP:1\theart defect\t\tabnormality",
+        "HP:2\tpart_of\tHP:5\theart defect\t\tbody",
+        "HP:3\tis_a\tHP:2\tseptal defect\t\theart defect",
+    ]
+    assert main(["infer", "hp.obo", "genes.tsv", "mine.rules", "--with-labels", "-o", "all.csv", "-q"]) == 0
+    lines = (place / "all.csv").read_text().splitlines()
+    assert lines[0] == "head,relation,tail,head_label,relation_label,tail_label"
+    assert "gene1,has_phenotype,HP:2,,,heart defect" in lines and len(lines) == 10
+    capsys.readouterr()
+    assert main(["infer", "hp.obo", "--reduced", "--with-labels", "-q", "--json"]) == 0
+    first, *_ = json.loads(capsys.readouterr().out)
+    assert (first["head"], first["head_label"]) == ("HP:2", "heart defect")
+
+
+def test_labels_have_no_place_in_rdf_and_counts(capsys) -> None:
+    assert main(["infer", "hp.obo", "--with-labels", "-o", "all.nt"]) == 2
+    assert "--with-labels writes a table" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["infer", "hp.obo", "--with-labels", "--count"])
+
+
+def test_an_obo_file_gives_labels(place: Path, capsys) -> None:
+    (place / "own.obo").write_text('[Term]\nid: HP:3 {a="b"}\nname: defect \\{s\\} ! or so\nname: no\n')
+    given = ["explain", "mine.rules", "genes.tsv", "edges.tsv", "gene1", "has_phenotype"]
+    (place / "edges.tsv").write_text("HP:3\tis_a\tHP:2\n")
+    assert main([*given, "HP:3", "--labels", "own.obo", "-q"]) == 0
+    assert capsys.readouterr().out == 'has_phenotype(gene1, HP:3 "defect {s}")    fact\n'
+    assert main([*given, "heart defect", "--labels", "hp.obo", "-q"]) == 0
+    assert capsys.readouterr().out.startswith('has_phenotype(gene1, HP:2 "heart defect")')
+
+
+def test_explain_shows_and_takes_labels_of_the_ontology(capsys) -> None:
+    files = ["hp.obo", "genes.tsv", "mine.rules"]
+    assert main(["explain", *files, "gene1", "has_phenotype", "heart defect", "-q"]) == 0
+    assert 'is_a(HP:3 "septal defect", HP:2 "heart defect")    fact' in capsys.readouterr().out
+    assert main(["explain", *files, "gene1", "has_phenotype", "heart", "-q"]) == 2

@@ -111,7 +111,9 @@ def test_turtle_with_individuals_shows_these(tmp_path: Path) -> None:
     (tmp_path / "cells.ttl").write_text(f"{TURTLE}:n1 a :Nucleus .")
     (exhibit,) = opened(Wanted(str(tmp_path / "cells.ttl")))
     assert exhibit.key == "rules"
-    (tmp_path / "properties.ttl").write_text(TURTLE.split(":Nucleus", maxsplit=1)[0] + ":p rdfs:subPropertyOf :q .")
+    (tmp_path / "properties.ttl").write_text(
+        TURTLE.split(":Nucleus", maxsplit=1)[0] + ":p rdfs:subPropertyOf :q ."
+    )
     (exhibit,) = opened(Wanted(str(tmp_path / "properties.ttl")))
     assert exhibit.key == "rules"
 

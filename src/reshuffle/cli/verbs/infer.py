@@ -24,7 +24,15 @@ from reshuffle.cli.engine_inference import (
     add_engine_options,
     engine_answers,
 )
-from reshuffle.cli.inputs import certain_of, classes_of, graph_of, is_parquet, reasoners_of, sort_files
+from reshuffle.cli.inputs import (
+    InputModel,
+    certain_of,
+    classes_of,
+    graph_of,
+    is_parquet,
+    reasoners_of,
+    sort_files,
+)
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.summaries import some_violations, tell_violations, write_summary
@@ -73,6 +81,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
     parser.add_argument("--with-facts", action="store_true", help="the facts, too, among the derived triples")
     parser.add_argument(
+        "--with-labels",
+        action="store_true",
+        help="the labels of names, too, in three more columns: those that ontologies and RDF inputs have, or --labels",
+    )
+    parser.add_argument(
         "--named-graphs",
         action="store_true",
         help="with --with-facts: facts and derived triples as two named graphs (.nq, .trig, .jsonld)",
@@ -102,11 +115,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.summary:
         check_writable(arguments.summary, endings=(".json",))
     inputs = (arguments, *arguments.facts, arguments.rules)
-    if arguments.prefixes or arguments.labels:
-        console.names.learn(*inputs)
+    if arguments.prefixes or arguments.labels or arguments.with_labels:
+        console.names.learn(
+            *inputs, *map(InputModel, getattr(arguments, "more_rules", ())), labels=arguments.with_labels
+        )
     else:
         console.names.inputs = inputs  # for messages; triples have full names
     if (classes := _classes(arguments, console)) is not None:
+        if arguments.with_labels:
+            console.names.know(classes.names.labels)
         return _put(InMemory(classes, classes.relations), arguments, console)
     if arguments.engine in ENGINES:
         with engine_answers(arguments, console) as on_engine:
@@ -156,6 +173,11 @@ def _put(
         _put_counts(answers, arguments.output, console)
     elif arguments.output:
         _write(answers, arguments, console)
+    elif arguments.with_labels:
+        from reshuffle.cli.labelled_triples import labelled, print_labelled
+
+        batches = answers.batches(with_facts=arguments.with_facts)
+        print_labelled(labelled(batches, console.names.labels), console)
     else:
         _print_triples(answers.batches(with_facts=arguments.with_facts), console)
     if nothing_follows is not None and answers.derived == 0:
@@ -248,6 +270,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
         arguments.usage_error(
             "--count counts facts and derived triples: leave out --with-facts and --named-graphs"
         )
+    if arguments.with_labels and (arguments.count or arguments.named_graphs):
+        arguments.usage_error("--with-labels is for triples in a table: leave out --count and --named-graphs")
     if arguments.min_confidence is not None and not 0 <= arguments.min_confidence <= 1:
         arguments.usage_error(f"--min-confidence {arguments.min_confidence}: a confidence is between 0 and 1")
     if arguments.named_graphs and not (arguments.with_facts and arguments.output):
@@ -261,6 +285,10 @@ def _check_output(arguments: argparse.Namespace) -> None:
 
     if arguments.output and arguments.count:
         check_writable(arguments.output, endings=("", ".tsv", ".txt", ".json"))
+    elif arguments.output and arguments.with_labels:
+        from reshuffle.cli.labelled_triples import check_labels_writable
+
+        check_labels_writable(arguments.output)
     elif arguments.output and arguments.output.endswith("/"):
         from reshuffle.reasoning.scaling.data_sets import check_folder_writable
 
@@ -366,7 +394,12 @@ def _print_triples(batches: Iterator[pa.RecordBatch], console: Console) -> None:
 
 def _write(answers: InMemory | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
     path = arguments.output
-    answers.write(arguments)
+    if arguments.with_labels:
+        from reshuffle.cli.labelled_triples import labelled
+
+        labelled(answers.batches(with_facts=arguments.with_facts), console.names.labels).write(path)
+    else:
+        answers.write(arguments)
     derived = answers.derived or 0
     facts = {"facts": answers.num_facts} if arguments.with_facts else {}
     told = f" and {counted(facts['facts'], 'fact')}" if facts else ""
