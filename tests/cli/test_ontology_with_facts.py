@@ -74,7 +74,7 @@ def test_an_ontology_facts_and_own_rules_are_joined(capsys, files: tuple[str, ..
         "mine.rules: taken for rules",
         "genes.tsv: taken for facts",
         "hp.obo: an ontology without individuals: 4 classes are classified",
-        "hp.obo: 3 edges and 9 rules join the facts",
+        "hp.obo: 3 edges and 10 rules join the facts",
     ] or told.err.startswith("mine.rules: taken for rules\nhp.obo: taken for axioms\n")
 
 
@@ -88,7 +88,7 @@ def test_properties_of_the_ontology_close_edges_that_facts_bring(place: Path, ca
 def test_explain_proves_from_edges_and_own_rules(capsys) -> None:
     assert main(["explain", "hp.obo", "genes.tsv", "mine.rules", "gene1", "has_phenotype", "HP:1", "-q"]) == 0
     proof = capsys.readouterr().out
-    assert "has_phenotype(gene1, HP:3)    fact" in proof and "is_a(HP:3" in proof
+    assert 'has_phenotype(gene1, HP:3 "septal defect")    fact' in proof and "is_a(HP:3" in proof
     assert main(["explain", "hp.obo", "genes.tsv", "gene1", "has_phenotype", "HP:1", "-q"]) == 1
 
 
@@ -114,7 +114,7 @@ def test_individuals_of_the_ontology_are_facts_with_types(place: Path, capsys) -
 def test_check_classifies_the_rules_that_are_joined(capsys) -> None:
     assert main(["check", "hp.obo", "mine.rules"]) == 0
     told = capsys.readouterr().out
-    assert told.startswith("classes: 4, ") and "rules: 10" in told
+    assert told.startswith("classes: 4, ") and "rules: 11" in told
 
 
 def test_in_python_facts_meet_the_edges(place: Path) -> None:
@@ -166,3 +166,31 @@ def test_explain_shows_and_takes_labels_of_the_ontology(capsys) -> None:
     assert main(["explain", *files, "gene1", "has_phenotype", "heart defect", "-q"]) == 0
     assert 'is_a(HP:3 "septal defect", HP:2 "heart defect")    fact' in capsys.readouterr().out
     assert main(["explain", *files, "gene1", "has_phenotype", "heart", "-q"]) == 2
+
+
+def test_facts_in_rdf_meet_iris(place: Path, capsys) -> None:
+    obo = "http://purl.obolibrary.org/obo/"
+    (place / "genes.nt").write_text(f"<http://e/g> <http://e/has> <{obo}HP_3> .\n")
+    (place / "mine.rules").write_text('"http://e/has"(X, Y) & is_a(Y, Z) -> "http://e/has"(X, Z)\n')
+    assert main(["infer", "hp.obo", "genes.nt", "mine.rules", "-q"]) == 0
+    assert f"http://e/g\thttp://e/has\t{obo}HP_1" in capsys.readouterr().out.splitlines()
+
+
+def test_facts_that_name_no_class_are_told(place: Path, capsys) -> None:
+    (place / "genes.tsv").write_text("gene1\thas_phenotype\tHP_3\n")
+    assert main(["infer", "hp.obo", "genes.tsv"]) == 0
+    assert "warning: the facts name no class of the ontology, which writes names such as HP:" in (
+        capsys.readouterr().err
+    )
+
+
+def test_axioms_that_only_classify_are_counted_beside_facts(place: Path, capsys) -> None:
+    more = "[Term]\nid: HP:6\nintersection_of: HP:2\nintersection_of: part_of HP:5\ndisjoint_from: HP:5\n"
+    (place / "hp.obo").write_text(f"{OBO}\n{more}")
+    assert main(["explain", "hp.obo", "genes.tsv", "gene1", "has_phenotype", "HP:6"]) == 1
+    told = capsys.readouterr()
+    assert "does not follow from what was read; 2 axioms were used between classes alone" in told.out
+    assert "owl:disjointWith axioms used between classes alone: 1; the first: hp.obo: Disjoint" in told.err
+    (place / "genes.tsv").write_text("x\trdf:type\tHP:6\n")
+    assert main(["infer", "hp.obo", "genes.tsv", "-q"]) == 0
+    assert {"x\trdf:type\tHP:1", "x\trdf:type\tHP:2"} < set(capsys.readouterr().out.splitlines())

@@ -125,6 +125,7 @@ def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, dev
         prefixes=_declared(arguments),
         device=device,
         notes=console.message,
+        full_names=_has_iris(arguments),
     )
     by = getattr(arguments, "aggregate", None)
     return theory if by is None else theory.aggregated(by)
@@ -169,8 +170,22 @@ def _together(paths: Sequence[str], arguments: argparse.Namespace, console: Cons
     from reshuffle.theories.ontology_files import read_all
     from reshuffle.theories.theory import Reading
 
-    reading = Reading(arguments.skip_unsupported, _declared(arguments), notes=console.message)
+    reading = Reading(
+        arguments.skip_unsupported,
+        _declared(arguments),
+        notes=console.message,
+        full_names=_has_iris(arguments),
+    )
     return read_all(list(map(Path, paths)), reading)
+
+
+def _has_iris(arguments: argparse.Namespace) -> bool:
+    """Are facts in RDF, whose names are IRIs? An ontology of classes beside them needs the same."""
+    from reshuffle.kg.io.files import format_of
+    from reshuffle.kg.io.rdf import RDF
+
+    paths = (Path(path) for path in getattr(arguments, "facts", None) or ())
+    return any(path.is_file() and format_of(path) in RDF for path in paths)
 
 
 def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
@@ -269,7 +284,23 @@ def graph_of(
         refuse_skipping(arguments, "none")
         return reduce(or_, parts)
     graph = _graph_in(files, arguments, console, reasoners, bad_rows)
+    if inside:
+        _tell_unlike_names(parts[0], graph, arguments, console)
     return graph | reduce(or_, parts) if parts else graph
+
+
+def _tell_unlike_names(
+    edges: KnowledgeGraph, facts: KnowledgeGraph, arguments: argparse.Namespace, console: Console
+) -> None:
+    """Warn where facts name no class of an ontology that is joined with them."""
+    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone
+
+    given = [arguments.rules, *getattr(arguments, "more_rules", ())]
+    if any(map(holds_axioms_alone, given)) and not any(name in edges.entities for name in facts.entities):
+        written = edges.entities[0]
+        console.message(
+            f"warning: the facts name no class of the ontology, which writes names such as {written}"
+        )
 
 
 def _graph_in(

@@ -6,7 +6,7 @@ its classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,14 @@ from reshuffle.kg.coerce import as_graph
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.classes.class_answers import ClassAnswers
 from reshuffle.reasoning.classes.class_rules import rules_between
+from reshuffle.rules.ontologies.names import expanded
 from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontologies, read_ontology
 from reshuffle.rules.parsing import joined, read_together
 from reshuffle.rules.rule import RuleBase
 from reshuffle.text import counted
 from reshuffle.theories import rule_files
 from reshuffle.theories.rule_files import RuleTheory
+from reshuffle.theories.theory import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from reshuffle.rulelist.aggregation.aggregates import Aggregate
     from reshuffle.rules import Rule
     from reshuffle.rules.ontologies.axioms import Ontology
-    from reshuffle.theories.theory import Reading, Reasoning
+    from reshuffle.theories.theory import Reasoning
     from reshuffle.theories.theory_answers import TheoryAnswers
 
 
@@ -86,13 +88,13 @@ class OntologyTheory(RuleTheory):
 class ClassTheory(OntologyTheory):
     """An ontology in a format for classes: beside facts, the edges between them and what closes these."""
 
-    notes: Notes = field(kw_only=True, default=UNHEARD)
-    """Hears what is classified, once it is."""
+    reading: Reading = field(kw_only=True, default=Reading())
+    """Whose notes hear what is classified, once it is."""
 
     @cached_property
     def rules(self) -> RuleBase:
         """What closes edges, with those that do not follow as facts."""
-        return between(self.ontology, self.notes)
+        return between(self.ontology, self.reading.notes, full_names=self.reading.full_names)
 
     @property
     def facts(self) -> tuple[tuple[str, str, str], ...]:
@@ -139,22 +141,41 @@ class ClassTheory(OntologyTheory):
         return self._as_rules.aggregated(by)
 
 
-def between(ontology: Ontology, notes: Notes = UNHEARD) -> RuleBase:
-    """The edges between the classes of an ontology, as rules and facts to join with others."""
-    edges = ClassAnswers(ontology, reduced=True)
+def between(ontology: Ontology, notes: Notes = UNHEARD, *, full_names: bool = False) -> RuleBase:
+    """The edges between the classes of an ontology, as rules and facts to join with others.
+
+    Names are CURIEs where prefixes are known, or IRIs, as facts in RDF have them.
+    """
+    edges = ClassAnswers(ontology, short=not full_names, reduced=True)
     rules = rules_between(ontology, edges, every=True)
     told(edges, ontology.file, notes)
+    for unread in rules.unread[len(edges.read_rules.unread) :]:
+        notes(str(unread))
+    if full_names:
+        rules = _with_iris(rules)
     notes(
         f"{ontology.file}: {counted(len(rules.facts), 'edge')} and {counted(len(rules), 'rule')} join the facts"
     )
     return rules
 
 
+def _with_iris(rules: RuleBase) -> RuleBase:
+    """CURIEs of OBO, as its files have them, as the IRIs that they stand for."""
+
+    def full(name: str) -> str:
+        return expanded(name) or name
+
+    facts = tuple((full(head), full(relation), full(tail)) for head, relation, tail in rules.facts)
+    return replace(rules, given=tuple(rule.renamed(full) for rule in rules.given), facts=facts)
+
+
 def read_all(paths: Sequence[Path], reading: Reading) -> RuleTheory:
     """The rules of several files as one theory; edges between classes are facts in it."""
     of_classes = list(filter(holds_axioms_alone, paths))
     others = [path for path in paths if path not in of_classes]
-    bases = [between(read_ontologies(of_classes), reading.notes)] if of_classes else []
+    bases = []
+    if of_classes:
+        bases.append(between(read_ontologies(of_classes), reading.notes, full_names=reading.full_names))
     if others:
         bases.append(
             read_together(
@@ -174,7 +195,7 @@ def read(path: Path, reading: Reading) -> RuleTheory:
         return OntologyTheory(of_individuals.base, of_individuals.name, ontology=read_ontology(path))
     ontology = read_ontology(path)
     base = RuleBase((), unread=ontology.unread)
-    return ClassTheory(base, str(path), ontology=ontology, notes=reading.notes)
+    return ClassTheory(base, str(path), ontology=ontology, reading=reading)
 
 
 def told(answers: ClassAnswers, name: str, notes: Notes) -> None:

@@ -12,13 +12,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.rules.ontologies.axioms import (
+    DisjointClasses,
+    DisjointUnion,
+    EquivalentClasses,
     EquivalentProperties,
     Kind,
     PropertyChain,
+    PropertyDomain,
     PropertyIs,
+    PropertyRange,
+    SubClassOf,
     SubProperty,
 )
-from reshuffle.rules.rule import PathRule, RuleBase
+from reshuffle.rules.rule import PathRule, RuleBase, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,17 +32,20 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.classes.class_answers import ClassAnswers
     from reshuffle.rules.ontologies.axioms import Axiom, Ontology
 
+_ALONE = "used between classes alone"
+_LONGEST = 300
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 def rules_between(ontology: Ontology, edges: ClassAnswers, *, every: bool = False) -> RuleBase:
     """The reduced edges as facts, those between individuals of the ontology as well, and what closes them as rules.
 
-    Rules are those of relations that have edges or get some; with `every` of all properties, to which other facts may
-    bring edges. `edges` are reduced answers of the same ontology.
+    Rules are those of relations that have edges or get some. With `every`, for other facts, they are those of all
+    properties and of rdf:type, and axioms that classify, but say more about facts than these rules, are counted as not
+    read. `edges` are reduced answers of the same ontology.
     """
     short = edges.names.__getitem__
-    edges.names.add(name for fact in ontology.facts for name in fact)
+    edges.names.add((_TYPE, *(name for fact in ontology.facts for name in fact)))
     between = [*edges.triples(), *((short(h), short(r), short(t)) for h, r, t in ontology.facts)]
     of_properties = [rule.renamed(short) for axiom in ontology.axioms for rule in _of_properties(axiom)]
     there = {relation for _, relation, _ in between}
@@ -45,14 +54,40 @@ def rules_between(ontology: Ontology, edges: ClassAnswers, *, every: bool = Fals
     )
     rules = [PathRule((edges.is_a, edges.is_a), edges.is_a)]
     type_ = short(_TYPE)
-    if type_ in used:
+    if every or type_ in used:
         rules.append(PathRule((type_, edges.is_a), type_))
     for relation in sorted(used - {edges.is_a, type_}):
         rules += _of_every(relation, edges.is_a)
     rules += [rule for rule in of_properties if used.issuperset(rule.body)]
-    return RuleBase(
-        tuple(dict.fromkeys(rules)), unread=edges.read_rules.unread, facts=tuple(dict.fromkeys(between))
-    )
+    unread = (*edges.read_rules.unread, *(_classifying_alone(ontology) if every else ()))
+    return RuleBase(tuple(dict.fromkeys(rules)), unread=unread, facts=tuple(dict.fromkeys(between)))
+
+
+def _classifying_alone(ontology: Ontology) -> list[Unread]:
+    """The axioms that the edges hold for classes, but not for what other facts bring: definitions, disjointness."""
+    found: dict[str, list[Axiom]] = {}
+    for axiom in ontology.axioms:
+        if _classifies(axiom):
+            found.setdefault(axiom.construct, []).append(axiom)
+    return [
+        Unread(
+            f"{construct} axioms", len(axioms), f"{ontology.file}: {axioms[0]}"[:_LONGEST], "axiom", _ALONE
+        )
+        for construct, axioms in found.items()
+    ]
+
+
+def _classifies(axiom: Axiom) -> bool:
+    match axiom:
+        case SubClassOf(sub, _):
+            return not isinstance(sub, str)
+        case EquivalentClasses(members):
+            return not all(isinstance(member, str) for member in members)
+        case DisjointClasses() | DisjointUnion() | PropertyDomain() | PropertyRange():
+            return True
+        case PropertyIs(Kind.REFLEXIVE, _):
+            return True
+    return False
 
 
 def _with_edges(used: set[str], rules: Sequence[PathRule]) -> set[str]:
