@@ -1,0 +1,94 @@
+"""Links that cannot be: with the facts they would break a constraint, or make two names names of one individual.
+
+Each name is read as an individual of its own unless facts and rules say otherwise. So a second value of a functional
+property is impossible, and not a reason to merge both values.
+
+A link is put among all that holds of its two ends, and the types of their neighbours; what follows there is looked at.
+A clash that is there without the link is not held against it.
+
+>>> from reshuffle import KnowledgeGraph, parse_rules
+>>> rules = parse_rules("likes(X, Y) & hates(X, Y) -> false")
+>>> impossible = ImpossibleLinks(rules, KnowledgeGraph([("ann", "hates", "bob")]))
+>>> Triple("ann", "likes", "bob") in impossible, Triple("bob", "likes", "ann") in impossible
+(True, False)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reshuffle.kg import KnowledgeGraph, Triple
+from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.reasoner import Reasoner
+from reshuffle.rules.class_axioms import SAME_AS, TYPE, forbidden
+from reshuffle.rules.ontologies.equality import concludes_equality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from reshuffle.progress import Notes, Progress
+    from reshuffle.rules import RuleBase
+    from reshuffle.rules.exactness import Exactness
+
+    Booleans = NDArray[np.bool_]
+
+
+def says_what_cannot_be(rules: RuleBase) -> bool:
+    """Is there a constraint, or a rule by which two names are one?"""
+    return bool(forbidden(rules)) or concludes_equality(rules)
+
+
+class ImpossibleLinks:
+    """The links that rules, axioms and facts exclude; asked with `in`."""
+
+    def __init__(
+        self,
+        rules: RuleBase,
+        facts: KnowledgeGraph,
+        *,
+        progress: Progress = SILENT,
+        notes: Notes = UNHEARD,
+    ) -> None:
+        self._reasoner = Reasoner(rules, engine="chase")
+        answers = self._reasoner.on(facts, progress=progress, notes=notes)
+        self.claim: Exactness = answers.claim
+        """What was read of the rules and axioms."""
+        self._known = facts | KnowledgeGraph(list(answers.triples()))
+
+    def __contains__(self, link: Triple) -> bool:
+        around = self._reasoner.on(KnowledgeGraph([*self._around(link), link]))
+        if any(link in (*broken.first.leaves(), *broken.second.leaves()) for broken in around.violations()):
+            return True
+        return link.relation != SAME_AS and any(
+            triple.relation == SAME_AS and triple not in self._known for triple in around.triples()
+        )
+
+    def _around(self, link: Triple) -> Iterator[Triple]:
+        """What holds of both ends, and the types of what they are linked to. Other members of a class say nothing."""
+        known = self._known
+        ends = [link.head] if link.relation == TYPE else [link.head, link.tail]
+        chosen = self._about(
+            self._marked([code for end in ends if (code := known.entities.find(end)) is not None])
+        )
+        if (type_ := known.relations.find(TYPE)) is not None:
+            near = np.zeros(len(known.entities), bool)
+            near[known.heads[chosen]] = near[known.tails[chosen]] = True
+            chosen |= near[known.heads] & (known.relation_ids == type_)
+        for place in np.flatnonzero(chosen):
+            yield Triple(
+                known.entities[int(known.heads[place])],
+                known.relations[int(known.relation_ids[place])],
+                known.entities[int(known.tails[place])],
+            )
+
+    def _marked(self, codes: list[int]) -> Booleans:
+        marked = np.zeros(len(self._known.entities), bool)
+        marked[codes] = True
+        return marked
+
+    def _about(self, marked: Booleans) -> Booleans:
+        return np.asarray(marked[self._known.heads] | marked[self._known.tails])
