@@ -9,8 +9,8 @@ import pytest
 
 from reshuffle.cli.main import main
 from reshuffle.kg import KnowledgeGraph, Triple
-from reshuffle.reasoning.impossible_links import ImpossibleLinks
 from reshuffle.rules.parsing import read_rules
+from reshuffle.theories.impossible_links import ImpossibleLinks
 
 if TYPE_CHECKING:
     from pathlib import Path

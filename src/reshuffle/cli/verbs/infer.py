@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.answers import Count
     from reshuffle.reasoning.classes.class_answers import ClassAnswers
     from reshuffle.reasoning.violations import Violation
+    from reshuffle.results import Table
     from reshuffle.rules.exactness import Exactness
     from reshuffle.theories import Theory
 
@@ -174,10 +175,7 @@ def _put(
     elif arguments.output:
         _write(answers, arguments, console)
     elif arguments.with_labels:
-        from reshuffle.cli.labelled_triples import labelled, print_labelled
-
-        batches = answers.batches(with_facts=arguments.with_facts)
-        print_labelled(labelled(batches, console.names.labels), console)
+        _print_labelled(_labelled(answers, arguments, console), console)
     else:
         _print_triples(answers.batches(with_facts=arguments.with_facts), console)
     if nothing_follows is not None and answers.derived == 0:
@@ -286,7 +284,7 @@ def _check_output(arguments: argparse.Namespace) -> None:
     if arguments.output and arguments.count:
         check_writable(arguments.output, endings=("", ".tsv", ".txt", ".json"))
     elif arguments.output and arguments.with_labels:
-        from reshuffle.cli.labelled_triples import check_labels_writable
+        from reshuffle.results.labelled_triples import check_labels_writable
 
         check_labels_writable(arguments.output)
     elif arguments.output and arguments.output.endswith("/"):
@@ -392,12 +390,26 @@ def _print_triples(batches: Iterator[pa.RecordBatch], console: Console) -> None:
     console.out.write("[]\n" if opening == "[" else "]\n")
 
 
+def _labelled(answers: InMemory | OnEngine, arguments: argparse.Namespace, console: Console) -> Table:
+    """The triples with their labels in columns."""
+    from reshuffle.results.labelled_triples import labelled
+
+    return labelled(answers.batches(with_facts=arguments.with_facts), console.names.labels)
+
+
+def _print_labelled(table: Table, console: Console) -> None:
+    """Print the rows as lines with tabs, or as one JSON array of objects."""
+    if console.json:
+        console.out.write(f"{console.as_json(list(table.rows()))}\n")
+        return
+    for row in table.rows():
+        console.out.write("\t".join(" ".join(str(cell).split("\t")) for cell in row.values()) + "\n")
+
+
 def _write(answers: InMemory | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
     path = arguments.output
     if arguments.with_labels:
-        from reshuffle.cli.labelled_triples import labelled
-
-        labelled(answers.batches(with_facts=arguments.with_facts), console.names.labels).write(path)
+        _labelled(answers, arguments, console).write(path)
     else:
         answers.write(arguments)
     derived = answers.derived or 0

@@ -232,11 +232,17 @@ def _found(
         ask = answers.predict
     if arguments.constraints is None:
         return ask(top=arguments.top, **more), theory, graph
-    from reshuffle.cli.held_back import impossible_links, without_impossible
+    from reshuffle.theories.impossible_links import read_impossible, without_impossible
 
     wanted = {"top": arguments.top} | {name: more.pop(name) for name in ("per_relation",) if name in more}
-    impossible = impossible_links(arguments, graph, console)
-    found = without_impossible(lambda numbers: ask(**numbers, **more), wanted, impossible, console)
+    impossible = read_impossible(
+        arguments.constraints, graph, progress=console.progress, notes=console.message
+    )
+    found = without_impossible(lambda numbers: ask(**numbers, **more), wanted, impossible)
+    rest = "" if impossible.claim else f"; {impossible.claim}"
+    console.message(
+        f"{counted(found.held_back or 0, 'link')} held back, which would break a constraint{rest}"
+    )
     return found, theory, graph
 
 

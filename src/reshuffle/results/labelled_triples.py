@@ -1,4 +1,4 @@
-"""Triples with the labels of their names beside them, as a table: what `infer --with-labels` prints and writes."""
+"""Triples with the labels of their names beside them, as a table."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reshuffle.errors import InputError, Place
+from reshuffle.kg.io.tables import rows_of
+from reshuffle.results.table import Column, Table
 from reshuffle.results.table_formats import FORMATS, check_table_writable
 
 if TYPE_CHECKING:
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from reshuffle.cli.console import Console
-    from reshuffle.results import Table
 
 _NAMES = ("head", "relation", "tail")
 
@@ -33,8 +33,6 @@ def check_labels_writable(path: str) -> None:
 
 def labelled(batches: Iterator[pa.RecordBatch], labels: Mapping[str, str]) -> Table:
     """The triples with three columns more; a name without a label has an empty one."""
-    from reshuffle.kg.io.tables import rows_of
-    from reshuffle.results.table import Column, Table
 
     def rows() -> Iterator[dict[str, str]]:
         for triple in chain.from_iterable(map(rows_of, batches)):
@@ -43,12 +41,3 @@ def labelled(batches: Iterator[pa.RecordBatch], labels: Mapping[str, str]) -> Ta
 
     columns = (*(Column(name, "name") for name in _NAMES), *(Column(f"{name}_label") for name in _NAMES))
     return Table(columns, rows, heading="triples that follow")
-
-
-def print_labelled(table: Table, console: Console) -> None:
-    """Print the rows as lines with tabs, or as one JSON array of objects."""
-    if console.json:
-        console.out.write(f"{console.as_json(list(table.rows()))}\n")
-        return
-    for row in table.rows():
-        console.out.write("\t".join(" ".join(str(cell).split("\t")) for cell in row.values()) + "\n")

@@ -15,21 +15,27 @@ A clash that is there without the link is not held against it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.errors import InputError, Place
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.reasoner import Reasoner
 from reshuffle.rules.class_axioms import SAME_AS, TYPE, forbidden
 from reshuffle.rules.ontologies.equality import concludes_equality
+from reshuffle.theories.kinds import load
+from reshuffle.theories.ontology_files import OntologyTheory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.ranked_links import Link, Predictions
     from reshuffle.progress import Notes, Progress
     from reshuffle.rules import RuleBase
     from reshuffle.rules.exactness import Exactness
@@ -92,3 +98,71 @@ class ImpossibleLinks:
 
     def _about(self, marked: Booleans) -> Booleans:
         return np.asarray(marked[self._known.heads] | marked[self._known.tails])
+
+
+def read_impossible(
+    path: str, facts: KnowledgeGraph, *, progress: Progress = SILENT, notes: Notes = UNHEARD
+) -> ImpossibleLinks:
+    """What the file of constraints excludes beside the facts; what an ontology says of individuals are facts, too."""
+    theory = load(path, notes=notes)
+    rules = theory.written_rules()
+    if not says_what_cannot_be(rules):
+        raise InputError(
+            "nothing in this file says what cannot be",
+            place=Place(path),
+            hint="give an ontology with disjoint classes or functional properties, or rules such as "
+            "a(X, Y) & b(X, Y) -> false",
+        )
+    said = theory.ontology.facts if isinstance(theory, OntologyTheory) else theory.facts
+    return ImpossibleLinks(rules, facts | KnowledgeGraph(said), progress=progress, notes=notes)
+
+
+def without_impossible(
+    ask: Callable[[dict[str, Any]], Predictions[Link]],
+    wanted: dict[str, Any],
+    impossible: ImpossibleLinks,
+) -> Predictions[Link]:
+    """The links that may be, as many as are wanted where there are enough, with the number of those held back.
+
+    `wanted` has `top`, and `per_relation` where it is given; more links are asked for until these are filled.
+    """
+    judged: dict[Any, bool] = {}
+    more = 1
+    while True:
+        asked = {name: number if number is None else number * more for name, number in wanted.items()}
+        found = ask(asked)
+        for link in found:
+            if link.triple not in judged:
+                judged[link.triple] = not link.known and link.triple in impossible
+        kept = _within(found, judged, wanted)
+        if not _lacks(found, kept, asked, wanted):
+            held = sum(judged[link.triple] for link in found)
+            return replace(found, links=tuple(kept), held_back=held)
+        more *= 2
+
+
+def _within(found: Predictions[Link], judged: dict[Any, bool], wanted: dict[str, Any]) -> list[Link]:
+    """The links that are not held back, within the numbers that are wanted."""
+    kept: list[Link] = []
+    by_relation: Counter[str] = Counter()
+    for link in found:
+        full = by_relation[link.triple.relation] == wanted.get("per_relation")
+        if judged[link.triple] or full:
+            continue
+        kept.append(link)
+        by_relation[link.triple.relation] += 1
+        if len(kept) == wanted.get("top"):
+            break
+    return kept
+
+
+def _lacks(found: Predictions[Link], kept: list[Link], asked: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Are there fewer than wanted, though there may be more to ask for?"""
+    if not found.complete or len(kept) == wanted.get("top"):
+        return False
+    if (most := asked.get("per_relation")) is not None:
+        there = Counter(link.triple.relation for link in found)
+        left = Counter(link.triple.relation for link in kept)
+        if any(there[name] >= most and left[name] < wanted["per_relation"] for name in there):
+            return True
+    return asked.get("top") is not None and len(found) >= asked["top"]
