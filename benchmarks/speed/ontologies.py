@@ -38,7 +38,7 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         given = Path(folder, "uberon.obo"), Path(folder, "annotations.tsv")
         given[0].write_text("\n".join(like_uberon()), encoding="utf-8")
-        given[1].write_text("\n".join(annotations()) + "\n", encoding="utf-8")
+        given[1].write_text("\n".join(of_genes()) + "\n", encoding="utf-8")
         found["like Uberon"] = _measured(given[0])
         found["like Uberon, with annotations"] = _measured(*given)
         for size in SIZES:
@@ -112,7 +112,7 @@ def like_uberon(seed: int = 0) -> Iterator[str]:
             yield f"holds_over_chain: r{chance.randrange(PROPERTIES)} r{chance.randrange(PROPERTIES)}"
 
 
-def annotations(seed: int = 1) -> Iterator[str]:
+def of_genes(seed: int = 1) -> Iterator[str]:
     """Facts about genes, by a property of the ontology like Uberon."""
     chance = random.Random(seed)
     for number in range(ANNOTATIONS):
