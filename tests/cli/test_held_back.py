@@ -10,6 +10,7 @@ import pytest
 from reshuffle.cli.main import main
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.rules.parsing import read_rules
+from reshuffle.theories import impossible_links
 from reshuffle.theories.impossible_links import ImpossibleLinks
 
 if TYPE_CHECKING:
@@ -129,3 +130,20 @@ def test_a_file_that_excludes_nothing_is_refused(capsys) -> None:
     asked = ["predict", "list.rules", "facts.nt", "--all", "--constraints", "list.rules"]
     assert main(asked) == 2
     assert "nothing in this file says what cannot be" in capsys.readouterr().err
+
+
+def test_a_thousand_links_are_judged_and_no_more(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(impossible_links, "_MOST_JUDGED", 4)
+    asked = [
+        "predict",
+        "list.rules",
+        "facts.nt",
+        "--head",
+        f"{E}p0",
+        "--relation",
+        f"{E}bornIn",
+        "--top",
+        "2",
+    ]
+    assert main([*asked, "--constraints", "ontology.ttl"]) == 1
+    assert "no more links were looked at than the best 4\n4 links held back" in capsys.readouterr().err

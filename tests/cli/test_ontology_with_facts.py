@@ -191,6 +191,12 @@ def test_axioms_that_only_classify_are_counted_beside_facts(place: Path, capsys)
     told = capsys.readouterr()
     assert "does not follow from what was read; 2 axioms were used between classes alone" in told.out
     assert "owl:disjointWith axioms used between classes alone: 1; the first: hp.obo: Disjoint" in told.err
+    with (place / "hp.obo").open("a") as file:
+        file.write("\n[Term]\nid: HP:7\nunion_of: HP:2\nunion_of: HP:5\n")
+    assert main(["infer", "hp.obo", "genes.tsv"]) == 0  # the new axiom is counted once
+    told = capsys.readouterr().err
+    assert "owl:unionOf, in part not used between classes: 1;" in told
+    assert "owl:equivalentClass axioms used between classes alone: 1;" in told
     (place / "genes.tsv").write_text("x\trdf:type\tHP:6\n")
     assert main(["infer", "hp.obo", "genes.tsv", "-q"]) == 0
     assert {"x\trdf:type\tHP:1", "x\trdf:type\tHP:2"} < set(capsys.readouterr().out.splitlines())

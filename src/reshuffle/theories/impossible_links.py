@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     Booleans = NDArray[np.bool_]
 
 
+_MOST_JUDGED = 1_000
+
+
 def says_what_cannot_be(rules: RuleBase) -> bool:
     """Is there a constraint, or a rule by which two names are one?"""
     return bool(forbidden(rules)) or concludes_equality(rules)
@@ -121,10 +124,13 @@ def without_impossible(
     ask: Callable[[dict[str, Any]], Predictions[Link]],
     wanted: dict[str, Any],
     impossible: ImpossibleLinks,
+    *,
+    notes: Notes = UNHEARD,
 ) -> Predictions[Link]:
     """The links that may be, as many as are wanted where there are enough, with the number of those held back.
 
-    `wanted` has `top`, and `per_relation` where it is given; more links are asked for until these are filled.
+    `wanted` has `top`, and `per_relation` where it is given; more links are asked for until these are filled,
+    or a thousand have been judged.
     """
     judged: dict[Any, bool] = {}
     more = 1
@@ -135,7 +141,10 @@ def without_impossible(
             if link.triple not in judged:
                 judged[link.triple] = not link.known and link.triple in impossible
         kept = _within(found, judged, wanted)
-        if not _lacks(found, kept, asked, wanted):
+        lacks = _lacks(found, kept, asked, wanted)
+        if lacks and len(judged) >= _MOST_JUDGED:
+            notes(f"no more links were looked at than the best {len(judged):,}")
+        if not lacks or len(judged) >= _MOST_JUDGED:
             held = sum(judged[link.triple] for link in found)
             return replace(found, links=tuple(kept), held_back=held)
         more *= 2

@@ -238,7 +238,9 @@ def _found(
     impossible = read_impossible(
         arguments.constraints, graph, progress=console.progress, notes=console.message
     )
-    found = without_impossible(lambda numbers: ask(**numbers, **more), wanted, impossible)
+    found = without_impossible(
+        lambda numbers: ask(**numbers, **more), wanted, impossible, notes=console.message
+    )
     rest = "" if impossible.claim else f"; {impossible.claim}"
     console.message(
         f"{counted(found.held_back or 0, 'link')} held back, which would break a constraint{rest}"

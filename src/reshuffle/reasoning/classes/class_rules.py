@@ -12,17 +12,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reshuffle.rules.ontologies.axioms import (
+    And,
     DisjointClasses,
     DisjointUnion,
     EquivalentClasses,
     EquivalentProperties,
+    HasSelf,
     Kind,
     PropertyChain,
     PropertyDomain,
     PropertyIs,
     PropertyRange,
+    Some,
     SubClassOf,
     SubProperty,
+    parts_of,
 )
 from reshuffle.rules.rule import PathRule, RuleBase, Unread
 
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from reshuffle.reasoning.classes.class_answers import ClassAnswers
-    from reshuffle.rules.ontologies.axioms import Axiom, Ontology
+    from reshuffle.rules.ontologies.axioms import Axiom, ClassExpression, Ontology
 
 _ALONE = "used between classes alone"
 _LONGEST = 300
@@ -78,16 +82,23 @@ def _classifying_alone(ontology: Ontology) -> list[Unread]:
 
 
 def _classifies(axiom: Axiom) -> bool:
+    """Of what has a part outside of EL, this part is counted already."""
     match axiom:
         case SubClassOf(sub, _):
-            return not isinstance(sub, str)
+            return not isinstance(sub, str) and _is_in_el(sub)
         case EquivalentClasses(members):
-            return not all(isinstance(member, str) for member in members)
-        case DisjointClasses() | DisjointUnion() | PropertyDomain() | PropertyRange():
+            return not all(isinstance(member, str) for member in members) and all(map(_is_in_el, members))
+        case DisjointClasses(members):
+            return all(map(_is_in_el, members))
+        case DisjointUnion() | PropertyDomain() | PropertyRange():
             return True
         case PropertyIs(Kind.REFLEXIVE, _):
             return True
     return False
+
+
+def _is_in_el(expression: ClassExpression) -> bool:
+    return all(isinstance(part, str | And | Some | HasSelf) for part in parts_of(expression))
 
 
 def _with_edges(used: set[str], rules: Sequence[PathRule]) -> set[str]:
