@@ -183,7 +183,7 @@ SAME_ROLE = {
 
 # A reminder, not a limit: who makes a package larger says so here, in the same change, and why. Lines, modules.
 SIZES = {
-    "cli": (5_600, 32),  # .3: ontologies without individuals
+    "cli": (5_700, 32),  # .3: ontologies without individuals; labels in columns, links held back
     "data": (900, 6),
     "evaluation": (2_500, 18),  # .3: the predictions of all that ranks, which were three classes elsewhere
     "explorer": (5_500, 34),  # .3: the queue of missing links with its decisions, the overview; classes
@@ -194,7 +194,7 @@ SIZES = {
     "neighbours": (400, 6),
     "pictures": (1_100, 11),
     "reasoning": (15_600, 76),  # .3: constants on every engine, what was not read; ontologies, classification
-    "results": (500, 5),  # .3: tables and explanations with their formats
+    "results": (500, 6),  # .3: tables and explanations with their formats; triples with labels
     "rulegraphs": (1_900, 12),
     "rulelist": (
         8_200,
@@ -202,7 +202,7 @@ SIZES = {
     ),  # .3: missing links by rules, sampled mining, a time budget, aggregates; rules about particular entities
     "rules": (9_200, 43),  # .3: constants in every syntax; ontologies as data, with a reader for each syntax
     "spark": (500, 4),
-    "theories": (1_400, 11),  # .3: what each given file is taken for; ontologies
+    "theories": (1_700, 12),  # .3: what each given file is taken for; ontologies; links that cannot be
 }
 
 

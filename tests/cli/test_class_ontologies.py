@@ -163,3 +163,29 @@ def test_reduced_and_engines_are_refused_where_they_say_nothing(place: Path, cap
     assert "--reduced is for the classes of an ontology" in capsys.readouterr().err
     assert main(["infer", "cells.obo", "--engine", "duckdb"]) == 2
     assert "derives from facts" in capsys.readouterr().err
+
+
+def test_check_consistent_needs_no_facts_and_lists_classes_without_members(place: Path, capsys) -> None:
+    assert main(["check", "cells.obo", "--consistent"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("no clash follows; from what was read, by classification in OWL 2 EL; 1 axiom")
+    assert lines[1] == "classes that can have no members: 1" and "chimera" in lines[2]
+    (place / "cells.obo").write_text(OBO.replace("is_functional: true\n", ""))
+    assert main(["check", "cells.obo", "--consistent", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["consistent"], data["without_members"], data["violations"]) == (True, ["GO:0000004"], [])
+    assert data["exactness"] == "exact, by classification in OWL 2 EL"
+    with (place / "cells.obo").open("a") as file:
+        file.write("\n[Instance]\nid: x\ninstance_of: GO:0000004\n")
+    assert main(["check", "cells.obo", "--consistent", "-q"]) == 0
+    assert "; 1 assertion was not used between classes\n" in capsys.readouterr().out
+
+
+def test_an_ontology_in_which_nothing_can_be_is_inconsistent(place: Path, capsys) -> None:
+    (place / "cells.obo").write_text(f"{OBO}\n[Term]\nid: owl:Thing\nis_a: GO:0000002\nis_a: GO:0000003\n")
+    assert main(["check", "cells.obo", "--consistent"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "inconsistent: 1 clash" and "is_a(owl:Thing, owl:Nothing)" in lines[1]
+    assert main(["check", "cells.obo", "--consistent", "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["consistent"] is False and len(data["violations"]) == 1

@@ -85,6 +85,39 @@ def test_what_follows_and_why_and_what_goes_with_an_edge(cells: Exhibit) -> None
     assert classes_page(without, "GO:0000001")["parents"] == ["GO:0000002"]
 
 
+TURTLE = """
+@prefix : <http://e.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Nucleus a owl:Class ; rdfs:label "nucleus" ;
+  rdfs:subClassOf :Organelle, [ a owl:Restriction ; owl:onProperty :partOf ; owl:someValuesFrom :Cell ] .
+:Cell a owl:Class ; rdfs:subClassOf :Thing .
+:partOf a owl:ObjectProperty ; rdfs:subPropertyOf :overlaps .
+"""
+
+
+def test_turtle_without_individuals_shows_edges_between_classes_and_its_rules(tmp_path: Path) -> None:
+    (tmp_path / "cells.ttl").write_text(TURTLE)
+    classes, rules = opened(Wanted(str(tmp_path / "cells.ttl")))
+    world = classes.subject().as_given
+    nucleus, cell, thing = (f"http://e.org/{name}" for name in ("Nucleus", "Cell", "Thing"))
+    assert (nucleus, "http://e.org/partOf", cell) in set(map(tuple, world.facts))
+    assert (nucleus, "http://e.org/overlaps", thing) in set(map(tuple, world.answers.triples()))
+    assert classes_page(world, nucleus)["properties"][0]["as"] == "some"
+    assert (classes.title, classes.labels[nucleus]) == ("cells.ttl: classes", "nucleus")
+    assert (rules.key, rules.title) == ("rules", "cells.ttl")
+
+
+def test_turtle_with_individuals_shows_these(tmp_path: Path) -> None:
+    (tmp_path / "cells.ttl").write_text(f"{TURTLE}:n1 a :Nucleus .")
+    (exhibit,) = opened(Wanted(str(tmp_path / "cells.ttl")))
+    assert exhibit.key == "rules"
+    (tmp_path / "properties.ttl").write_text(
+        TURTLE.split(":Nucleus", maxsplit=1)[0] + ":p rdfs:subPropertyOf :q ."
+    )
+    (exhibit,) = opened(Wanted(str(tmp_path / "properties.ttl")))
+    assert exhibit.key == "rules"
+
+
 @pytest.mark.parametrize("name", ["go-nucleus.obo", "go-nucleus.json", "so.obo"])
 def test_all_edges_of_the_classification_follow(name: str) -> None:
     file = str(shared_folder("ontologies") / name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from reshuffle.text import json_text, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from reshuffle.cli.inputs import InputFile
     from reshuffle.kg.io.prefixes import Prefixes
@@ -83,10 +83,22 @@ class ShownNames:
         self.prefixes = self.prefixes or Prefixes()
 
     def full(self, typed: str, *known: Container[str]) -> str:
-        """The name that a person means: what they typed where it is a name, else what its prefix stands for."""
+        """The name that a person means: what they typed where it is a name, else what its prefix stands for, else the
+        one name that has it as its label.
+        """
         if self.prefixes is None or any(typed in names for names in known):
             return typed
-        return self._known(self.prefixes).expanded(typed) or typed
+        expanded = self._known(self.prefixes).expanded(typed)
+        if expanded is None and len(found := self._labelled(typed, known)) == 1:
+            return found[0]
+        return expanded or typed
+
+    def _labelled(self, label: str, known: Sequence[Container[str]]) -> list[str]:
+        return [
+            name
+            for name, there in self.labels.items()
+            if there == label and any(name in names for names in known)
+        ]
 
     def text(self, text: str) -> str:
         """The text with short names, and labels beside them; a text that has them already stays as it is."""

@@ -125,6 +125,7 @@ def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, dev
         prefixes=_declared(arguments),
         device=device,
         notes=console.message,
+        full_names=_has_iris(arguments),
     )
     by = getattr(arguments, "aggregate", None)
     return theory if by is None else theory.aggregated(by)
@@ -133,29 +134,23 @@ def theory_of(path: str, arguments: argparse.Namespace, console: Console, *, dev
 def classes_of(
     arguments: argparse.Namespace, console: Console, *, short: bool = True, reduced: bool = False
 ) -> ClassAnswers | None:
-    """What follows between the classes of an ontology, where there are no facts; None for anything else."""
-    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontology
+    """What follows between the classes of ontologies, where there are no facts; None for anything else.
+
+    Several are one where their formats know classes alone.
+    """
+    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone, read_ontologies
     from reshuffle.theories.kinds import kind_at
 
-    if kind_at(Path(arguments.rules)) != "ontology_files":
+    given = [arguments.rules, *getattr(arguments, "more_rules", ())]
+    if arguments.facts or any(kind_at(Path(path)) != "ontology_files" for path in given):
         return None
-    if arguments.facts or getattr(arguments, "more_rules", ()):
-        if holds_axioms_alone(arguments.rules):
-            raise _edges_first(arguments.rules)
+    of_classes = all(map(holds_axioms_alone, given))
+    if len(given) > 1 and not of_classes:
         return None
-    ontology = read_ontology(arguments.rules)
-    if not holds_axioms_alone(arguments.rules) and (ontology.facts or not ontology.axioms):
+    ontology = read_ontologies(given)
+    if not of_classes and (ontology.facts or not ontology.axioms):
         return None
     return classified(ontology, console, short=short, reduced=reduced)
-
-
-def _edges_first(path: str) -> InputError:
-    """The error for an ontology that knows only classes, with facts or rules beside it."""
-    return InputError(
-        "an ontology in this format answers for its classes, without facts and rules beside it",
-        place=Place(path),
-        hint=f"write its edges first, as facts for the others: reshuffle infer {path} -o edges.tsv",
-    )
 
 
 def classified(
@@ -172,11 +167,25 @@ def classified(
 
 def _together(paths: Sequence[str], arguments: argparse.Namespace, console: Console) -> Theory:
     """The rules and axioms of several files as one theory."""
-    from reshuffle.theories.rule_files import read_all
+    from reshuffle.theories.ontology_files import read_all
     from reshuffle.theories.theory import Reading
 
-    reading = Reading(arguments.skip_unsupported, _declared(arguments), notes=console.message)
+    reading = Reading(
+        arguments.skip_unsupported,
+        _declared(arguments),
+        notes=console.message,
+        full_names=_has_iris(arguments),
+    )
     return read_all(list(map(Path, paths)), reading)
+
+
+def _has_iris(arguments: argparse.Namespace) -> bool:
+    """Are facts in RDF, whose names are IRIs? An ontology of classes beside them needs the same."""
+    from reshuffle.kg.io.files import format_of
+    from reshuffle.kg.io.rdf import RDF
+
+    paths = (Path(path) for path in getattr(arguments, "facts", None) or ())
+    return any(path.is_file() and format_of(path) in RDF for path in paths)
 
 
 def rules_of(arguments: argparse.Namespace, console: Console) -> RuleBase:
@@ -275,7 +284,23 @@ def graph_of(
         refuse_skipping(arguments, "none")
         return reduce(or_, parts)
     graph = _graph_in(files, arguments, console, reasoners, bad_rows)
+    if inside:
+        _tell_unlike_names(parts[0], graph, arguments, console)
     return graph | reduce(or_, parts) if parts else graph
+
+
+def _tell_unlike_names(
+    edges: KnowledgeGraph, facts: KnowledgeGraph, arguments: argparse.Namespace, console: Console
+) -> None:
+    """Warn where facts name no class of an ontology that is joined with them."""
+    from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone
+
+    given = [arguments.rules, *getattr(arguments, "more_rules", ())]
+    if any(map(holds_axioms_alone, given)) and not any(name in edges.entities for name in facts.entities):
+        written = edges.entities[0]
+        console.message(
+            f"warning: the facts name no class of the ontology, which writes names such as {written}"
+        )
 
 
 def _graph_in(

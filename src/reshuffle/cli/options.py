@@ -133,7 +133,10 @@ def add_naming_options(parser: argparse.ArgumentParser) -> None:
         help="more prefixes, as Turtle declares them; those of the inputs are known",
     )
     group.add_argument(
-        "--labels", type=InputFile, metavar="FILE", help="words beside names: name<TAB>label, or rdfs:label"
+        "--labels",
+        type=InputFile,
+        metavar="FILE",
+        help="words beside names: name<TAB>label, rdfs:label, or OBO",
     )
 
 

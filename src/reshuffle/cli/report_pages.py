@@ -58,6 +58,9 @@ def write_predictions(
             section("Why", *_whys(explained, reasons, names.text)),
             _rules_behind(explained, reasons, names),
         ]
+    if found.held_back is not None:
+        told = f"{counted(found.held_back, 'link')} held back, which would break a constraint"
+        parts.append(paragraph(f"{told} of {arguments.constraints}"))
     made = [
         ("model", f"{arguments.model}: {theory.heading}"),
         ("facts", f"{', '.join(arguments.facts)}: {repr(facts)[1:-1]}"),

@@ -91,6 +91,8 @@ class Predictions(ArrowFrames, Generic[L_co]):
     """False where an interrupt ended the search for them early."""
     unsupported: str = "nothing leads to it"
     """What is printed of a link without reasons."""
+    held_back: int | None = None
+    """How many better links would break a constraint; None where none was looked at."""
 
     def __len__(self) -> int:
         return len(self.links)
@@ -140,7 +142,7 @@ class Predictions(ArrowFrames, Generic[L_co]):
             for link in self.links:
                 data.append(link.data() | (link.reason_data(reasons) if reasons else {}))
                 report(1)
-        return {"predictions": data}
+        return {"predictions": data} | ({} if self.held_back is None else {"held_back": self.held_back})
 
     def text(self, *, reasons: int, shown: Callable[[str], str] = str) -> str:
         """The table, followed by that number of reasons for each link; `shown` formats names."""

@@ -28,6 +28,7 @@ from reshuffle.kg.io.labels import labels_among, read_labels
 from reshuffle.kg.io.prefixes import prefixes_among
 from reshuffle.kg.splits import InductiveBenchmark
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.reasoning.classes.normal_forms import named_classes
 from reshuffle.rulelist import RuleModel, is_rule_model, load_rule_model
 from reshuffle.rules.class_axioms import domains_of
 from reshuffle.rules.mining import mine
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 _LEAST_SUPPORT = 3  # of mined rules
 _LEAST_CONFIDENCE = 0.1
+_CLASSES = "classes"
+"""The key of the classes of an ontology."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,10 @@ def _exhibits(wanted: Wanted) -> Iterator[Exhibit]:
     if wanted.name in benchmark_names() and wanted.facts is None:
         yield from _of_benchmark(wanted)
     elif path.exists():
-        yield _OF_KIND.get(kind_at(path), _of_rules)(path, wanted)
+        shown = _OF_KIND.get(kind_at(path), _of_rules)(path, wanted)
+        yield shown
+        if shown.key == _CLASSES and may_hold_facts(path):
+            yield _of_rules(path, wanted)
     else:
         raise InputError(
             "there is no model directory, no rule file and no benchmark of that name",
@@ -220,14 +226,16 @@ def _network(path: Path, source: Source) -> Exhibit:
 
 
 def _of_ontology(path: Path, wanted: Wanted) -> Exhibit:
-    """Its classes, where the format knows nothing else; otherwise the rules for individuals."""
-    ontology = read_ontology(str(path)) if holds_axioms_alone(path) else None
-    if ontology is None or ontology.facts or wanted.facts is not None:
+    """Its classes, where there are no individuals; otherwise the rules for these."""
+    if wanted.facts is not None:
+        return _of_rules(path, wanted)
+    ontology = read_ontology(str(path))
+    has_classes = bool(named_classes(ontology.axioms, ontology.classes))
+    if ontology.facts or not (has_classes or holds_axioms_alone(path)):
         return _of_rules(path, wanted)
     subject = ClassSubject(ontology, Source(path.name), progress=wanted.progress)
-    return Exhibit(
-        "classes", path.name, subject.kind, lambda _: subject, labels=subject.labels, inputs=(path,)
-    )
+    title = f"{path.name}: classes" if may_hold_facts(path) else path.name
+    return Exhibit(_CLASSES, title, subject.kind, lambda _: subject, labels=subject.labels, inputs=(path,))
 
 
 def _of_rules(path: Path, wanted: Wanted) -> Exhibit:

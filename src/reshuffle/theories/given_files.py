@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from reshuffle.kg.io.files import find_source
 from reshuffle.rules.ontologies import rdf_axioms
+from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone
 from reshuffle.rules.parsing import may_hold_facts
+from reshuffle.theories.kinds import kind_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +41,9 @@ class GivenFiles:
     @property
     def told(self) -> list[str]:
         """A line for each file."""
-        kinds = {path: "axioms" if may_hold_facts(path) else "rules" for path in self.rules}
+        kinds = {
+            path: "axioms" if may_hold_facts(path) or _is_of_classes(path) else "rules" for path in self.rules
+        }
         for path in self.facts:
             kinds[path] = f"{kinds[path]} and facts" if path in kinds else "facts"
         return [f"{path}: taken for {kind}" for path, kind in kinds.items()]
@@ -55,7 +59,8 @@ def given_files(rules: str, facts: Sequence[str]) -> GivenFiles | None:
     given = [*([rules] if swapped else ()), *facts]
     alone = len(theories) == 1 and not facts
     both = [path for path in theories if not alone and _holds_facts(path)]
-    if not more and (not both or set(facts) <= {rules}):
+    beside = bool(facts) and _is_of_classes(rules)
+    if not (more or beside) and (not both or set(facts) <= {rules}):
         return None
     kept = [path for path in given if path not in theories]
     return GivenFiles(theories, tuple(dict.fromkeys([*kept, *both])))
@@ -64,8 +69,16 @@ def given_files(rules: str, facts: Sequence[str]) -> GivenFiles | None:
 def _may_be_sorted(path: str) -> bool:
     """Is it a file that may be sorted? Models and compiled constraints stay where they are."""
     return Path(path).is_file() and (
-        may_hold_facts(path) or _ending(path) in _RULE_ENDINGS or _ending(path) == ".txt"
+        may_hold_facts(path)
+        or _is_of_classes(path)
+        or _ending(path) in _RULE_ENDINGS
+        or _ending(path) == ".txt"
     )
+
+
+def _is_of_classes(path: str) -> bool:
+    """Is it an ontology in a format that no reader of facts knows? Compiled constraints are in JSON, too."""
+    return holds_axioms_alone(path) and Path(path).is_file() and kind_at(Path(path)) == "ontology_files"
 
 
 def _ending(path: str) -> str:
@@ -77,9 +90,9 @@ def _holds_rules(path: str) -> bool:
     """Has it rules by its ending, or axioms?"""
     if not Path(path).is_file():
         return False
-    return _ending(path) in _RULE_ENDINGS or (
-        may_hold_facts(path) and _may_hold_axioms(path) and _read(path)[0]
-    )
+    if _ending(path) in _RULE_ENDINGS or _is_of_classes(path):
+        return True
+    return may_hold_facts(path) and _may_hold_axioms(path) and _read(path)[0]
 
 
 def _holds_facts(path: str) -> bool:

@@ -54,11 +54,13 @@ def load(
     prefixes: Prefixes | None = None,
     device: str = "auto",
     notes: Notes = UNHEARD,
+    full_names: bool = False,
 ) -> Theory:
     """The theory at a path: a rule file, an ontology, a rule list, compiled constraints or a trained network.
 
     `skip_unsupported` passes over rules of kinds that cannot be read, and says how many; `device` is where a network
-    computes; `notes` hears what there is to say about the files.
+    computes; `notes` hears what there is to say about the files. With `full_names`, classes that meet facts have IRIs
+    in the place of CURIEs.
     """
     place = Path(path)
     if str(path) != "-" and not place.exists():
@@ -68,7 +70,7 @@ def load(
             hint="give a rule file, an ontology, compiled constraints, or a directory that `reshuffle train` wrote",
         )
     found: Theory = import_module(f"reshuffle.theories.{kind_at(place)}").read(
-        place, Reading(skip_unsupported, prefixes, device, notes)
+        place, Reading(skip_unsupported, prefixes, device, notes, full_names)
     )
     return found
 

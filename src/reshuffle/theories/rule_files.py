@@ -10,12 +10,11 @@ from reshuffle.errors import InputError, Place
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import UNHEARD
 from reshuffle.rules import RuleBase, read_rules
-from reshuffle.rules.parsing import read_together
 from reshuffle.text import counted
 from reshuffle.theories.theory import Theory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from reshuffle.kg import KnowledgeGraph
@@ -115,18 +114,11 @@ def read(path: Path, reading: Reading) -> RuleTheory:
     base = read_rules(
         path, skip_unsupported=reading.skip_unsupported, prefixes=reading.prefixes, notes=reading.notes
     )
-    return _told(base, str(path), reading)
+    return told(base, str(path), reading)
 
 
-def read_all(paths: Sequence[Path], reading: Reading) -> RuleTheory:
-    """The rules of several files, ontologies among them, as one theory."""
-    base = read_together(
-        paths, skip_unsupported=reading.skip_unsupported, prefixes=reading.prefixes, notes=reading.notes
-    )
-    return _told(base, " ".join(map(str, paths)), reading)
-
-
-def _told(base: RuleBase, path: str, reading: Reading) -> RuleTheory:
+def told(base: RuleBase, path: str, reading: Reading) -> RuleTheory:
+    """The rules as a theory, after duplicates and tautologies are told."""
     for what, rules in (("given more than once", base.duplicates), ("says nothing", base.tautologies)):
         for rule in rules:
             reading.notes(f"{path}: {what}: {rule}")

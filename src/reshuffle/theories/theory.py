@@ -56,6 +56,8 @@ class Reading:
     device: str = "auto"
     """Where a network computes."""
     notes: Notes = field(default=UNHEARD, repr=False)
+    full_names: bool = False
+    """IRIs of classes beside facts, where CURIEs are usual."""
 
 
 class Theory(ABC):

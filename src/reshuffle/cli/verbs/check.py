@@ -3,7 +3,8 @@
 Of an ontology also how many classes there are, which of its axioms are not used between classes, and which classes can
 have no members, with the reasons.
 
-With --consistent, whether what follows from rules, axioms and facts breaks a constraint, with proofs.
+With --consistent, whether what follows from rules, axioms and facts breaks a constraint, with proofs. An ontology of
+classes without facts is consistent unless nothing at all can be; classes that can have no members are listed.
 
 Exit status 1 where answers are not exact and no bound is given, or where what follows breaks a constraint.
 """
@@ -59,10 +60,14 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     from reshuffle.rules.ontologies.ontology_reading import holds_axioms_alone
 
     sort_files(arguments, console)
-    if arguments.consistent:
+    beside = arguments.facts or getattr(arguments, "more_rules", ())
+    is_of_classes = holds_axioms_alone(arguments.rules) and not beside
+    if arguments.consistent and not is_of_classes:
         return report_consistency(arguments, console)
     classes = _classes(arguments, console)
-    if classes is not None and holds_axioms_alone(arguments.rules):
+    if classes is not None and arguments.consistent:
+        return _report_classes(classes, console)
+    if classes is not None and is_of_classes:
         said = {"not_read": listed(classes.read_rules.not_read), "violations": []}
         console.result(_told_classes(classes, console), said | {"classes": _of_classes(classes)})
         return 0
@@ -105,6 +110,33 @@ def _classes(arguments: argparse.Namespace, console: Console) -> ClassAnswers | 
     return answers if answers.num_classes or holds_axioms_alone(arguments.rules) else None
 
 
+def _report_classes(answers: ClassAnswers, console: Console) -> int:
+    """Say whether the axioms of an ontology without individuals contradict each other, and list empty classes."""
+    from reshuffle.rules.ontologies.axioms import THING
+
+    claim, consistent = answers.claim_of_consistency, answers.is_consistent
+    lines = [
+        ("consistent (exact)" if claim else f"no clash follows; {claim}")
+        if consistent
+        else "inconsistent: 1 clash"
+    ]
+    if consistent:
+        lines += _told_empty(answers, console)
+        broken = []
+    else:
+        proof = _why_empty(answers, THING)
+        lines.append(str(proof))
+        broken = [{"constraint": "owl:Nothing", "first": proof.to_dict(), "second": proof.to_dict()}]
+    data = {
+        "consistent": consistent,
+        **claim.to_dict(),
+        "violations": broken,
+        "without_members": answers.empty_classes,
+    }
+    console.result("\n".join(lines), data, fold=True)
+    return 0 if consistent else 1
+
+
 def _of_classes(answers: ClassAnswers) -> dict[str, Any]:
     from reshuffle.rules.exactness import listed
     from reshuffle.rules.rule import NOT_READ
@@ -128,21 +160,27 @@ def _why_empty(answers: ClassAnswers, name: str) -> Proof:
 
 
 def _told_classes(answers: ClassAnswers, console: Console) -> str:
-    """How many classes there are, what is not used, and why some have no members: of a few, or with -v of all."""
-    empty = answers.empty_classes
+    """How many classes there are, what is not used, and why some have no members."""
     lines = [
         f"classes: {answers.num_classes:,}, properties: {len(answers.relations) - 1:,}, axioms: {answers.num_axioms:,}",
         f"edges between classes: {answers.exactness}",
         *(f"  {unread}" for unread in answers.read_rules.not_read),
-        f"classes that can have no members: {len(empty):,}",
+        *_told_empty(answers, console),
     ]
+    return "\n".join(lines)
+
+
+def _told_empty(answers: ClassAnswers, console: Console) -> list[str]:
+    """How many classes can have no members, and why: of a few, or with -v of all."""
+    empty = answers.empty_classes
+    lines = [f"classes that can have no members: {len(empty):,}"]
     console.names.know(answers.names.labels)
     lines += [
         str(_why_empty(answers, name)) for name in empty[: None if console.verbosity > 0 else _MOST_PROVED]
     ]
     if len(empty) > _MOST_PROVED and console.verbosity <= 0:
         lines.append(f"and {len(empty) - _MOST_PROVED:,} more, which -v shows")
-    return "\n".join(lines)
+    return lines
 
 
 def _violations(base: RuleBase, arguments: argparse.Namespace, console: Console) -> list[Violation]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from reshuffle.cli.inputs import classes_of, graph_of, reasoners_of, sort_files, theory_of
+from reshuffle.cli.inputs import InputModel, classes_of, graph_of, reasoners_of, sort_files, theory_of
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.summaries import some_violations
@@ -76,7 +76,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.most is not None and arguments.most < 1:
         raise InputError(f"--most {arguments.most} asks for no proof", hint="give 1 or more")
     sort_files(arguments, console)
-    console.names.learn(arguments, *arguments.facts, arguments.rules, labels=True)
+    more = getattr(arguments, "more_rules", ())
+    console.names.learn(arguments, *arguments.facts, arguments.rules, *map(InputModel, more), labels=True)
     if (classes := classes_of(arguments, console)) is not None:
         return _explain_edge(classes, arguments, console)
     theory = theory_of(arguments.rules, arguments, console)
@@ -153,7 +154,7 @@ def _triple(
 ) -> tuple[str, str, str]:
     """What is asked about, in full names; `names` gives those that rules or a model know besides."""
     typed = (arguments.head, arguments.relation, arguments.tail)
-    if not any(":" in name for name in typed):  # which every short name has
+    if not (console.names.labels or any(":" in name for name in typed)):  # which every short name has
         return typed
     known = frozenset(names())
     head, relation, tail = (

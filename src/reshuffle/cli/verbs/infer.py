@@ -24,7 +24,15 @@ from reshuffle.cli.engine_inference import (
     add_engine_options,
     engine_answers,
 )
-from reshuffle.cli.inputs import certain_of, classes_of, graph_of, is_parquet, reasoners_of, sort_files
+from reshuffle.cli.inputs import (
+    InputModel,
+    certain_of,
+    classes_of,
+    graph_of,
+    is_parquet,
+    reasoners_of,
+    sort_files,
+)
 from reshuffle.cli.options import add_reasoning_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.summaries import some_violations, tell_violations, write_summary
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.answers import Count
     from reshuffle.reasoning.classes.class_answers import ClassAnswers
     from reshuffle.reasoning.violations import Violation
+    from reshuffle.results import Table
     from reshuffle.rules.exactness import Exactness
     from reshuffle.theories import Theory
 
@@ -72,6 +81,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--count", action="store_true", help="per relation: derived and total, storing none")
     parser.add_argument("--with-facts", action="store_true", help="the facts, too, among the derived triples")
+    parser.add_argument(
+        "--with-labels",
+        action="store_true",
+        help="the labels of names, too, in three more columns: those that ontologies and RDF inputs have, or --labels",
+    )
     parser.add_argument(
         "--named-graphs",
         action="store_true",
@@ -102,11 +116,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if arguments.summary:
         check_writable(arguments.summary, endings=(".json",))
     inputs = (arguments, *arguments.facts, arguments.rules)
-    if arguments.prefixes or arguments.labels:
-        console.names.learn(*inputs)
+    if arguments.prefixes or arguments.labels or arguments.with_labels:
+        console.names.learn(
+            *inputs, *map(InputModel, getattr(arguments, "more_rules", ())), labels=arguments.with_labels
+        )
     else:
         console.names.inputs = inputs  # for messages; triples have full names
     if (classes := _classes(arguments, console)) is not None:
+        if arguments.with_labels:
+            console.names.know(classes.names.labels)
         return _put(InMemory(classes, classes.relations), arguments, console)
     if arguments.engine in ENGINES:
         with engine_answers(arguments, console) as on_engine:
@@ -156,6 +174,8 @@ def _put(
         _put_counts(answers, arguments.output, console)
     elif arguments.output:
         _write(answers, arguments, console)
+    elif arguments.with_labels:
+        _print_labelled(_labelled(answers, arguments, console), console)
     else:
         _print_triples(answers.batches(with_facts=arguments.with_facts), console)
     if nothing_follows is not None and answers.derived == 0:
@@ -248,6 +268,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
         arguments.usage_error(
             "--count counts facts and derived triples: leave out --with-facts and --named-graphs"
         )
+    if arguments.with_labels and (arguments.count or arguments.named_graphs):
+        arguments.usage_error("--with-labels is for triples in a table: leave out --count and --named-graphs")
     if arguments.min_confidence is not None and not 0 <= arguments.min_confidence <= 1:
         arguments.usage_error(f"--min-confidence {arguments.min_confidence}: a confidence is between 0 and 1")
     if arguments.named_graphs and not (arguments.with_facts and arguments.output):
@@ -261,6 +283,10 @@ def _check_output(arguments: argparse.Namespace) -> None:
 
     if arguments.output and arguments.count:
         check_writable(arguments.output, endings=("", ".tsv", ".txt", ".json"))
+    elif arguments.output and arguments.with_labels:
+        from reshuffle.results.labelled_triples import check_labels_writable
+
+        check_labels_writable(arguments.output)
     elif arguments.output and arguments.output.endswith("/"):
         from reshuffle.reasoning.scaling.data_sets import check_folder_writable
 
@@ -364,9 +390,28 @@ def _print_triples(batches: Iterator[pa.RecordBatch], console: Console) -> None:
     console.out.write("[]\n" if opening == "[" else "]\n")
 
 
+def _labelled(answers: InMemory | OnEngine, arguments: argparse.Namespace, console: Console) -> Table:
+    """The triples with their labels in columns."""
+    from reshuffle.results.labelled_triples import labelled
+
+    return labelled(answers.batches(with_facts=arguments.with_facts), console.names.labels)
+
+
+def _print_labelled(table: Table, console: Console) -> None:
+    """Print the rows as lines with tabs, or as one JSON array of objects."""
+    if console.json:
+        console.out.write(f"{console.as_json(list(table.rows()))}\n")
+        return
+    for row in table.rows():
+        console.out.write("\t".join(" ".join(str(cell).split("\t")) for cell in row.values()) + "\n")
+
+
 def _write(answers: InMemory | OnEngine, arguments: argparse.Namespace, console: Console) -> None:
     path = arguments.output
-    answers.write(arguments)
+    if arguments.with_labels:
+        _labelled(answers, arguments, console).write(path)
+    else:
+        answers.write(arguments)
     derived = answers.derived or 0
     facts = {"facts": answers.num_facts} if arguments.with_facts else {}
     told = f" and {counted(facts['facts'], 'fact')}" if facts else ""

@@ -7,6 +7,7 @@ reshuffle predict mined.rules facts.tsv --head ada --relation speaks --aggregate
 reshuffle predict model facts.tsv --all --top 100 --reasons 2 -o missing.csv
 reshuffle predict model facts.tsv --head ada -o report.html            one page with reasons and rules, to mail
 reshuffle predict model facts.tsv --all --per-relation 20 --min-probability 0.5 -o missing.csv
+reshuffle predict model facts.nt --head ada --constraints ontology.ttl      no link that would break one
 reshuffle predict model facts.tsv --all -o missing.csv --engine spark --master spark://host:7077
 
 MODEL is a directory that `reshuffle train` wrote, or a rule file (confidences are the weights). --all finds the
@@ -21,7 +22,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import InputModel, graph_of, theory_of
+from reshuffle.cli.inputs import InputFile, InputModel, graph_of, theory_of
 from reshuffle.cli.options import add_aggregate, add_facts, add_naming_options
 from reshuffle.cli.outputs import OutputFile
 from reshuffle.cli.processes import is_first, shared_work
@@ -31,6 +32,7 @@ from reshuffle.text import counted
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from reshuffle.cli.console import Console
     from reshuffle.evaluation.ranked_links import Link, Predictions
@@ -81,6 +83,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--known", choices=("exclude", "mark"), default="exclude", help="leave facts out, or mark them"
+    )
+    parser.add_argument(
+        "--constraints",
+        type=InputFile,
+        metavar="FILE",
+        help="an ontology, or rules with constraints: links that would break one are held back, and counted",
     )
     parser.add_argument(
         "--reasons",
@@ -217,20 +225,25 @@ def _found(
             more = {name: getattr(arguments, name) for name in _FILTERS} | {"part": True}
         if arguments.spark or not theory.shares_questions:
             more |= {"beside": arguments.output, "notes": console.message}
-        found = answers.missing(
-            relation=arguments.relation,
-            top=arguments.top,
-            progress=console.progress,
-            **arguments.spark,
-            **more,
-        )
-        return found, theory, graph
-    found = answers.predict(
-        relation=arguments.relation,
-        head=arguments.head,
-        tail=arguments.tail,
-        top=arguments.top,
-        known=arguments.known,
+        more |= {"relation": arguments.relation, "progress": console.progress, **arguments.spark}
+        ask: Callable[..., Predictions[Link]] = answers.missing
+    else:
+        more = {name: getattr(arguments, name) for name in ("relation", "head", "tail", "known")}
+        ask = answers.predict
+    if arguments.constraints is None:
+        return ask(top=arguments.top, **more), theory, graph
+    from reshuffle.theories.impossible_links import read_impossible, without_impossible
+
+    wanted = {"top": arguments.top} | {name: more.pop(name) for name in ("per_relation",) if name in more}
+    impossible = read_impossible(
+        arguments.constraints, graph, progress=console.progress, notes=console.message
+    )
+    found = without_impossible(
+        lambda numbers: ask(**numbers, **more), wanted, impossible, notes=console.message
+    )
+    rest = "" if impossible.claim else f"; {impossible.claim}"
+    console.message(
+        f"{counted(found.held_back or 0, 'link')} held back, which would break a constraint{rest}"
     )
     return found, theory, graph
 

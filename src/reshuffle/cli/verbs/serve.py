@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--labels",
         type=InputFile,
         metavar="FILE",
-        help="names to show: lines with a name, a tab, a label; or rdfs:label, as RDF inputs have them",
+        help="names to show: lines with a name, a tab, a label; rdfs:label, as RDF inputs have them; or OBO",
     )
     parser.add_argument(
         "--prefixes",

@@ -7,6 +7,7 @@ no members is below all others; its one edge leads to owl:Nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -20,13 +21,13 @@ from reshuffle.reasoning.answers import Answers, Count
 from reshuffle.reasoning.classes.class_names import ShortNames
 from reshuffle.reasoning.classes.class_proofs import ClassProofs
 from reshuffle.reasoning.classes.edge_reduction import reduced_edges
-from reshuffle.reasoning.classes.normal_forms import BOTTOM, TOP, named_classes, normal_forms
+from reshuffle.reasoning.classes.normal_forms import BOTTOM, NOT_USED, TOP, named_classes, normal_forms
 from reshuffle.reasoning.classes.saturation import saturated
 from reshuffle.reasoning.classes.saturation_kernels import LAST_FORWARD, NEXT, RELATION, A, B
 from reshuffle.reasoning.sharing import Shared
 from reshuffle.rules.exactness import Way
 from reshuffle.rules.ontologies.axioms import NOTHING, THING
-from reshuffle.rules.rule import RuleBase
+from reshuffle.rules.rule import RuleBase, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from reshuffle.reasoning.scaling.engine_interface import Deduction
     from reshuffle.reasoning.violations import Violation
     from reshuffle.reasoning.why_not import PartialDerivation
+    from reshuffle.rules.exactness import Exactness
     from reshuffle.rules.ontologies.axioms import Ontology
 
     Ints = NDArray[np.int32]
@@ -90,6 +92,20 @@ class ClassAnswers(Answers):
     def empty_classes(self) -> list[str]:
         """The classes that can have no members."""
         return [self._class(number) for number in self._saturated.empty.tolist()]
+
+    @property
+    def is_consistent(self) -> bool:
+        """Can there be anything? Classes that can have no members are no contradiction, unless owl:Thing is one."""
+        return not self._saturated.is_empty(TOP)
+
+    @property
+    def claim_of_consistency(self) -> Exactness:
+        """How exact `is_consistent` is: what the ontology says of individuals is not looked at."""
+        said = self._ontology.facts
+        if not said:
+            return self.claim
+        unread = Unread("assertions", len(said), " ".join(said[0]), "assertion", NOT_USED)
+        return replace(self.claim, not_read=(*self.claim.not_read, unread))
 
     @property
     def num_classes(self) -> int:

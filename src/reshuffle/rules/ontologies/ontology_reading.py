@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from reshuffle.rules.ontologies import functional, obo, obo_graphs, rdf_axioms
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from reshuffle.rules.ontologies.axioms import Ontology
 
@@ -61,6 +63,28 @@ def read_ontology(path: str | os.PathLike[str]) -> Ontology:
         return functional.read(decoded(content, file), file)
     found = rdf_axioms.read(content, file)
     return replace(found, prefixes=declared_in(content[:_OPENING].decode(errors="replace")).namespaces)
+
+
+def read_ontologies(paths: Sequence[str | os.PathLike[str]]) -> Ontology:
+    """The axioms of several ontologies as one, so that each may import another."""
+    first, *more = map(read_ontology, paths)
+    return reduce(_joined, more, first)
+
+
+def _joined(one: Ontology, other: Ontology) -> Ontology:
+    named = {one.name, other.name}
+    return replace(
+        one,
+        file=f"{one.file} {other.file}",
+        axioms=tuple(dict.fromkeys((*one.axioms, *other.axioms))),
+        facts=tuple(dict.fromkeys((*one.facts, *other.facts))),
+        unread=(*one.unread, *other.unread),
+        labels={**other.labels, **one.labels},
+        classes=one.classes | other.classes,
+        properties=one.properties | other.properties,
+        prefixes={**other.prefixes, **one.prefixes},
+        imports=tuple(name for name in (*one.imports, *other.imports) if name not in named),
+    )
 
 
 def decoded(content: bytes, file: str) -> str:
