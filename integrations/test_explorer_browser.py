@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
 
+expect.set_options(timeout=30_000)  # the machine may have much else to do
 ROOT = Path(__file__).parents[1]
 AXE = (ROOT / "integrations" / "vendor" / "axe.js").read_text(encoding="utf-8")
 HOSTILE = "<img src=x onerror=alert(1)>"

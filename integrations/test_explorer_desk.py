@@ -203,6 +203,7 @@ def test_a_search_is_stopped_and_goes_on(browser: Browser, folder: Path, tmp_pat
                 stop.click()
                 expect(page.get_by_role("button", name="Go on searching")).to_be_visible()
                 page.get_by_role("button", name="Go on searching").click()
+                expect(page.get_by_role("button", name="Go on searching")).to_have_count(0)
             searched(visit)
             ended(visit)
 

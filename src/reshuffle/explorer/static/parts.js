@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { address, ask, cancel, queryOf, tell } from "./api.js";
 import { RuleText, addLabels, count, label, plain, setNames } from "./names.js";
 
-export { RuleText, addLabels, count, label, plain, ruleInWords, worded } from "./names.js";
+export { RuleText, addLabels, count, evidence, label, namesEntities, plain, ruleInWords, worded } from "./names.js";
 
 // --- addresses ------------------------------------------------------------------------------------------------------
 

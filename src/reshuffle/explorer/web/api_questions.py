@@ -13,13 +13,14 @@ from reshuffle.errors import InputError
 from reshuffle.explorer.changes import ACCEPTED_LINKS, Change, Edits
 from reshuffle.explorer.decisions import ACCEPT
 from reshuffle.explorer.effects import NOTHING, Touched, effect
+from reshuffle.explorer.shared_work import held
 from reshuffle.explorer.views.class_page import classes_page
 from reshuffle.explorer.views.entity_page import PER_GROUP, entity_page, group_page, predictions_page
 from reshuffle.explorer.views.overview_page import overview_page
 from reshuffle.explorer.views.queue_page import PER_PAGE as LINKS_PER_PAGE
 from reshuffle.explorer.views.queue_page import Filters, queue_page
 from reshuffle.explorer.views.rule_chains import rule_graph_page
-from reshuffle.explorer.views.rule_pages import PER_PAGE, rule_page, rules_page
+from reshuffle.explorer.views.rule_pages import PER_PAGE, known_of, rule_page, rules_page
 from reshuffle.explorer.views.training_page import training_page
 from reshuffle.explorer.views.why_page import why_page
 from reshuffle.explorer.web.jobs import Cancelled, Jobs
@@ -188,6 +189,8 @@ def _rules(asked: Asked, progress: Progress) -> dict[str, Any]:
         asked.world(progress),
         subject.as_given,
         asked.edits,
+        about=asked.query.get("about") or "paths",
+        labels=asked.exhibit.labels,
         search=asked.query.get("search", ""),
         sort=asked.query.get("sort", "reading"),
         start=asked.number("start", 0),
@@ -201,7 +204,9 @@ def _rule(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.need("rule")
     rule = asked.rule("rule")
     assert rule is not None
-    return rule_page(asked.world(progress).facts, rule, progress=progress)
+    world, given = asked.world(progress), asked.exhibit.subject(progress).as_given
+    known = known_of(world, given, asked.edits, rule, progress)
+    return {**rule_page(world.facts, rule, progress=progress), "known": known}
 
 
 def _rule_graph(asked: Asked, progress: Progress) -> dict[str, Any]:
@@ -276,11 +281,12 @@ def _queue(asked: Asked, progress: Progress) -> dict[str, Any]:
     return {**page, "kind": asked.exhibit.kind, "search": search}
 
 
-def _search_links(queue: LinkQueue, progress: Progress) -> None:
+def _search_links(queue: LinkQueue, turn: int, progress: Progress) -> None:
     try:
-        queue.search(progress)
-    except Cancelled:  # it does not begin again by itself
-        queue.stopped = True
+        with held(queue.searching, progress):  # one that was stopped may still be in its last step
+            queue.search(progress)
+    except Cancelled:  # it does not begin again by itself; somebody may have begun it already
+        queue.stopped = queue.stopped or queue.turn == turn
         raise
 
 
@@ -290,7 +296,7 @@ def told_search(asked: Asked, queue: LinkQueue) -> dict[str, Any]:
     if not found.is_complete and not queue.stopped:
         # Without an end: it goes on beside other work, and somebody may stop it.
         job = asked.jobs.job(
-            ("links", asked.exhibit.key), partial(_search_links, queue), most_seconds=math.inf
+            ("links", asked.exhibit.key), partial(_search_links, queue, queue.turn), most_seconds=math.inf
         )
     failed = job.future.exception() if job is not None and job.future.done() else None
     return {

@@ -2,7 +2,7 @@
 import { html, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { useAnswer } from "../api.js";
 import { Branches, Layered, download, wrapped } from "../drawing.js";
-import { Answer, addLabels, EntityBox, Heading, Preview, RuleText, TripleText, count, go, label, ofCurrent, plain, ruleInWords, to, worded } from "../parts.js";
+import { Answer, addLabels, EntityBox, Heading, Preview, RuleText, TripleText, count, evidence, go, label, namesEntities, ofCurrent, plain, ruleInWords, to, worded } from "../parts.js";
 
 export function Why({ params, exhibit, version, changed }) {
   const asked = params.head && params.relation && params.tail;
@@ -106,7 +106,7 @@ const letters = () => (narrow() ? 34 : 46); // of a line
 // What stands in a box, the lines that are read first and the others: a fact with the rule that concludes it, a rule with
 // what it adds.
 function linesOf(node) {
-  const number = node.value === undefined ? [] : [node.triple ? `score ${node.value.toFixed(3)}` : `${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.walks ? ` by ${count(node.walks, "walk")}` : ""}`];
+  const number = node.value === undefined ? [] : [node.triple ? `score ${node.value.toFixed(3)}` : `${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.rule && node.walks !== undefined ? ` ${node.predictions === undefined && !namesEntities(node.rule) ? "by " : "· "}${evidence(node)}` : ""}`];
   const share = node.share === undefined ? [] : [`${Math.round(100 * node.share)}% of its support`];
   const first = node.triple ? wrapped(atom(node.triple), letters()) : node.rule ? wrapped(ruleInWords(node.rule), letters()) : [worded(node.text || "")];
   const by = node.triple && node.rule ? wrapped("by " + ruleInWords(node.rule), letters()) : [];
@@ -174,7 +174,7 @@ function Group({ title, parts, most, none }) {
   return html`<tbody><tr class="group-row"><th scope="rowgroup" colspan="3">${title}</th></tr>
     ${parts.length ? parts.map((part) => html`<tr><td class="number">${signed(part.value)}</td>
       <td class="bar-cell"><span class=${"bar " + (part.value < 0 ? "negative" : part.kind)} style=${{ width: `${(100 * Math.abs(part.value)) / most}%` }}></span></td>
-      <td>${part.rule ? html`<a class="rule-link" href=${to("/rule", { rule: part.rule })}><${RuleText} rule=${part.rule} /></a> <span class="muted">${count(part.walks, "walk")}</span>`
+      <td>${part.rule ? html`<a class="rule-link" href=${to("/rule", { rule: part.rule })}><${RuleText} rule=${part.rule} /></a> <span class="muted">${evidence(part)}</span>`
         : part.kind === "distance" ? `distance: ${part.steps === null ? "far" : count(part.steps, "step")} apart` : "types: how often such entities are answers, whatever is asked about"}</td></tr>`)
       : html`<tr><td></td><td></td><td class="muted">${none}</td></tr>`}</tbody>`;
 }
