@@ -274,6 +274,36 @@ def test_a_search_that_ends_late_does_not_stop_the_next_one(
     assert ends == ["first", "second"] and not queue.stopped
 
 
+def test_a_search_gives_way_to_questions(
+    subject: RuleListSubject, decisions: Decisions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from threading import Event
+
+    from reshuffle.explorer.web.api_questions import told_search
+
+    asked = asked_about(subject, decisions)
+    queue, answered, steps = asked.exhibit.queue(), Event(), []
+    assert queue is not None
+
+    def search(progress: Any) -> None:
+        with progress("missing links", total=2) as report:
+            for _ in range(2):
+                report(1)
+                steps.append(answered.is_set())
+
+    monkeypatch.setattr(queue, "search", search)
+    question = asked.jobs.job("effect", lambda _: answered.wait(30))
+    told_search(asked, queue)
+    time.sleep(0.2)
+    assert not steps
+    answered.set()
+    assert question.future.result(30)
+    ends_at = time.monotonic() + 30
+    while len(steps) < 2 and time.monotonic() < ends_at:
+        time.sleep(0.01)
+    assert steps == [True, True]
+
+
 def test_the_probability_of_a_reason_is_that_of_the_prediction() -> None:
     from dataclasses import replace
 

@@ -33,6 +33,9 @@ _MOST_SHOWN = 500
 _EXAMPLES = 5
 _FEW = 3  # facts for an atom, from each way that leads to it
 _MOST_WALKED = 20_000  # pairs of a body that are looked at for examples
+_RULES_FOR_ONE = 50  # that are looked at for one example
+_LOOKS_FOR_ONE = 5_000
+_FEW_WALKED = 100
 _MOST_LOOKS = 200_000  # entities that are looked at for them
 
 
@@ -201,11 +204,24 @@ def _told(instance: list[list[str]]) -> dict[str, Any]:
     return {"triple": instance[0], "facts": instance[1:]}
 
 
+def example(world: World, progress: Progress = SILENT) -> Triple | None:
+    """Something to ask about: what one of the first rules concludes and is no fact, or else a fact."""
+    facts = world.facts
+    with progress("looking for an example", unit="steps") as report:
+        report(0)
+        steps = _Steps(report, _LOOKS_FOR_ONE)
+        for rule in world.listed_rules[:_RULES_FOR_ONE]:
+            for walk, conclusion in islice(_instances(facts, rule, steps), _FEW_WALKED):
+                if conclusion not in facts and conclusion.head != conclusion.tail and conclusion not in walk:
+                    return conclusion
+    return next(iter(facts), None)
+
+
 class _Steps:
     """Counts the steps of a search, and stops it: where there were too many, or where it is cancelled."""
 
-    def __init__(self, report: Report) -> None:
-        self._report, self._left = report, _MOST_LOOKS
+    def __init__(self, report: Report, most: int = _MOST_LOOKS) -> None:
+        self._report, self._left = report, most
 
     def take(self) -> bool:
         """One more step; False where there may be none."""

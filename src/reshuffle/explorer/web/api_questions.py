@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ from reshuffle.explorer.views.overview_page import overview_page
 from reshuffle.explorer.views.queue_page import PER_PAGE as LINKS_PER_PAGE
 from reshuffle.explorer.views.queue_page import Filters, queue_page
 from reshuffle.explorer.views.rule_chains import rule_graph_page
-from reshuffle.explorer.views.rule_pages import PER_PAGE, known_of, rule_page, rules_page
+from reshuffle.explorer.views.rule_pages import PER_PAGE, example, known_of, rule_page, rules_page
 from reshuffle.explorer.views.training_page import training_page
 from reshuffle.explorer.views.why_page import why_page
 from reshuffle.explorer.web.jobs import Cancelled, Jobs
@@ -29,20 +31,22 @@ from reshuffle.progress import in_one_step
 from reshuffle.rules.parsing import parse_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import TypeAlias
 
     from reshuffle.explorer.exhibits import Exhibit
     from reshuffle.explorer.link_queues import LinkQueue
     from reshuffle.explorer.subject import World
     from reshuffle.explorer.web.sessions import Session
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Progress, Report
     from reshuffle.rules import Rule
 
     Question: TypeAlias = "Callable[[Asked, Progress], dict[str, Any]]"
 
 _MOST_FOUND = 50
 _MOST_OTHERS = 5  # relations and rules beside entities
+_LONGEST_WAIT = 3.0  # seconds that a search waits for questions between two steps
+_A_MOMENT = 0.02
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -183,6 +187,12 @@ def _why(asked: Asked, progress: Progress) -> dict[str, Any]:
     return why_page(asked.world(progress), triple, most=asked.number("most", 3), side=side, progress=progress)
 
 
+def _example(asked: Asked, progress: Progress) -> dict[str, Any]:
+    """A triple to ask about, for those who know none; it may be None."""
+    found = example(asked.world(progress), progress)
+    return {"triple": None if found is None else list(found)}
+
+
 def _rules(asked: Asked, progress: Progress) -> dict[str, Any]:
     subject = asked.exhibit.subject(progress)
     page = rules_page(
@@ -281,8 +291,28 @@ def _queue(asked: Asked, progress: Progress) -> dict[str, Any]:
     return {**page, "kind": asked.exhibit.kind, "search": search}
 
 
-def _search_links(queue: LinkQueue, turn: int, progress: Progress) -> None:
+def _giving_way(jobs: Jobs, progress: Progress) -> Progress:
+    """The progress of a search that waits after each step, for a while, until all questions are answered."""
+
+    @contextmanager
+    def polite(description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        with progress(description, total=total, unit=unit) as report:
+
+            def told(done: int, /, note: str = "") -> None:
+                report(done, note)
+                ends_at = time.monotonic() + _LONGEST_WAIT
+                while jobs.is_asked("links") and time.monotonic() < ends_at:
+                    time.sleep(_A_MOMENT)
+                    report(0, note)
+
+            yield told
+
+    return polite
+
+
+def _search_links(queue: LinkQueue, jobs: Jobs, turn: int, progress: Progress) -> None:
     try:
+        progress = _giving_way(jobs, progress)
         with held(queue.searching, progress):  # one that was stopped may still be in its last step
             queue.search(progress)
     except Cancelled:  # it does not begin again by itself; somebody may have begun it already
@@ -296,7 +326,9 @@ def told_search(asked: Asked, queue: LinkQueue) -> dict[str, Any]:
     if not found.is_complete and not queue.stopped:
         # Without an end: it goes on beside other work, and somebody may stop it.
         job = asked.jobs.job(
-            ("links", asked.exhibit.key), partial(_search_links, queue, queue.turn), most_seconds=math.inf
+            ("links", asked.exhibit.key),
+            partial(_search_links, queue, asked.jobs, queue.turn),
+            most_seconds=math.inf,
         )
     failed = job.future.exception() if job is not None and job.future.done() else None
     return {
@@ -339,6 +371,7 @@ QUESTIONS: dict[str, Question] = {
     "entity": _entity,
     "predictions": _predictions,
     "why": _why,
+    "example": _example,
     "rules": _rules,
     "rule": _rule,
     "rule-graph": _rule_graph,

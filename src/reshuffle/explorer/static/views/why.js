@@ -19,7 +19,7 @@ function Question({ params, exhibit }) {
     if (head && relation && tail) go(to("/why", { head, relation, tail }));
   }
   const asked = params.head && params.relation && params.tail;
-  return html`${asked ? null : html`<${Heading} title="Why?"><p class="muted">Ask about any triple: whether it holds, and how.</p><//>`}
+  return html`${asked ? null : html`<${Heading} title="Why?"><p class="muted">Ask about any triple: whether it holds, and how.</p><//><${Example} />`}
     <form class=${"question" + (asked ? " card" : " card")} onSubmit=${submit} aria-label="Ask why">
       <${EntityBox} id="head" text="head" value=${head} onInput=${setHead} onPick=${setHead} />
       <div class="entity-box"><label class="small-label" for="relation">relation</label>
@@ -28,6 +28,15 @@ function Question({ params, exhibit }) {
       <${EntityBox} id="tail" text="tail" value=${tail} onInput=${setTail} onPick=${setTail} />
       <button type="submit" class="primary" disabled=${!(head && relation && tail)}>Why?</button>
     </form>`;
+}
+
+// For those who know no name yet.
+function Example() {
+  const { data } = useAnswer("example", ofCurrent({}));
+  addLabels(data && data.labels);
+  if (!data || !data.triple) return null;
+  const [head, relation, tail] = data.triple;
+  return html`<p class="card">For example: <a href=${to("/why", { head, relation, tail })}>Why ${label(head)} ${plain(relation)} ${label(tail)}?</a></p>`;
 }
 
 function Because({ params, exhibit, version, changed }) {
@@ -143,7 +152,7 @@ function Tree({ drawn, picture }) {
   }), [drawn, sum]);
   return html`<section class="card"><h2 class="hidden">The picture</h2>
     ${sum ? html`<${Branches} root=${shape.root} picture=${picture} label="The conclusion, and behind it what it rests on" />`
-      : html`<${Layered} nodes=${shape.nodes} edges=${shape.edges} picture=${picture} label="From facts below to the conclusion above" />`}
+      : html`<${Layered} nodes=${shape.nodes} edges=${shape.edges} root=${() => asBranches(drawn)} picture=${picture} label="From facts below to the conclusion above" />`}
     <p class="legend-line"><span class="key fact">fact</span><span class="key derived">${drawn.nodes[0].kind === "goal" ? "predicted" : "follows from rules"}</span>${drawn.nodes.some((node) => !node.triple) ? html`<span class="key rule">rule</span>` : null}
       ${drawn.left_out ? html`<span class="muted">${drawn.left_out.toLocaleString()} more are not drawn.</span>` : null}</p></section>`;
 }
