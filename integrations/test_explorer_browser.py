@@ -424,7 +424,8 @@ def test_names_are_short_where_one_reads(browser: Browser, tmp_path: Path) -> No
             "/rule-graph?slots=true",
         ):
             page.goto(visit.base + path)
-            page.get_by_text("ex:grandparent" if path != "/" else "ex:ann").first.wait_for()
+            awaited = page.get_by_text("ex:grandparent" if path != "/" else "ex:ann")
+            awaited.locator("visible=true").first.wait_for()
             # What one types, and the address that an entity's page names, are in full.
             shown = page.evaluate("document.querySelector('main').innerText.replace(/^http\\S+$/gm, '')")
             assert "example.org" not in shown, path

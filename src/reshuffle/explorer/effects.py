@@ -22,7 +22,7 @@ from reshuffle.rulelist.constants.constant_edits import claim_of
 from reshuffle.rules.rule import ConstantRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reshuffle.explorer.changes import Change
     from reshuffle.explorer.soft_models import SoftModelWorld
@@ -232,20 +232,22 @@ def _of_rankings(
     progress: Progress,
 ) -> dict[str, Any]:
     about, found = _asked_about((before, after), touched)
+    named = [_about_named(world, touched, progress) for world in (before, after)]
     if about is not None and len(about) > _FIRST:
-        tell_part(_ranked_apart(before, after, touched, about[:_FIRST], found, progress))
-    return _ranked_apart(before, after, touched, about, found, progress)
+        tell_part(_ranked_apart((before, after), named, touched, about[:_FIRST], found, progress))
+    return _ranked_apart((before, after), named, touched, about, found, progress)
 
 
 def _ranked_apart(
-    before: RuleListWorld | SoftModelWorld,
-    after: RuleListWorld | SoftModelWorld,
+    worlds: tuple[RuleListWorld | SoftModelWorld, RuleListWorld | SoftModelWorld],
+    named: Sequence[dict[tuple[Triple, str], float]],
     touched: Touched,
     about: list[str] | None,
     found: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    first, second = (_best(world, touched, about, progress) for world in (before, after))
+    best = (_best(world, touched, about, progress) for world in worlds)
+    first, second = (one | other for one, other in zip(best, named, strict=True))
     appeared = _Difference({key[0]: None for key in second if key not in first})
     vanished = _Difference({key[0]: None for key in first if key not in second})
     differences = {key: score - first[key] for key, score in second.items() if key in first}
@@ -299,11 +301,20 @@ def _best(
             asked = {} if about is None else {"heads": about}
             found = world.missing(relation, top=_TOP_OF_RELATION, progress=progress, **asked)
             best |= {(row.triple, "links"): row.score for row in found}
+    return best
+
+
+def _about_named(
+    world: RuleListWorld | SoftModelWorld, touched: Touched, progress: Progress
+) -> dict[tuple[Triple, str], float]:
+    """The best answers to the questions about the entities that rules conclude something of."""
+    best: dict[tuple[Triple, str], float] = {}
     for question in _questions_of(touched.rules):
         if question["relation"] in world.asked_relations:
             named = question.get("head") or question["tail"]
             if named in world.facts.entities:
-                found = world.predictions(**question, top=_TOP_OF_RELATION, progress=progress)
+                with in_one_step(progress, f"asking about {named}"):
+                    found = world.predictions(**question, top=_TOP_OF_RELATION, progress=progress)
                 best |= {(row.triple, "members"): row.score for row in found}
     return best
 
