@@ -46,7 +46,7 @@ class RuleListSubject(Subject):
         self.model, self.source = model, source
 
     @cached_property
-    def given_rules(self) -> frozenset[Rule]:  # type: ignore[override]
+    def given_rules(self) -> frozenset[Rule]:
         """Those of the list; of those about particular entities there may be too many to name them."""
         return frozenset(one.rule for one in self.model.rules)
 

@@ -151,7 +151,7 @@ def _may_follow_by(queue: LinkQueue, ids: NDArray[np.int64], text: str) -> NDArr
     (rule,) = parse_rules(text).rules
     relation = base_relation(rule.head)
     names = list(queue.relations)
-    wanted = ids[:, 0] == (names.index(relation) if relation in names else -1)
+    wanted: NDArray[np.bool_] = ids[:, 0] == (names.index(relation) if relation in names else -1)
     if isinstance(rule, ConstantRule):
         for column, end in enumerate(rule.conclusion[1:], start=1):
             if isinstance(end, str):

@@ -89,5 +89,5 @@ function Relation({ row, most, kind, known }) {
         <a class="rule-link" href=${to("/rule", { rule: best.rule })}><${RuleText} rule=${best.rule} /></a>` : html`<span class="muted">No rule concludes it.</span>`}
       <p class="links">${kind === "rules" ? null : html`<a href=${to("/queue", { relation: row.relation })} aria-label=${`Missing links: ${plain(row.relation)}`}>missing links</a>`}
         ${best && row.rules.count > 1 ? html` <a href=${to("/rules", { search: row.relation })} aria-label=${`its rules: ${plain(row.relation)}`}>its rules</a>` : null}
-        ${row.about_entities ? html` <a href=${to("/rules", { about: "entities", search: row.relation })} aria-label=${`rules about particular entities: ${plain(row.relation)}`}>${row.about_entities.toLocaleString()} about particular entities</a>` : null}</p></div></li>`;
+        ${row.about_entities ? html` <a href=${to("/rules", { about: "entities", search: row.relation })} aria-label=${`${row.about_entities.toLocaleString()} about particular entities: ${plain(row.relation)}`}>${row.about_entities.toLocaleString()} about particular entities</a>` : null}</p></div></li>`;
 }
