@@ -23,7 +23,7 @@ export function Rules({ params, path, exhibit, about, version, changed }) {
   return html`<${Heading} title=${one ? "Rule" : "Rules"} view=${one ? "rule" : "rules"} params=${one ? { rule: params.rule } : wanted} csv=${!one} more=${one ? null : formats}>
       ${one ? html`<p><${RuleText} rule=${params.rule} /></p>` : null}<//>
     ${failed ? html`<${Failure} error=${failed} />` : null}
-    ${change ? html`<${Preview} change=${change} kind=${exhibit.kind} onLeft=${() => setChange(null)} onKept=${() => { setChange(null); changed(); if (one && change.kind !== "restore-rule") go(to("/rules")); }} />` : null}
+    ${change ? html`<${Preview} change=${change} kind=${exhibit.kind} onLeft=${() => setChange(null)} onKept=${() => { setChange(null); changed(); if (one && change.kind !== "restore-rule") go(to("/rules", { about: known && known.member_weight !== undefined ? "entities" : undefined })); }} />` : null}
     ${one ? html`<section class="card"><div class="buttons">
         <${Decide} known=${known} rule=${params.rule} actions=${actions} />
         <a class="button" href=${to("/rule-graph", { rule: params.rule })}>Show it in the graph of rules</a></div>
