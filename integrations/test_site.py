@@ -183,4 +183,5 @@ def test_a_browser_shows_it_without_errors(address: str, scheme: str) -> None:
 
 
 def is_elsewhere(url: str, address: str) -> bool:
-    return not url.startswith((address, "data:"))
+    """Another host; the list of versions stands above them."""
+    return not url.startswith("data:") and urlsplit(url).netloc != urlsplit(address).netloc
