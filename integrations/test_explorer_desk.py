@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: 
 expect.set_options(timeout=30_000)  # the machine may have much else to do
 FACTS = 12_000  # of FB15k-237: those among its commonest entities
 FAST = ("--set", "longest=2", "--set", "steps=60", "--set", "prior=0.3")
-PAGES = ("/queue", "/queue?show=accepted", "/overview")
+PAGES = ("/queue", "/queue?show=accepted", "/overview", "/rules?about=entities", "/why")
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +168,25 @@ def test_what_is_predicted_of_an_entity_has_its_probability(browser: Browser, fo
         ended(visit)
 
 
+def test_a_rule_about_an_entity_is_struck_out(browser: Browser, folder: Path) -> None:
+    with served("model", "facts.tsv", "--decisions", "fifth.jsonl", cwd=folder) as address:
+        visit = Visit(browser, address)
+        page = visit.see("/overview")
+        page.get_by_role("link", name="about particular entities").first.click()
+        page.locator(".rule-link").first.click()
+        expect(page.locator("main")).to_contain_text(re.compile(r"right for [\d,]+ of [\d,]+"))
+        page.get_by_role("button", name="Reject this rule").click()
+        preview = page.locator(".preview")
+        expect(preview.locator(".changed").first).to_be_visible()
+        preview.get_by_role("button", name="Reject this rule").click()
+        expect(page.locator("tr.status-rejected")).to_have_count(1)
+        page.locator("tr.status-rejected .rule-link").click()
+        expect(page.get_by_role("button", name="Restore this rule")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("button", name="Reject this rule")).to_be_visible()
+        ended(visit)
+
+
 def test_an_ontology_of_classes_on_a_phone(browser: Browser, tmp_path: Path) -> None:
     """The tree unfolds, a class has its edges, why and without an edge; the tab of the page is seen."""
     (tmp_path / "cells.obo").write_text(
@@ -201,8 +220,12 @@ def test_a_search_is_stopped_and_goes_on(browser: Browser, folder: Path, tmp_pat
             expect(stop.or_(page.locator(".link-row").first).first).to_be_visible(timeout=120_000)
             if stop.is_visible():
                 stop.click()
-                expect(page.get_by_role("button", name="Go on searching")).to_be_visible()
-                page.get_by_role("button", name="Go on searching").click()
+                go_on = page.get_by_role("button", name="Go on searching")
+                complete = page.locator("main:not(:has(.searching))")  # it was in its last step
+                expect(go_on.or_(complete)).to_be_visible()
+                if go_on.is_visible():
+                    go_on.click()
+                    expect(go_on).to_have_count(0)
             searched(visit)
             ended(visit)
 

@@ -238,6 +238,72 @@ def test_a_search_that_was_cancelled_does_not_begin_by_itself(
     assert not told["running"] and told["done"] == 0
 
 
+def test_a_search_that_ends_late_does_not_stop_the_next_one(
+    subject: RuleListSubject, decisions: Decisions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stopped, and begun again while its last step still goes on."""
+    from threading import Event
+
+    from reshuffle.explorer.web.api_questions import told_search
+
+    asked = asked_about(subject, decisions)
+    queue, last_step, ends = asked.exhibit.queue(), Event(), []
+    assert queue is not None
+
+    def search(_: object) -> None:
+        if not ends:
+            ends.append("first")
+            last_step.wait(30)
+            raise Cancelled
+        ends.append("second")
+
+    monkeypatch.setattr(queue, "search", search)
+    told_search(asked, queue)
+    while not ends:
+        time.sleep(0.01)
+    queue.stopped = True
+    asked.jobs.cancel_of(("links", asked.exhibit.key))
+    queue.begin_again()
+    told_search(asked, queue)
+    time.sleep(0.2)
+    assert ends == ["first"]  # two searches at once would count blocks twice
+    last_step.set()
+    ends_at = time.monotonic() + 30
+    while len(ends) < 2 and time.monotonic() < ends_at:
+        time.sleep(0.01)
+    assert ends == ["first", "second"] and not queue.stopped
+
+
+def test_a_search_gives_way_to_questions(
+    subject: RuleListSubject, decisions: Decisions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from threading import Event
+
+    from reshuffle.explorer.web.api_questions import told_search
+
+    asked = asked_about(subject, decisions)
+    queue, answered, steps = asked.exhibit.queue(), Event(), []
+    assert queue is not None
+
+    def search(progress: Any) -> None:
+        with progress("missing links", total=2) as report:
+            for _ in range(2):
+                report(1)
+                steps.append(answered.is_set())
+
+    monkeypatch.setattr(queue, "search", search)
+    question = asked.jobs.job("effect", lambda _: answered.wait(30))
+    told_search(asked, queue)
+    time.sleep(0.2)
+    assert not steps
+    answered.set()
+    assert question.future.result(30)
+    ends_at = time.monotonic() + 30
+    while len(steps) < 2 and time.monotonic() < ends_at:
+        time.sleep(0.01)
+    assert steps == [True, True]
+
+
 def test_the_probability_of_a_reason_is_that_of_the_prediction() -> None:
     from dataclasses import replace
 

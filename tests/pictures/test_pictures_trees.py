@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import reshuffle
 from reading_pictures import HOSTILE, SHOWN_HOSTILE, page_texts, svg_texts
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import Triple
@@ -12,7 +14,7 @@ from reshuffle.pictures.diagram import Diagram, Growing, Node
 from reshuffle.pictures.figures import pyplot
 from reshuffle.pictures.lettering import lines_of, width_of
 from reshuffle.pictures.scene import Box, text_box
-from reshuffle.pictures.svg import svg_of
+from reshuffle.pictures.svg import FILLS, svg_of
 from reshuffle.pictures.tree_layout import MOST_BOXES, tree_scene
 from reshuffle.reasoning.proofs import Proof
 from reshuffle.rules import PathRule
@@ -148,3 +150,11 @@ def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_box_is_as_large_as_its_text() -> None:
     small, large = text_box("a"), text_box("a much longer text", "and a note below it")
     assert small.width < large.width and small.height < large.height
+
+
+def test_pictures_have_the_colours_of_the_explorer() -> None:
+    """A report and the explorer's pages show the same fact in the same green."""
+    style = (Path(reshuffle.__file__).parent / "explorer" / "static" / "style.css").read_text()
+    for kind in ("fact", "derived", "rule"):
+        fill, stroke = FILLS[kind]
+        assert f"--{kind}: {stroke}" in style and f"--{kind}-ground: {fill}" in style

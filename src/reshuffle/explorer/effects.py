@@ -16,11 +16,13 @@ from reshuffle.explorer.rule_bases import RuleBaseWorld
 from reshuffle.explorer.rule_lists import RuleListWorld
 from reshuffle.explorer.shared_work import tell_part
 from reshuffle.kg import KnowledgeGraph, Triple
-from reshuffle.kg.vocabulary import base_relation
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT, in_one_step
+from reshuffle.rulelist.constants.constant_edits import claim_of
+from reshuffle.rules.rule import ConstantRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from reshuffle.explorer.changes import Change
     from reshuffle.explorer.soft_models import SoftModelWorld
@@ -230,23 +232,25 @@ def _of_rankings(
     progress: Progress,
 ) -> dict[str, Any]:
     about, found = _asked_about((before, after), touched)
+    named = [_about_named(world, touched, progress) for world in (before, after)]
     if about is not None and len(about) > _FIRST:
-        tell_part(_ranked_apart(before, after, touched, about[:_FIRST], found, progress))
-    return _ranked_apart(before, after, touched, about, found, progress)
+        tell_part(_ranked_apart((before, after), named, touched, about[:_FIRST], found, progress))
+    return _ranked_apart((before, after), named, touched, about, found, progress)
 
 
 def _ranked_apart(
-    before: RuleListWorld | SoftModelWorld,
-    after: RuleListWorld | SoftModelWorld,
+    worlds: tuple[RuleListWorld | SoftModelWorld, RuleListWorld | SoftModelWorld],
+    named: Sequence[dict[tuple[Triple, str], float]],
     touched: Touched,
     about: list[str] | None,
     found: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    first, second = (_best(world, touched, about, progress) for world in (before, after))
-    appeared = _Difference({triple: None for triple in second if triple not in first})
-    vanished = _Difference({triple: None for triple in first if triple not in second})
-    differences = {triple: score - first[triple] for triple, score in second.items() if triple in first}
+    best = (_best(world, touched, about, progress) for world in worlds)
+    first, second = (one | other for one, other in zip(best, named, strict=True))
+    appeared = _Difference({key[0]: None for key in second if key not in first})
+    vanished = _Difference({key[0]: None for key in first if key not in second})
+    differences = {key: score - first[key] for key, score in second.items() if key in first}
     moved = sorted(
         (one for one in differences if abs(differences[one]) > _LITTLE),
         key=lambda one: -abs(differences[one]),
@@ -255,8 +259,7 @@ def _ranked_apart(
         "appeared": appeared.to_dict(),
         "vanished": vanished.to_dict(),
         "moved": [
-            {"triple": list(triple), "before": first[triple], "after": second[triple]}
-            for triple in moved[:SHOWN]
+            {"triple": list(key[0]), "before": first[key], "after": second[key]} for key in moved[:SHOWN]
         ],
         "complete": False,
         **({} if about is None else {"questions": found, "asked": len(about)}),
@@ -281,21 +284,48 @@ def _asked_about(
 
 def _best(
     world: RuleListWorld | SoftModelWorld, touched: Touched, about: list[str] | None, progress: Progress
-) -> dict[Triple, float]:
-    """The best new links about the entities and of the relations that are touched, with their scores."""
-    best: dict[Triple, float] = {}
+) -> dict[tuple[Triple, str], float]:
+    """The best new links about the entities and of the relations that are touched, with their scores.
+
+    A link may be the answer to several questions, and has a score for each: keys tell them apart.
+    """
+    best: dict[tuple[Triple, str], float] = {}
     for entity in touched.entities:
         if entity in world.facts.entities:
             for end in ("head", "tail"):
                 with in_one_step(progress, f"asking about {entity}"):
                     found = world.predictions(**{end: entity}, top=_TOP, progress=progress)
-                best |= {row.triple: row.score for row in found}
+                best |= {(row.triple, end): row.score for row in found}
     for relation in touched.relations:
         if relation in world.asked_relations:
             asked = {} if about is None else {"heads": about}
             found = world.missing(relation, top=_TOP_OF_RELATION, progress=progress, **asked)
-            best |= {row.triple: row.score for row in found}
+            best |= {(row.triple, "links"): row.score for row in found}
     return best
+
+
+def _about_named(
+    world: RuleListWorld | SoftModelWorld, touched: Touched, progress: Progress
+) -> dict[tuple[Triple, str], float]:
+    """The best answers to the questions about the entities that rules conclude something of."""
+    best: dict[tuple[Triple, str], float] = {}
+    for question in _questions_of(touched.rules):
+        if question["relation"] in world.asked_relations:
+            named = question.get("head") or question["tail"]
+            if named in world.facts.entities:
+                with in_one_step(progress, f"asking about {named}"):
+                    found = world.predictions(**question, top=_TOP_OF_RELATION, progress=progress)
+                best |= {(row.triple, "members"): row.score for row in found}
+    return best
+
+
+def _questions_of(rules: Iterable[Rule]) -> Iterator[dict[str, str]]:
+    """What rules about particular entities answer: who speaks English?"""
+    for rule in rules:
+        claim = claim_of(rule) if isinstance(rule, ConstantRule) else None
+        if claim is not None:
+            _, _, relation, entity = claim
+            yield {"relation": base_relation(relation), "head" if is_inverse(relation) else "tail": entity}
 
 
 def _ranked_held_out(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ TOP = 20_000
 PER_RELATION = 1_000
 ABOUT_ONE = 300
 """Links about one entity, for each of the two questions."""
+EVIDENCE = ("walks", "predictions", "support")
+"""How often a rule leads to a link; or for how many it was right, where it is about particular entities."""
 _PER_QUESTION = 200  # links of a relation of a soft model
 
 
@@ -85,6 +88,18 @@ class LinkQueue(ABC):
     has_probability: bool
     stopped: bool = False
     """Did somebody end the search?"""
+    turn: int = 0
+    """How often it was begun again."""
+
+    def begin_again(self) -> None:
+        """Let it be searched for what is left."""
+        self.turn += self.stopped
+        self.stopped = False
+
+    @cached_property
+    def searching(self) -> Lock:
+        """Held by the one that searches."""
+        return Lock()
 
     @abstractmethod
     def found(self) -> FoundLinks:
@@ -207,12 +222,12 @@ def _rule_row(one: RulePrediction, reasons: int) -> dict[str, Any]:
 
 def _reason(part: Part) -> dict[str, Any]:
     """A rule with the facts that it is met by here."""
-    quality = None if part.rule is None else part.rule.rule.quality
+    quality, told = None if part.rule is None else part.rule.rule.quality, part.to_dict()
     return {
         "rule": None if part.rule is None else str(part.rule.rule),
         "facts": [list(fact) for fact in (part.proofs[0] if part.proofs else ())],
         "value": part.value,
-        "walks": part.walks,
+        **{name: told[name] for name in EVIDENCE if name in told},
         "confidence": None if quality is None else quality.confidence,
     }
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reshuffle.explorer.shared_work import held
 from reshuffle.explorer.subject import RankedWorld, Subject
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT, in_one_step
 from reshuffle.reasoning import Reasoner
 from reshuffle.reasoning.why_not import why_not
+from reshuffle.rulelist.constants.constant_edits import claim_of, place_of
 from reshuffle.rules import RuleBase
+from reshuffle.rules.rule import ConstantRule
 from reshuffle.text import json_text
+from reshuffle.theories.weighted_rules import model_after
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,30 +45,43 @@ class RuleListSubject(Subject):
     def __init__(self, model: RuleModel, source: Source) -> None:
         self.model, self.source = model, source
 
-    @property
+    @cached_property
     def given_rules(self) -> frozenset[Rule]:
-        """Those of the list."""
+        """Those of the list; of those about particular entities there may be too many to name them."""
         return frozenset(one.rule for one in self.model.rules)
 
     @property
     def written(self) -> str:
-        """As its file has it: rules, weights and tables."""
-        return json_text(self.model.to_dict())
+        """The rules with their weights."""
+        told, constants = json_text(self.model.to_dict()), self.model.constants
+        columns = (constants.bodies, constants.heads, constants.weights)
+        numbers = [hashlib.sha256(np.ascontiguousarray(one).tobytes()).hexdigest() for one in columns]
+        names = [*constants.relations, *constants.entities]
+        return "\n".join([told, *names, *numbers]) if constants else told
+
+    def changed_by(self, edits: Edits) -> Edits:
+        """Those of the edits that change something here, rules about particular entities looked up."""
+        return edits.on(self.source.facts, _RulesOf(self.model, self.given_rules))
 
     def world(self, edits: Edits, progress: Progress = SILENT) -> RuleListWorld:
         """The model with the rules that are left, on the facts as they would be."""
         del progress
-        return RuleListWorld(model_after(self.model, edits), self.source.facts_after(edits))
+        return RuleListWorld(
+            model_after(self.model, edits.rejected, edits.kept), self.source.facts_after(edits)
+        )
 
 
-def model_after(model: RuleModel, edits: Edits) -> RuleModel:
-    """The model without the rules struck out and with those written, weighted by their confidences."""
-    struck = set(edits.rejected)
-    kept = tuple(one for one in model.rules if one.rule not in struck)
-    there = {one.rule for one in model.rules}
-    new = tuple(rule for rule in edits.kept if rule not in there)
-    left = replace(model, rules=kept)
-    return left.with_rules(RuleBase(new)) if new else left
+@dataclass(frozen=True)
+class _RulesOf:
+    """What a list has: rules by name, and rules about particular entities by what they say."""
+
+    model: RuleModel
+    named: frozenset[Rule]
+
+    def __contains__(self, rule: object) -> bool:
+        if isinstance(rule, ConstantRule):
+            return place_of(self.model.constants, rule) is not None
+        return rule in self.named
 
 
 class RuleListWorld(RankedWorld):
@@ -71,6 +91,7 @@ class RuleListWorld(RankedWorld):
 
     def __init__(self, model: RuleModel, facts: KnowledgeGraph) -> None:
         self.model, self.facts = model, facts
+        self.about_entities = model.constants
         self._answers = model.on(facts)
         self._rows: list[dict[str, Any]] | None = None
         self._listing = Lock()
@@ -78,7 +99,28 @@ class RuleListWorld(RankedWorld):
 
     def led_from(self, rules: Sequence[Rule], *, most: int) -> tuple[list[str], int]:
         """The entities that rules lead from, up to `most`, and how many there are."""
-        return self._answers.led_from(RuleBase(tuple(rules)), most=most)
+        paths = tuple(rule for rule in rules if not isinstance(rule, ConstantRule))
+        names, found = self._answers.led_from(RuleBase(paths), most=most) if paths else ([], 0)
+        asked = [name for rule in rules if isinstance(rule, ConstantRule) for name in self._asked_by(rule)]
+        both = list(dict.fromkeys([*names, *asked]))
+        return both[:most], max(found, len(both))
+
+    def _asked_by(self, rule: ConstantRule) -> list[str]:
+        """The heads of the links that a rule about particular entities concludes."""
+        claim = claim_of(rule)
+        if claim is None:
+            return []
+        body, named, head, entity = claim
+        if is_inverse(head):
+            return [entity]
+        code = self.facts.relations.find(base_relation(body))
+        if code is None:
+            return []
+        heads, tails = self.facts.edges(code)
+        whose, others = (tails, heads) if is_inverse(body) else (heads, tails)
+        if named is not None:
+            whose = whose[others == self.facts.entities.find(named)]
+        return list(self.facts.entities[np.unique(whose)])
 
     def weighted(self) -> RuleModel:
         """The list itself."""

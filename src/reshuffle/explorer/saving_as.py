@@ -9,7 +9,9 @@ from reshuffle.errors import InputError
 from reshuffle.kg.io.folders import folder_aside, publish
 from reshuffle.kg.io.writing import write_graph
 from reshuffle.rulelist import save_rule_model
+from reshuffle.rulelist.constants.constant_edits import place_of
 from reshuffle.rules import RuleBase
+from reshuffle.rules.rule import ConstantRule
 from reshuffle.rules.writing import format_rules, write_rules
 
 if TYPE_CHECKING:
@@ -58,15 +60,21 @@ def _saved(world: World, edits: Edits, what: str, path: Path) -> dict[str, Any]:
         return {"file": name, "rules": len(rules)}
     model = world.weighted()
     save_rule_model(model, path)
-    return {"file": name, "rules": len(model)}
+    return {"file": name, "rules": len(model) + len(model.constants)}
 
 
 def chosen_rules(world: World, edits: Edits, *, accepted: bool = False) -> RuleBase:
     """The rules that are left, or those alone that somebody accepted or wrote."""
+    apart = world.about_entities
     if not accepted:
-        return world.rules
+        about = () if apart is None else tuple(map(apart.rule, range(len(apart))))
+        return RuleBase((*world.rules.given, *about), world.rules.disjointness) if about else world.rules
     wanted = edits.accepted | set(edits.written)
-    return RuleBase(tuple(rule for rule in world.rules.given if rule in wanted), world.rules.disjointness)
+    kept = [rule for rule in world.rules.given if rule in wanted]
+    if apart is not None:
+        named = (rule for rule in wanted if isinstance(rule, ConstantRule))
+        kept += sorted((rule for rule in named if place_of(apart, rule) is not None), key=str)
+    return RuleBase(tuple(kept), world.rules.disjointness)
 
 
 def rule_text(world: World, edits: Edits, format: str, *, accepted: bool = False) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.progress import Progress
     from reshuffle.reasoning import Answers
+    from reshuffle.rulelist.constants.constant_rules import ConstantRules
     from reshuffle.rulelist.rule_answers import RuleAnswers
     from reshuffle.rules import Rule, RuleBase
 
@@ -64,6 +65,8 @@ class World(ABC):
     """What follows by the rules; None where a score decides."""
     rules_at_hand: ClassVar[bool] = True
     """Are all rules known at once? Reading those of weights takes minutes."""
+    about_entities: ConstantRules | None = None
+    """Rules about particular entities, where there are so many that they are not listed among the others."""
     is_a: str | None = None
     """Where all facts are edges between classes: the relation to the classes above."""
 

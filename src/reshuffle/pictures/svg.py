@@ -15,9 +15,9 @@ Fills: TypeAlias = dict[str, tuple[str, str]]
 
 INKS = {"ground": "#ffffff", "ink": "#1c2024", "faint": "#5c6670", "line": "#8a949e"}
 FILLS: Fills = {
-    "fact": ("#e3f3e6", "#2f8f46"),
-    "derived": ("#e2eefb", "#2b6cb8"),
-    "rule": ("#f0e9fa", "#7a4fbf"),
+    "fact": ("#e3f3e8", "#1f6b3f"),
+    "derived": ("#e4edfb", "#1f4f96"),
+    "rule": ("#fbf0d9", "#7a4d00"),
     "part": ("#f1f3f5", "#7b858f"),
     "missing": ("#fdeaea", "#c03b3b"),
     "more": ("#ffffff", "#a5aeb7"),
@@ -25,9 +25,9 @@ FILLS: Fills = {
 }
 _DARK_INKS = {"ground": "#16191c", "ink": "#e8eaed", "faint": "#a9b3bd", "line": "#7d8791"}
 _DARK_FILLS: Fills = {
-    "fact": ("#16301c", "#62c27a"),
-    "derived": ("#15283d", "#6aa9ef"),
-    "rule": ("#2a2040", "#b394ec"),
+    "fact": ("#1c3527", "#8fd6a8"),
+    "derived": ("#1e2f4b", "#a3c6ff"),
+    "rule": ("#3a2f17", "#f0c87a"),
     "part": ("#23282c", "#98a2ac"),
     "missing": ("#3b1a1a", "#ef8080"),
     "more": ("#16191c", "#6d7781"),

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from reshuffle.progress import UNHEARD
 from reshuffle.rulelist import load_rule_model
+from reshuffle.rulelist.constants.constant_edits import edited
+from reshuffle.rulelist.rule_model import DIGITS, prior_of
 from reshuffle.rules import RuleBase
+from reshuffle.rules.rule import ConstantRule
 from reshuffle.theories.rule_files import RuleTheory, tell_sure
 from reshuffle.theories.theory import Theory
 
@@ -61,13 +64,25 @@ class RuleListTheory(Theory):
 
     def edited(self, *, without: Iterable[Rule] = (), written: Iterable[Rule] = ()) -> RuleListTheory:
         """The list without some rules, and with others, weighted by their confidences."""
-        struck, new = frozenset(without), tuple(written)
-        left = replace(self.model, rules=tuple(one for one in self.model.rules if one.rule not in struck))
-        return replace(self, model=left.with_rules(RuleBase(new)) if new else left)
+        return replace(self, model=model_after(self.model, without, written))
 
     def ranker(self, graph: KnowledgeGraph, *, notes: Notes = UNHEARD) -> RuleAnswers:
         """The list on a graph."""
         return self.model.on(graph, notes=notes)
+
+
+def model_after(model: RuleModel, without: Iterable[Rule], written: Iterable[Rule]) -> RuleModel:
+    """A list without some rules, and with others, weighted by their confidences."""
+    struck, new = frozenset(without), tuple(written)
+    gone = [rule for rule in struck if isinstance(rule, ConstantRule)]
+    about = [(rule, round(prior_of(rule.quality), DIGITS)) for rule in new if isinstance(rule, ConstantRule)]
+    left = replace(
+        model,
+        rules=tuple(one for one in model.rules if one.rule not in struck),
+        constants=edited(model.constants, gone, about),
+    )
+    left = left.knowing(left.constants.relations)
+    return left.with_rules(RuleBase(new)) if new else left
 
 
 def read(path: Path, reading: Reading) -> RuleListTheory:

@@ -57,13 +57,17 @@ export function download(svg, name) {
 
 // --- layered graphs -------------------------------------------------------------------------------------------------
 
+const SMALLEST = 0.62; // of the size in which a picture is laid out
+
 // nodes: {id, lines: [text], kind, href, title}; edges: {from, to, label, kind}
-export function Layered({ nodes, edges, direction = "BT", label, picture }) {
+// What would be too wide to be read is drawn as branches, where `root` is given for them.
+export function Layered({ nodes, edges, direction = "BT", label, picture, root }) {
   const drawn = useMemo(() => place(nodes, edges, direction), [nodes, edges, direction]);
+  if (root && drawn.width * SMALLEST > Math.min(1240, innerWidth) - 80) return html`<${Branches} root=${root()} label=${label} picture=${picture} />`;
   const [margin, width, height] = [12, drawn.width + 24, drawn.height + 24];
   return html`<div class="picture" tabindex="0" role="region" aria-label=${label}>
     <svg ref=${picture} class="drawing" role="group" aria-label=${label} viewBox=${`${drawn.left - margin} ${drawn.top - margin} ${width} ${height}`}
-      width=${width} height=${height} style=${{ minWidth: `${Math.min(width, Math.max(640, width * 0.62))}px` }}>
+      width=${width} height=${height} style=${{ minWidth: `${Math.min(width, Math.max(640, width * SMALLEST))}px` }}>
       <${Arrowheads} />
       ${drawn.edges.map((edge) => html`<g class=${"edge " + (edge.kind || "")}>
         <path d=${curve(edge.points)} marker-end=${edge.kind && edge.kind.includes("lit") ? "url(#tip-lit)" : "url(#tip)"} />
@@ -234,30 +238,39 @@ function useWidth() {
   return [place, width];
 }
 
+function inColumns(root, left) {
+  const right = branched(root);
+  if (!left) return [right];
+  const other = branched({ ...root, children: left }, { side: -1 });
+  const [here, there] = [right.nodes[0], other.nodes[0]];
+  for (const node of other.nodes) { node.x += here.left + here.width; node.left += here.left + here.width; node.y += here.y - there.y; }
+  return [right, { ...other, nodes: other.nodes.slice(1) }];
+}
+
+function joinedSides(root, left) {
+  return left ? { ...root, children: [...left.map((node) => ({ ...node, inward: true })), ...(root.children || [])] } : root;
+}
+
+function across(drawn) {
+  const nodes = drawn.flatMap((one) => one.nodes);
+  return Math.max(...nodes.map((node) => node.left + node.width)) - Math.min(...nodes.map((node) => node.left)) + 20;
+}
+
 // Branches to the right of a root, and where `left` is given, others to its left. Nodes have {id, lines, kind, title,
 // onClick, href, children, strong}, and `inward` where the arrow leads from the node to its parent.
 export function Branches({ root, left, label, picture }) {
   const [place, width] = useWidth();
-  const outline = width !== null && width < NARROW;
   const drawn = useMemo(() => {
-    if (outline && left) {
-      const whole = { ...root, children: [...left.map((node) => ({ ...node, inward: true })), ...(root.children || [])] };
-      return [branched(whole, { outline })];
-    }
-    const right = branched(root, { outline });
-    if (!left) return [right];
-    const other = branched({ ...root, children: left }, { side: -1 });
-    const [here, there] = [right.nodes[0], other.nodes[0]];
-    for (const node of other.nodes) { node.x += here.left + here.width; node.left += here.left + here.width; node.y += here.y - there.y; }
-    return [right, { ...other, nodes: other.nodes.slice(1) }];
-  }, [root, left, outline]);
+    const columns = width !== null && width < NARROW ? null : inColumns(root, left);
+    return columns && (width === null || across(columns) <= width) ? columns : [branched(joinedSides(root, left), { outline: true })];
+  }, [root, left, width]);
   const nodes = drawn.flatMap((one) => one.nodes);
   const from = Math.min(...nodes.map((node) => node.left)) - 10;
   const top = Math.min(...nodes.map((node) => node.y - node.height / 2)) - 10;
-  const across = Math.max(...nodes.map((node) => node.left + node.width)) + 10 - from;
+  const wide = across(drawn);
   const down = Math.max(...nodes.map((node) => node.y + node.height / 2)) + 10 - top;
   return html`<div class="picture" tabindex="0" role="region" aria-label=${label} ref=${place}>
-    ${width === null ? null : html`<svg ref=${picture} class="drawing branches" role="group" aria-label=${label} width=${across} height=${down} viewBox=${`${from} ${top} ${across} ${down}`}>
+    ${width === null ? null : html`<svg ref=${picture} class="drawing branches" role="group" aria-label=${label} width=${wide} height=${down} viewBox=${`${from} ${top} ${wide} ${down}`}>
     <${Arrowheads} />
     ${drawn.map((one) => one.edges.map((edge) => html`<g class=${"edge " + (edge.to.kind || "")}><path d=${joined(edge, one)}
       marker-start=${edge.to.inward ? "url(#tip)" : undefined} marker-end=${edge.to.outward ? "url(#tip)" : undefined} /></g>`))}

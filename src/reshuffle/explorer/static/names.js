@@ -118,6 +118,18 @@ export function parsedRule(text) {
   return body && head && head.length < 2 ? { body, head: head[0] || null } : null;
 }
 
+// Is a rule about particular entities?
+export function namesEntities(text) {
+  const rule = parsedRule(text);
+  return Boolean(rule && [...rule.body, rule.head].some((atom) => atom && [atom.head, atom.tail].some((end) => end && end.name !== undefined)));
+}
+
+// How often a rule leads there; or for how many it was right, where it is about particular entities.
+export function evidence({ rule, walks, predictions, support }) {
+  if (predictions) return `right for ${support.toLocaleString()} of ${predictions.toLocaleString()}`;
+  return namesEntities(rule) ? "not counted" : count(walks, "walk");
+}
+
 // The facts of a rule's instance in the order of its body, each by its place: what a picture of a proof goes by.
 export function ruleInWords(text) {
   const rule = parsedRule(text);

@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { address, ask, cancel, queryOf, tell } from "./api.js";
 import { RuleText, addLabels, count, label, plain, setNames } from "./names.js";
 
-export { RuleText, addLabels, count, label, plain, ruleInWords, worded } from "./names.js";
+export { RuleText, addLabels, count, evidence, label, namesEntities, plain, ruleInWords, worded } from "./names.js";
 
 // --- addresses ------------------------------------------------------------------------------------------------------
 
@@ -205,8 +205,9 @@ function HeldOut({ held }) {
       ${held.lost.length ? html` Lost: ${held.lost.slice(0, 3).map((triple, place) => html`${place ? ", " : ""}<${TripleText} triple=${triple} />`)}${held.lost.length > 3 ? ", …" : ""}` : null}</p>`;
   }
   const [before, after] = [held.before, held.after];
+  const change = Number(after.mrr.toFixed(3)) - Number(before.mrr.toFixed(3)); // as it is read
   return html`<p class="held">On ${count(held.asked, "held-out fact")}: MRR <b>${before.mrr.toFixed(3)}</b> → <b
-    class=${after.mrr < before.mrr - 1e-9 ? "worse" : after.mrr > before.mrr + 1e-9 ? "better" : ""}>${after.mrr.toFixed(3)}</b>,
+    class=${change < 0 ? "worse" : change > 0 ? "better" : ""}>${after.mrr.toFixed(3)}</b>,
     Hits@10 <b>${percent(before["hits@10"])}</b> → <b>${percent(after["hits@10"])}</b>.</p>`;
 }
 

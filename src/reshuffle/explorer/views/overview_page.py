@@ -32,9 +32,10 @@ def overview_page(world: World, labels: Mapping[str, str], *, progress: Progress
     with in_one_step(progress, "counting facts"):
         counts = world.relation_counts
         relations = counts.rows()
-    rules = _rules_by_relation(world, progress)
+    rules, about = _rules_by_relation(world, progress), _about_entities(world)
     for row in relations:
         row["rules"] = rules.get(row["relation"])
+        row["about_entities"] = about.get(row["relation"], 0)
     with in_one_step(progress, "looking at names"):
         alike = alike_names(facts, labels)
     lone = np.flatnonzero(counts.degrees == 1)
@@ -43,6 +44,7 @@ def overview_page(world: World, labels: Mapping[str, str], *, progress: Progress
         "entities": facts.num_entities,
         "relations": relations,
         "rules_known": world.rules_at_hand,
+        "about_entities": None if world.about_entities is None else len(world.about_entities),
         "violations": _violations(world, progress),
         "exceptions": counts.exceptions()[:_SHOWN],
         "alike": {"count": len(alike), "names": alike[:_SHOWN]},
@@ -58,6 +60,14 @@ def _rules_by_relation(world: World, progress: Progress) -> dict[str, dict[str, 
     for row in world.rule_rows(progress):
         found[base_relation(str(row["head"]))].append(row)
     return {relation: _summary(rows) for relation, rows in found.items()}
+
+
+def _about_entities(world: World) -> dict[str, int]:
+    """How many rules about particular entities conclude each relation, where these stand apart."""
+    if not (rules := world.about_entities):
+        return {}
+    counts = np.bincount(rules.head_relations(), minlength=len(rules.relations))
+    return dict(zip(rules.relations, counts.tolist(), strict=True))
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,10 @@ import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.explorer.decisions import ACCEPT, KINDS, POSTPONE, REJECT
+from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, in_one_step
+from reshuffle.rules.parsing import parse_rules
+from reshuffle.rules.rule import ConstantRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -135,10 +138,25 @@ def _filtered(
     wanted = np.ones(len(places), np.bool_)
     if filters.relation:
         wanted &= ids[:, 0] == list(queue.relations).index(filters.relation)
+    if filters.rule:
+        wanted &= _may_follow_by(queue, ids, filters.rule)
     if filters.type:
         members = _members(queue.facts, filters.type)
         wanted &= members[ids[:, 1]] | members[ids[:, 2]]
     return places[wanted]
+
+
+def _may_follow_by(queue: LinkQueue, ids: NDArray[np.int64], text: str) -> NDArray[np.bool_]:  # link
+    """Which links have the relation that a rule concludes, and the entity that it names there."""
+    (rule,) = parse_rules(text).rules
+    relation = base_relation(rule.head)
+    names = list(queue.relations)
+    wanted: NDArray[np.bool_] = ids[:, 0] == (names.index(relation) if relation in names else -1)
+    if isinstance(rule, ConstantRule):
+        for column, end in enumerate(rule.conclusion[1:], start=1):
+            if isinstance(end, str):
+                wanted &= ids[:, column] == queue.facts.entities.find(end)
+    return wanted
 
 
 def _scanned(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reshuffle.errors import InputError
+from reshuffle.explorer.views.entity_rules import entity_rule_row, entity_rules
 from reshuffle.kg import Triple, inverse_name
 from reshuffle.kg.vocabulary import is_inverse
 from reshuffle.progress import SILENT
@@ -15,7 +17,7 @@ from reshuffle.reasoning.proofs import atom_triple
 from reshuffle.rules.rule import ConstantRule, IntersectionRule, bound_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from reshuffle.explorer.changes import Edits
     from reshuffle.explorer.subject import World
@@ -26,9 +28,14 @@ if TYPE_CHECKING:
 
 PER_PAGE = 50
 SORT_KEYS = ("reading", "weight", "confidence", "support", "head")
+ABOUT = ("paths", "entities")
+_MOST_SHOWN = 500
 _EXAMPLES = 5
 _FEW = 3  # facts for an atom, from each way that leads to it
 _MOST_WALKED = 20_000  # pairs of a body that are looked at for examples
+_RULES_FOR_ONE = 50  # that are looked at for one example
+_LOOKS_FOR_ONE = 5_000
+_FEW_WALKED = 100
 _MOST_LOOKS = 200_000  # entities that are looked at for them
 
 
@@ -37,15 +44,73 @@ def rules_page(  # noqa: PLR0913 - what to show of a long list
     given: World,
     edits: Edits,
     *,
+    about: str = "paths",
     search: str = "",
     sort: str = "reading",
     start: int = 0,
     most: int = PER_PAGE,
+    labels: Mapping[str, str] | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, Any]:
-    """The rules as `rules --json` has them, each with its `status`; rejected ones stay in the list."""
+    """The rules as `rules --json` has them, each with its `status`; rejected ones stay in the list.
+
+    `about="entities"` shows the rules about particular entities of a rule list, which stand apart.
+    """
     if sort not in SORT_KEYS:
         raise InputError(f"found '{sort}' to sort by", hint=f"give one of {', '.join(SORT_KEYS)}")
+    if about not in ABOUT:
+        raise InputError(f"found rules about '{about}'", hint=f"give one of {', '.join(ABOUT)}")
+    start, most = max(0, start), min(max(1, most), _MOST_SHOWN)
+    page: dict[str, Any] = {
+        "about": about,
+        "about_entities": _number_of_entity_rules(world, given),
+    }
+    status = _statuses(edits)
+    if about == "entities":
+        found = entity_rules(
+            world,
+            given,
+            edits,
+            search=search,
+            sort=sort,
+            start=start,
+            most=most,
+            labels=labels,
+            progress=progress,
+        )
+        rows = [
+            {**row, "status": status.get(row["rule"], _new(edits, row["rule"]))} for row in found["rules"]
+        ]
+        return {**page, **found, "rules": rows, "statuses": _counted(status.values())}
+    return page | _listed_page(
+        world, given, edits, search=search, sort=sort, start=start, most=most, progress=progress
+    )
+
+
+def _number_of_entity_rules(world: World, given: World) -> int:
+    return max(len(one.about_entities or ()) for one in (world, given))
+
+
+def _new(edits: Edits, rule: str) -> str:
+    return "added" if rule in map(str, edits.written) else "open"
+
+
+def _counted(statuses: Iterable[str]) -> dict[str, int]:
+    counts = Counter(statuses)
+    return {status: counts[status] for status in ("open", "accepted", "rejected", "added")}
+
+
+def _listed_page(  # noqa: PLR0913 - what to show of a long list
+    world: World,
+    given: World,
+    edits: Edits,
+    *,
+    search: str,
+    sort: str,
+    start: int,
+    most: int,
+    progress: Progress,
+) -> dict[str, Any]:
     rows = all_rows(world, given, edits, progress=progress)
     words, found = search.lower().split(), []
     with progress("looking through rules", total=len(rows), unit="rules") as report:
@@ -57,16 +122,12 @@ def rules_page(  # noqa: PLR0913 - what to show of a long list
         found.sort(key=lambda row: str(row["head"]))
     elif sort != "reading":
         found.sort(key=lambda row: -(row.get(sort) or 0))
-    start, most = max(0, start), min(max(1, most), 500)
     return {
         "rules": found[start : start + most],
         "count": len(found),
         "start": start,
         "total": len(rows),
-        "statuses": {
-            status: sum(row["status"] == status for row in rows)
-            for status in ("open", "accepted", "rejected", "added")
-        },
+        "statuses": _counted(row["status"] for row in rows),
     }
 
 
@@ -82,14 +143,33 @@ def all_rows(
     unmeasured = [
         {"rule": str(rule), "head": rule.head, "body": list(rule.body), "status": "added"}
         for rule in edits.written
-        if str(rule) not in known
+        if str(rule) not in known and not _stands_apart(rule, given)
     ]
     return [*rows, *added, *unmeasured]
+
+
+def _stands_apart(rule: Rule, given: World) -> bool:
+    """Is it listed with the rules about particular entities?"""
+    return isinstance(rule, ConstantRule) and given.about_entities is not None
 
 
 def _statuses(edits: Edits) -> dict[str, str]:
     accepted = {str(rule): "accepted" for rule in edits.accepted}
     return accepted | {str(rule): "rejected" for rule in edits.rejected}
+
+
+def known_of(
+    world: World, given: World, edits: Edits, rule: Rule, progress: Progress = SILENT
+) -> dict[str, Any]:
+    """Weight, measures and decision of one rule, as far as it is in the list."""
+    text, apart = str(rule), given.about_entities
+    row: dict[str, Any] | None = None
+    if isinstance(rule, ConstantRule) and apart is not None:
+        row = entity_rule_row(apart, rule) or entity_rule_row(world.about_entities or apart, rule)
+    elif world.rules_at_hand:
+        row = next((row for row in given.rule_rows(progress) if row["rule"] == text), None)
+    status = _statuses(edits).get(text, _new(edits, text))
+    return {**(row or {"rule": text}), "status": status, "is_listed": row is not None}
 
 
 def rule_page(facts: KnowledgeGraph, rule: Rule, *, progress: Progress = SILENT) -> dict[str, Any]:
@@ -124,11 +204,24 @@ def _told(instance: list[list[str]]) -> dict[str, Any]:
     return {"triple": instance[0], "facts": instance[1:]}
 
 
+def example(world: World, progress: Progress = SILENT) -> Triple | None:
+    """Something to ask about: what one of the first rules concludes and is no fact, or else a fact."""
+    facts = world.facts
+    with progress("looking for an example", unit="steps") as report:
+        report(0)
+        steps = _Steps(report, _LOOKS_FOR_ONE)
+        for rule in world.listed_rules[:_RULES_FOR_ONE]:
+            for walk, conclusion in islice(_instances(facts, rule, steps), _FEW_WALKED):
+                if conclusion not in facts and conclusion.head != conclusion.tail and conclusion not in walk:
+                    return conclusion
+    return next(iter(facts), None)
+
+
 class _Steps:
     """Counts the steps of a search, and stops it: where there were too many, or where it is cancelled."""
 
-    def __init__(self, report: Report) -> None:
-        self._report, self._left = report, _MOST_LOOKS
+    def __init__(self, report: Report, most: int = _MOST_LOOKS) -> None:
+        self._report, self._left = report, most
 
     def take(self) -> bool:
         """One more step; False where there may be none."""
@@ -170,12 +263,13 @@ def _matches(
         if all(conclusion):
             yield walk, conclusion
         return
+    few = _FEW if bound else _MOST_LOOKS
     # First the atom with most ends known, so that few facts are looked at.
     atom = min(left, key=lambda atom: sum(isinstance(end, int) and end not in bound for end in atom[1:]))
     others = [other for other in left if other is not atom]
     found = 0
     for triple in _meant_by(facts, atom, bound):
-        if found >= _FEW or not steps.take():
+        if found >= few or not steps.take():
             return
         then = dict(bound)
         if bound_by(atom, triple, then):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reshuffle.evaluation.questions import check_side
+from reshuffle.explorer.link_queues import EVIDENCE
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.why_not import UNBOUND
 
@@ -124,7 +125,8 @@ def _of_sum(triple: Triple, explanation: dict[str, Any]) -> dict[str, Any]:
             told = "distance" if part["kind"] == "distance" else "types"
             drawing.arrow(drawing.node("part", text=told, value=part["value"]), goal)
             continue
-        rule = drawing.node("rule", rule=part["rule"], value=part["value"], walks=part["walks"])
+        evidence = {name: part[name] for name in EVIDENCE if name in part}
+        rule = drawing.node("rule", rule=part["rule"], value=part["value"], **evidence)
         drawing.arrow(rule, goal)
         for walk in part["proofs"]:
             for fact in walk:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,13 +15,14 @@ from reshuffle.errors import InputError
 from reshuffle.explorer.changes import ACCEPTED_LINKS, Change, Edits
 from reshuffle.explorer.decisions import ACCEPT
 from reshuffle.explorer.effects import NOTHING, Touched, effect
+from reshuffle.explorer.shared_work import held
 from reshuffle.explorer.views.class_page import classes_page
 from reshuffle.explorer.views.entity_page import PER_GROUP, entity_page, group_page, predictions_page
 from reshuffle.explorer.views.overview_page import overview_page
 from reshuffle.explorer.views.queue_page import PER_PAGE as LINKS_PER_PAGE
 from reshuffle.explorer.views.queue_page import Filters, queue_page
 from reshuffle.explorer.views.rule_chains import rule_graph_page
-from reshuffle.explorer.views.rule_pages import PER_PAGE, rule_page, rules_page
+from reshuffle.explorer.views.rule_pages import PER_PAGE, example, known_of, rule_page, rules_page
 from reshuffle.explorer.views.training_page import training_page
 from reshuffle.explorer.views.why_page import why_page
 from reshuffle.explorer.web.jobs import Cancelled, Jobs
@@ -28,20 +31,22 @@ from reshuffle.progress import in_one_step
 from reshuffle.rules.parsing import parse_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import TypeAlias
 
     from reshuffle.explorer.exhibits import Exhibit
     from reshuffle.explorer.link_queues import LinkQueue
     from reshuffle.explorer.subject import World
     from reshuffle.explorer.web.sessions import Session
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Progress, Report
     from reshuffle.rules import Rule
 
     Question: TypeAlias = "Callable[[Asked, Progress], dict[str, Any]]"
 
 _MOST_FOUND = 50
 _MOST_OTHERS = 5  # relations and rules beside entities
+_LONGEST_WAIT = 3.0  # seconds that a search waits for questions between two steps
+_A_MOMENT = 0.02
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -182,12 +187,20 @@ def _why(asked: Asked, progress: Progress) -> dict[str, Any]:
     return why_page(asked.world(progress), triple, most=asked.number("most", 3), side=side, progress=progress)
 
 
+def _example(asked: Asked, progress: Progress) -> dict[str, Any]:
+    """A triple to ask about, for those who know none; it may be None."""
+    found = example(asked.world(progress), progress)
+    return {"triple": None if found is None else list(found)}
+
+
 def _rules(asked: Asked, progress: Progress) -> dict[str, Any]:
     subject = asked.exhibit.subject(progress)
     page = rules_page(
         asked.world(progress),
         subject.as_given,
         asked.edits,
+        about=asked.query.get("about") or "paths",
+        labels=asked.exhibit.labels,
         search=asked.query.get("search", ""),
         sort=asked.query.get("sort", "reading"),
         start=asked.number("start", 0),
@@ -201,7 +214,9 @@ def _rule(asked: Asked, progress: Progress) -> dict[str, Any]:
     asked.need("rule")
     rule = asked.rule("rule")
     assert rule is not None
-    return rule_page(asked.world(progress).facts, rule, progress=progress)
+    world, given = asked.world(progress), asked.exhibit.subject(progress).as_given
+    known = known_of(world, given, asked.edits, rule, progress)
+    return {**rule_page(world.facts, rule, progress=progress), "known": known}
 
 
 def _rule_graph(asked: Asked, progress: Progress) -> dict[str, Any]:
@@ -276,11 +291,32 @@ def _queue(asked: Asked, progress: Progress) -> dict[str, Any]:
     return {**page, "kind": asked.exhibit.kind, "search": search}
 
 
-def _search_links(queue: LinkQueue, progress: Progress) -> None:
+def _giving_way(jobs: Jobs, progress: Progress) -> Progress:
+    """The progress of a search that waits after each step, for a while, until all questions are answered."""
+
+    @contextmanager
+    def polite(description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        with progress(description, total=total, unit=unit) as report:
+
+            def told(done: int, /, note: str = "") -> None:
+                report(done, note)
+                ends_at = time.monotonic() + _LONGEST_WAIT
+                while jobs.is_asked("links") and time.monotonic() < ends_at:
+                    time.sleep(_A_MOMENT)
+                    report(0, note)
+
+            yield told
+
+    return polite
+
+
+def _search_links(queue: LinkQueue, jobs: Jobs, turn: int, progress: Progress) -> None:
     try:
-        queue.search(progress)
-    except Cancelled:  # it does not begin again by itself
-        queue.stopped = True
+        progress = _giving_way(jobs, progress)
+        with held(queue.searching, progress):  # one that was stopped may still be in its last step
+            queue.search(progress)
+    except Cancelled:  # it does not begin again by itself; somebody may have begun it already
+        queue.stopped = queue.stopped or queue.turn == turn
         raise
 
 
@@ -290,7 +326,9 @@ def told_search(asked: Asked, queue: LinkQueue) -> dict[str, Any]:
     if not found.is_complete and not queue.stopped:
         # Without an end: it goes on beside other work, and somebody may stop it.
         job = asked.jobs.job(
-            ("links", asked.exhibit.key), partial(_search_links, queue), most_seconds=math.inf
+            ("links", asked.exhibit.key),
+            partial(_search_links, queue, asked.jobs, queue.turn),
+            most_seconds=math.inf,
         )
     failed = job.future.exception() if job is not None and job.future.done() else None
     return {
@@ -333,6 +371,7 @@ QUESTIONS: dict[str, Question] = {
     "entity": _entity,
     "predictions": _predictions,
     "why": _why,
+    "example": _example,
     "rules": _rules,
     "rule": _rule,
     "rule-graph": _rule_graph,

@@ -287,7 +287,10 @@ class Explorer:
             queue = asked.exhibit.queue(progress)
             if queue is None:
                 raise InputError("nothing here ranks missing links", hint=NOTHING_RANKED)
-            queue.stopped = asked.query.get("do", "go on") == "stop"
+            if asked.query.get("do", "go on") == "stop":
+                queue.stopped = True
+            else:
+                queue.begin_again()
             told = told_search(asked, queue)
             if queue.stopped:
                 self.jobs.cancel_of(("links", asked.exhibit.key))

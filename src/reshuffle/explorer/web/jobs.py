@@ -141,6 +141,10 @@ class Jobs:
         with self._lock:
             return [job for job in self._jobs.values() if not job.future.done()]
 
+    def is_asked(self, beside: str) -> bool:
+        """Is anything worked on beside the work whose keys begin so?"""
+        return any(not (isinstance(job.key, tuple) and job.key[0] == beside) for job in self.running())
+
     def cancel(self, number: int) -> bool:
         """Stop a job at its next report; whether there is such a job."""
         found = [job for job in self.running() if job.number == number]

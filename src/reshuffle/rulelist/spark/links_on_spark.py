@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from reshuffle.kg.unfinished_work import add_graph
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.rulelist.constants.constant_text import texts_of
 from reshuffle.rulelist.links.rule_links import Links, best_links
 from reshuffle.spark.graph_files import mapped_graph
 from reshuffle.spark.workers import workers_on
@@ -69,8 +68,10 @@ def digest_of(state: RulesOnGraph, asked: LinkQuestions, wanted: Wanted) -> str:
         model.constants.likelihood,
     )
     digest = hashlib.sha256(repr(about).encode())
-    digest.update("\n".join(texts_of(model.constants)).encode())
-    for table in (tables.distances, tables.types, tables.shares, model.constants.weights):
+    constants = model.constants
+    digest.update(repr((constants.relations, constants.entities)).encode())
+    columns = (constants.bodies, constants.heads, constants.weights)
+    for table in (tables.distances, tables.types, tables.shares, *columns):
         digest.update(np.ascontiguousarray(table).data)
     add_graph(digest, state.graph)
     return digest.hexdigest()

@@ -52,6 +52,7 @@ function Relations({ data, kind, wanted }) {
   const shown = all ? found : found.slice(0, AT_FIRST);
   const most = Math.max(...data.relations.map((row) => row.facts), 1);
   return html`<section aria-labelledby="relations"><div class="which"><h2 id="relations">Relations <span class="count">${data.relations.length.toLocaleString()}</span></h2>
+      ${data.about_entities ? html`<a href=${to("/rules", { about: "entities" })}>${some(data.about_entities, "rule", "rules")} about particular entities</a>` : null}
       <label class="hidden" for="of-relations">Filter relations</label><input id="of-relations" value=${typed} placeholder="Filter relations …" autocomplete="off" onInput=${(event) => setTyped(event.target.value)} /></div>
     <ul class="relation-list">${shown.map((row) => html`<${Relation} key=${row.relation} row=${row} most=${most} kind=${kind} known=${data.rules_known} />`)}</ul>
     ${found.length ? null : html`<p class="card muted">No relation has these words.</p>`}
@@ -87,5 +88,6 @@ function Relation({ row, most, kind, known }) {
     <div class="relation-rules">${!known ? null : best ? html`<div>${row.rules.best.confidence !== null && row.rules.best.confidence !== undefined ? html`<span class="muted">${howGood(row.rules)}:</span>` : html`<span class="muted">${some(row.rules.count, "rule", "rules")}${row.rules.count > 1 ? ", such as" : ""}:</span>`}</div>
         <a class="rule-link" href=${to("/rule", { rule: best.rule })}><${RuleText} rule=${best.rule} /></a>` : html`<span class="muted">No rule concludes it.</span>`}
       <p class="links">${kind === "rules" ? null : html`<a href=${to("/queue", { relation: row.relation })} aria-label=${`Missing links: ${plain(row.relation)}`}>missing links</a>`}
-        ${best && row.rules.count > 1 ? html` <a href=${to("/rules", { search: row.relation })} aria-label=${`its rules: ${plain(row.relation)}`}>its rules</a>` : null}</p></div></li>`;
+        ${best && row.rules.count > 1 ? html` <a href=${to("/rules", { search: row.relation })} aria-label=${`its rules: ${plain(row.relation)}`}>its rules</a>` : null}
+        ${row.about_entities ? html` <a href=${to("/rules", { about: "entities", search: row.relation })} aria-label=${`${row.about_entities.toLocaleString()} about particular entities: ${plain(row.relation)}`}>${row.about_entities.toLocaleString()} about particular entities</a>` : null}</p></div></li>`;
 }

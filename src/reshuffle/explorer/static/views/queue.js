@@ -1,7 +1,7 @@
 // The queue of missing links: the likeliest first, decided about with one key each.
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { address, ask, queryOf, tell } from "../api.js";
-import { EntityBox, Failure, Heading, Name, RuleText, TripleText, addLabels, go, label, ofCurrent, plain, to } from "../parts.js";
+import { EntityBox, Failure, Heading, Name, RuleText, TripleText, addLabels, evidence, go, label, namesEntities, ofCurrent, plain, to } from "../parts.js";
 
 const STEP = 50;
 const LEAST_AHEAD = 15; // rows ahead of the cursor, before more are asked for
@@ -221,7 +221,7 @@ function Because({ link }) {
   const others = Math.max(0, (link.rules || []).length - 1);
   if (!best || !best.rule) return html`<p class="because muted">by popularity alone: no rule leads to it ${why}</p>`;
   const carried = link.supported ? null : html`<span class="chip quiet" title="Distance and types add more than the rules do">mostly popularity</span> `;
-  return html`<p class="because">${carried}<${Chain} from=${link.head} facts=${best.facts} />${others ? html` <span class="muted">and ${others} more ${others === 1 ? "rule" : "rules"}</span>` : null} ${why}
+  return html`<p class="because">${carried}<${Chain} from=${link.head} facts=${best.facts} />${namesEntities(best.rule) ? html` <span class="muted">(${evidence(best)})</span>` : null}${others ? html` <span class="muted">and ${others} more ${others === 1 ? "rule" : "rules"}</span>` : null} ${why}
     <a class="why-link" href=${to("/queue", { rule: best.rule })} aria-label=${`Links by the same rule: ${best.rule}`}>same rule</a></p>`;
 }
 
@@ -243,6 +243,7 @@ function Empty({ state, shown, filters, set }) {
   if (filtered) return html`<div class="card"><p>No link is left with these filters${state.search && state.search.running ? "; the search goes on" : ""}.</p>
     <button type="button" onClick=${() => set({ relation: undefined, entity: undefined, type: undefined, rule: undefined, evidence: undefined })}>Show all links</button></div>`;
   if (state.search && state.search.running) return html`<p class="card">The first links come in a few seconds.</p>`;
+  if (state.search && state.search.done < state.search.total) return html`<p class="card">No link is left of those that were found before the search was stopped. Go on searching to find more.</p>`;
   return html`<p class="card">All links that were found are decided. Fit the weights again with your decisions: <code>reshuffle train FACTS -o MODEL --recipe rules --refit --decisions FILE</code></p>`;
 }
 

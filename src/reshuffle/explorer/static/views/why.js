@@ -2,7 +2,7 @@
 import { html, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { useAnswer } from "../api.js";
 import { Branches, Layered, download, wrapped } from "../drawing.js";
-import { Answer, addLabels, EntityBox, Heading, Preview, RuleText, TripleText, count, go, label, ofCurrent, plain, ruleInWords, to, worded } from "../parts.js";
+import { Answer, addLabels, EntityBox, Heading, Preview, RuleText, TripleText, count, evidence, go, label, namesEntities, ofCurrent, plain, ruleInWords, to, worded } from "../parts.js";
 
 export function Why({ params, exhibit, version, changed }) {
   const asked = params.head && params.relation && params.tail;
@@ -19,7 +19,7 @@ function Question({ params, exhibit }) {
     if (head && relation && tail) go(to("/why", { head, relation, tail }));
   }
   const asked = params.head && params.relation && params.tail;
-  return html`${asked ? null : html`<${Heading} title="Why?"><p class="muted">Ask about any triple: whether it holds, and how.</p><//>`}
+  return html`${asked ? null : html`<${Heading} title="Why?"><p class="muted">Ask about any triple: whether it holds, and how.</p><//><${Example} />`}
     <form class=${"question" + (asked ? " card" : " card")} onSubmit=${submit} aria-label="Ask why">
       <${EntityBox} id="head" text="head" value=${head} onInput=${setHead} onPick=${setHead} />
       <div class="entity-box"><label class="small-label" for="relation">relation</label>
@@ -28,6 +28,15 @@ function Question({ params, exhibit }) {
       <${EntityBox} id="tail" text="tail" value=${tail} onInput=${setTail} onPick=${setTail} />
       <button type="submit" class="primary" disabled=${!(head && relation && tail)}>Why?</button>
     </form>`;
+}
+
+// For those who know no name yet.
+function Example() {
+  const { data } = useAnswer("example", ofCurrent({}));
+  addLabels(data && data.labels);
+  if (!data || !data.triple) return null;
+  const [head, relation, tail] = data.triple;
+  return html`<p class="card">For example: <a href=${to("/why", { head, relation, tail })}>Why ${label(head)} ${plain(relation)} ${label(tail)}?</a></p>`;
 }
 
 function Because({ params, exhibit, version, changed }) {
@@ -106,7 +115,7 @@ const letters = () => (narrow() ? 34 : 46); // of a line
 // What stands in a box, the lines that are read first and the others: a fact with the rule that concludes it, a rule with
 // what it adds.
 function linesOf(node) {
-  const number = node.value === undefined ? [] : [node.triple ? `score ${node.value.toFixed(3)}` : `${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.walks ? ` by ${count(node.walks, "walk")}` : ""}`];
+  const number = node.value === undefined ? [] : [node.triple ? `score ${node.value.toFixed(3)}` : `${node.value >= 0 ? "+" : ""}${node.value.toFixed(3)}${node.rule && node.walks !== undefined ? ` ${node.predictions === undefined && !namesEntities(node.rule) ? "by " : "· "}${evidence(node)}` : ""}`];
   const share = node.share === undefined ? [] : [`${Math.round(100 * node.share)}% of its support`];
   const first = node.triple ? wrapped(atom(node.triple), letters()) : node.rule ? wrapped(ruleInWords(node.rule), letters()) : [worded(node.text || "")];
   const by = node.triple && node.rule ? wrapped("by " + ruleInWords(node.rule), letters()) : [];
@@ -143,7 +152,7 @@ function Tree({ drawn, picture }) {
   }), [drawn, sum]);
   return html`<section class="card"><h2 class="hidden">The picture</h2>
     ${sum ? html`<${Branches} root=${shape.root} picture=${picture} label="The conclusion, and behind it what it rests on" />`
-      : html`<${Layered} nodes=${shape.nodes} edges=${shape.edges} picture=${picture} label="From facts below to the conclusion above" />`}
+      : html`<${Layered} nodes=${shape.nodes} edges=${shape.edges} root=${() => asBranches(drawn)} picture=${picture} label="From facts below to the conclusion above" />`}
     <p class="legend-line"><span class="key fact">fact</span><span class="key derived">${drawn.nodes[0].kind === "goal" ? "predicted" : "follows from rules"}</span>${drawn.nodes.some((node) => !node.triple) ? html`<span class="key rule">rule</span>` : null}
       ${drawn.left_out ? html`<span class="muted">${drawn.left_out.toLocaleString()} more are not drawn.</span>` : null}</p></section>`;
 }
@@ -174,7 +183,7 @@ function Group({ title, parts, most, none }) {
   return html`<tbody><tr class="group-row"><th scope="rowgroup" colspan="3">${title}</th></tr>
     ${parts.length ? parts.map((part) => html`<tr><td class="number">${signed(part.value)}</td>
       <td class="bar-cell"><span class=${"bar " + (part.value < 0 ? "negative" : part.kind)} style=${{ width: `${(100 * Math.abs(part.value)) / most}%` }}></span></td>
-      <td>${part.rule ? html`<a class="rule-link" href=${to("/rule", { rule: part.rule })}><${RuleText} rule=${part.rule} /></a> <span class="muted">${count(part.walks, "walk")}</span>`
+      <td>${part.rule ? html`<a class="rule-link" href=${to("/rule", { rule: part.rule })}><${RuleText} rule=${part.rule} /></a> <span class="muted">${evidence(part)}</span>`
         : part.kind === "distance" ? `distance: ${part.steps === null ? "far" : count(part.steps, "step")} apart` : "types: how often such entities are answers, whatever is asked about"}</td></tr>`)
       : html`<tr><td></td><td></td><td class="muted">${none}</td></tr>`}</tbody>`;
 }

@@ -1,0 +1,130 @@
+"""Rules about particular entities, found, struck out and written one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from reshuffle.errors import InputError
+from reshuffle.kg import inverse_name
+from reshuffle.kg.vocabulary import base_relation, is_inverse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from reshuffle.rulelist.constants.constant_rules import ConstantRules
+    from reshuffle.rules.rule import ConstantRule, Terms
+
+Claim: TypeAlias = "tuple[str, str | None, str, str]"
+"""Relation and entity of a body, relation and entity of a head; no entity for any."""
+
+
+def claim_of(rule: ConstantRule) -> Claim | None:
+    """What a rule says, as `ConstantRules.claim` has it; None where it has another form.
+
+    >>> from reshuffle.rules.rule import Constant, ConstantRule
+    >>> claim_of(ConstantRule.of([("plays", "?who", "?what")], ("speaks", "?who", Constant("english"))))
+    ('plays', None, 'speaks', 'english')
+    """
+    about = [end for end in rule.conclusion[1:] if isinstance(end, int)]
+    if len(rule.atoms) != 1 or len(about) != 1:
+        return None
+    body, head = _from(rule.atoms[0], about[0]), _from(rule.conclusion, about[0])
+    if body is None or head is None:
+        return None
+    return *body, head[0], str(head[1])
+
+
+def _from(atom: Terms, who: int) -> tuple[str, str | None] | None:
+    """The directed relation by which an atom leads from a variable, and to whom; None where it does not."""
+    relation, first, second = atom
+    if (first == who) == (second == who):
+        return None
+    directed, other = (relation, second) if first == who else (inverse_name(relation), first)
+    return directed, other if isinstance(other, str) else None
+
+
+def place_of(rules: ConstantRules, rule: ConstantRule) -> int | None:
+    """Where a rule stands among others; None where it does not."""
+    claim = claim_of(rule)
+    if claim is None:
+        return None
+    try:
+        row = _row(claim, rules.relations, rules.entities)
+    except ValueError:  # a name that none of them has
+        return None
+    columns = np.column_stack([rules.bodies, rules.heads])
+    found = np.flatnonzero((columns == row).all(axis=1))
+    return int(found[0]) if len(found) else None
+
+
+def _row(claim: Claim, relations: Sequence[str], entities: Sequence[str]) -> list[int]:
+    body, end, head, entity = claim
+    return [
+        _code(body, relations),
+        -1 if end is None else entities.index(end),
+        _code(head, relations),
+        entities.index(entity),
+    ]
+
+
+def _code(relation: str, relations: Sequence[str]) -> int:
+    return relations.index(base_relation(relation)) + len(relations) * is_inverse(relation)
+
+
+def edited(
+    rules: ConstantRules, without: Iterable[ConstantRule], written: Sequence[tuple[ConstantRule, float]]
+) -> ConstantRules:
+    """The rules without some, and with others, each with the weight that stands for both questions."""
+    places = [place for rule in without if (place := place_of(rules, rule)) is not None]
+    if places:
+        kept = np.ones(len(rules), dtype=np.bool_)
+        kept[places] = False
+        rules = rules.part(kept)
+    new = [(rule, weight) for rule, weight in written if place_of(rules, rule) is None]
+    return _with(rules, new) if new else rules
+
+
+def _with(rules: ConstantRules, new: Sequence[tuple[ConstantRule, float]]) -> ConstantRules:
+    claims = [_claimed(rule) for rule, _ in new]
+    used = [base_relation(name) for body, _, head, _ in claims for name in (body, head)]
+    relations = tuple(dict.fromkeys([*rules.relations, *used]))
+    named = [end for _, end, _, entity in claims for end in (end, entity) if end is not None]
+    entities = tuple(dict.fromkeys([*rules.entities, *named]))
+    rows = np.array([_row(claim, relations, entities) for claim in claims], dtype=np.int32)
+    moved = len(relations) - len(rules.relations)
+    counts = [
+        (quality.predictions or 0, quality.support or 0) if (quality := rule.quality) else (0, 0)
+        for rule, _ in new
+    ]
+    return replace(
+        rules,
+        relations=relations,
+        entities=entities,
+        bodies=np.concatenate([_shifted(rules.bodies, len(rules.relations), moved), rows[:, :2]]),
+        heads=np.concatenate([_shifted(rules.heads, len(rules.relations), moved), rows[:, 2:]]),
+        weights=np.concatenate([rules.weights, [[weight, weight] for _, weight in new]]),
+        counts=np.concatenate([rules.counts, np.array(counts, dtype=np.int64)]),
+        less=None,
+    )
+
+
+def _shifted(columns: NDArray[np.int32], number: int, moved: int) -> NDArray[np.int32]:
+    """Codes with as many more relations before the inverses."""
+    shifted = columns.copy()
+    shifted[:, 0] += np.int32(moved) * (columns[:, 0] >= number)
+    return shifted
+
+
+def _claimed(rule: ConstantRule) -> Claim:
+    found = claim_of(rule)
+    if found is None:
+        raise InputError(
+            f"a rule list has no place for {rule}",
+            hint='a rule about an entity has one atom in its body: bornIn(X, "london") -> speaks(X, "english")',
+        )
+    return found
