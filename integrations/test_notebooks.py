@@ -42,8 +42,8 @@ def printed(notebook: Any) -> list[str]:
     return [re.sub(r"\d+", "#", text) for text in texts]
 
 
-def test_there_are_two() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["learned-rules", "ontology"]
+def test_there_are_three() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["learned-rules", "ontology", "ontology-classes"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
