@@ -220,6 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, default=FILE, help="where rows are stored")
     chosen = parser.parse_args(arguments)
     every = [one for one in data_sets(data_directories()) if one.kind in (chosen.kind or KINDS)]
+    every.sort(key=lambda one: (KINDS.index(one.kind), one.name))
     if unknown := set(chosen.only or ()) - {one.name for one in every}:
         names = ", ".join(sorted({one.name for one in every})) or "none: set RESHUFFLE_DATA"
         raise InputError(f"there is no data set {sorted(unknown)[0]}", hint=f"those found are {names}")
