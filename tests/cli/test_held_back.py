@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from reshuffle.cli.main import main
 from reshuffle.kg import KnowledgeGraph, Triple
-from reshuffle.rules.parsing import read_rules
+from reshuffle.reasoning import Reasoner
+from reshuffle.rules.parsing import parse_rules, read_rules
 from reshuffle.theories import impossible_links
 from reshuffle.theories.impossible_links import ImpossibleLinks
 
@@ -147,3 +149,35 @@ def test_a_thousand_links_are_judged_and_no_more(monkeypatch: pytest.MonkeyPatch
     ]
     assert main([*asked, "--constraints", "ontology.ttl"]) == 1
     assert "no more links were looked at than the best 4\n4 links held back" in capsys.readouterr().err
+
+
+CLASHING = [
+    "p(X, Y) & q(Y, Z) -> r(X, Z)\nr(X, Y) & p(Y, Z) -> u(X, Z)\nu(X, Y) & q(X, Y) -> false",
+    "p(X, Y) & q(Y, Z) & r(Z, Z1) -> u(X, Z1)\nu(X, Y) & p(Y, X) -> false",
+    "p(X, Y) & p(Y, Z) -> p(X, Z)\np(X, Y) & q(X, Y) -> false",
+]
+
+
+@pytest.mark.parametrize("rules", CLASHING)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_clash_is_missed_however_far_it_is_from_the_link(rules: str, seed: int) -> None:
+    """Beside the answers on the whole graph, with every link that is no fact."""
+    chance = np.random.default_rng(seed)
+    rows = chance.integers((0, 0, 0), (7, 4, 7), size=(12, 3)).tolist()
+    facts = [(f"e{head}", "pqru"[relation], f"e{tail}") for head, relation, tail in rows if head != tail]
+    base = parse_rules(rules)
+    impossible, held = ImpossibleLinks(base, KnowledgeGraph(facts)), 0
+    derived = {*map(tuple, Reasoner(base, engine="chase").on(facts).triples())}
+    for head in range(7):
+        for relation in "pq":
+            for tail in range(7):
+                link = Triple(f"e{head}", relation, f"e{tail}")
+                if head == tail or link in {*facts, *derived}:
+                    continue
+                whole = Reasoner(base, engine="chase").on([*facts, link])
+                broken = any(
+                    link in (*one.first.leaves(), *one.second.leaves()) for one in whole.violations()
+                )
+                assert (link in impossible) == broken
+                held += broken
+    assert held

@@ -3,8 +3,8 @@
 Each name is read as an individual of its own unless facts and rules say otherwise. So a second value of a functional
 property is impossible, and not a reason to merge both values.
 
-A link is put among all that holds of its two ends, and the types of their neighbours; what follows there is looked at.
-A clash that is there without the link is not held against it.
+A link is put among all that holds around its two ends. Whatever follows newly has ends, too, around which is looked
+next, until nothing new follows: so no clash is missed. One that is there without the link is not held against it.
 
 >>> from reshuffle import KnowledgeGraph, parse_rules
 >>> rules = parse_rules("likes(X, Y) & hates(X, Y) -> false")
@@ -31,7 +31,7 @@ from reshuffle.theories.kinds import load
 from reshuffle.theories.ontology_files import OntologyTheory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -68,31 +68,50 @@ class ImpossibleLinks:
         """What was read of the rules and axioms."""
         self._known = facts | KnowledgeGraph(list(answers.triples()))
 
-    def __contains__(self, link: Triple) -> bool:
-        around = self._reasoner.on(KnowledgeGraph([*self._around(link), link]))
-        if any(link in (*broken.first.leaves(), *broken.second.leaves()) for broken in around.violations()):
-            return True
-        return link.relation != SAME_AS and any(
-            triple.relation == SAME_AS and triple not in self._known for triple in around.triples()
-        )
+        self._steps = max((_links_in(rule.body) for rule in rules.rules), default=1) - 1
 
-    def _around(self, link: Triple) -> Iterator[Triple]:
-        """What holds of both ends, and the types of what they are linked to. Other members of a class say nothing."""
+    def __contains__(self, link: Triple) -> bool:
+        centres = {link.head} if link.relation == TYPE else {link.head, link.tail}
+        while True:
+            around = self._reasoner.on(KnowledgeGraph([*self._around(centres), link]))
+            if any(
+                link in (*broken.first.leaves(), *broken.second.leaves()) for broken in around.violations()
+            ):
+                return True
+            new = [triple for triple in around.triples() if triple not in self._known]
+            if link.relation != SAME_AS and any(triple.relation == SAME_AS for triple in new):
+                return True
+            ends = {end for triple in new for end in _individuals(triple)}
+            if ends <= centres:
+                return False
+            centres |= ends
+
+    def _around(self, centres: set[str]) -> Iterator[Triple]:
+        """What holds of some entities and, for long rules, of those near them, and the types of their neighbours.
+
+        Other members of a class say nothing.
+        """
         known = self._known
-        ends = [link.head] if link.relation == TYPE else [link.head, link.tail]
-        chosen = self._about(
-            self._marked([code for end in ends if (code := known.entities.find(end)) is not None])
-        )
-        if (type_ := known.relations.find(TYPE)) is not None:
-            near = np.zeros(len(known.entities), bool)
-            near[known.heads[chosen]] = near[known.tails[chosen]] = True
-            chosen |= near[known.heads] & (known.relation_ids == type_)
+        type_ = known.relations.find(TYPE)
+        links = known.relation_ids != (-1 if type_ is None else type_)
+        marked = self._marked([code for end in centres if (code := known.entities.find(end)) is not None])
+        for _ in range(self._steps - 1):
+            marked = self._near(marked, links)
+        chosen = self._about(marked) & (links | marked[known.heads])
+        chosen |= self._near(marked, links)[known.heads] & ~links
         for place in np.flatnonzero(chosen):
             yield Triple(
                 known.entities[int(known.heads[place])],
                 known.relations[int(known.relation_ids[place])],
                 known.entities[int(known.tails[place])],
             )
+
+    def _near(self, marked: Booleans, links: Booleans) -> Booleans:
+        """The marked entities and their neighbours over links."""
+        known, near = self._known, marked.copy()
+        near[known.heads[self._about(marked) & links]] = True
+        near[known.tails[self._about(marked) & links]] = True
+        return near
 
     def _marked(self, codes: list[int]) -> Booleans:
         marked = np.zeros(len(self._known.entities), bool)
@@ -101,6 +120,15 @@ class ImpossibleLinks:
 
     def _about(self, marked: Booleans) -> Booleans:
         return np.asarray(marked[self._known.heads] | marked[self._known.tails])
+
+
+def _links_in(body: Sequence[str]) -> int:
+    """How many atoms of a body are links between individuals."""
+    return sum(relation != TYPE for relation in body)
+
+
+def _individuals(triple: Triple) -> tuple[str, ...]:
+    return (triple.head,) if triple.relation == TYPE else (triple.head, triple.tail)
 
 
 def read_impossible(
