@@ -192,6 +192,8 @@ def table_of(kind: str, on: str, file: Path = FILE) -> str:
         numbers = [*means, spread(values["mrr"]), mean(row["tie rate"] for row in cells)]
         cost = round(mean(row["processor seconds"] for row in cells))
         rows.append([dataset, method, len(cells), *numbers, cost])
+    if not rows:
+        return "Not measured."
     header = ["data set", "method", "seeds", "mrr", "hits@1", "hits@10", "pessimistic", "±", "tie rate", "s"]
     return text_table(header, rows)
 
