@@ -62,7 +62,7 @@ class DataSet:
     asked: Path
 
     def part(self, name: str, folder: Path | None = None) -> KnowledgeGraph:
-        """One file of a folder, by default of the graph that is asked about."""
+        """One file of a folder; without a folder, a file of the graph that questions are about."""
         folder = folder or self.asked
         (file,) = [path for path in folder.iterdir() if path.name in (f"{name}.txt", f"{name}.txt.gz")]
         return read_graph(file)

@@ -2,7 +2,7 @@
 
 All are generated. The one like Uberon has its numbers of edges, properties and rules; the others have definitions,
 relationships, disjoint branches and a few property chains, as GO does. A run is the whole command in a process of its
-own: `reshuffle infer FILE.obo -o edges.tsv`; processor seconds are those of all its threads, with imports and reading.
+own: `reshuffle infer FILE.obo -o edges.tsv`; processor seconds count for all threads, from the start on.
 """
 
 from __future__ import annotations

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from benchmarks import any_graph
 from benchmarks.pages import page_with
+from tests.datasets import shared_folder
 
 from reshuffle.errors import InputError
+from reshuffle.kg import read_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,6 +81,15 @@ def test_an_unknown_data_set_is_told(data: Path) -> None:
     with pytest.raises(InputError, match="no data set hers") as raised:
         any_graph.main(["--only", "hers", "-o", str(data / "rows.jsonl")])
     assert "those found are mine, new-50, other_v1" in str(raised.value)
+
+
+def test_new_relations_of_freebase_are_known_to_models_that_learned_from_it() -> None:
+    """The page says that 88 % of the test triples of FB-75 are training facts of FB15k-237."""
+    known = set(read_graph(shared_folder("FB15k-237") / "train.txt.gz"))
+    asked = list(read_graph(shared_folder("ingram/FB-75") / "test.txt"))
+    learned = set(read_graph(shared_folder("ingram/FB-75") / "msg.txt"))
+    assert round(100 * sum(triple in known for triple in asked) / len(asked)) == 88
+    assert not learned.intersection(asked)
 
 
 def test_the_page_is_made_from_the_stored_rows() -> None:

@@ -229,10 +229,25 @@ def test_other_graphs_are_answered_as_without() -> None:
     model = model_of(random_rules(2, tuple(KnowledgeGraph(facts).entities)))
     for relation in RELATIONS:
         with_them, without = (
-            [(row.triple, row.sum.score) for row in one.on(other).missing(relation=relation, top=None)]
+            [
+                (row.triple, row.sum.score, row.probability)
+                for row in one.on(other).missing(relation=relation, top=None)
+            ]
             for one in (model, model.without_constants())
         )
         assert with_them == without
+
+
+def test_other_graphs_have_the_same_probabilities(learned: RuleModel) -> None:
+    other = [(f"x{head}", relation, f"x{tail}") for head, relation, tail in spoken(60)]
+    found, wanted = (
+        [row.probability for row in one.on(other).missing(relation="speaks", top=50)]
+        for one in (learned, learned.without_constants())
+    )
+    assert found == wanted
+    assert found[0] is not None
+    own = learned.on(spoken()).missing(relation="speaks", top=1)[0].probability
+    assert own != learned.without_constants().on(spoken()).missing(relation="speaks", top=1)[0].probability
 
 
 def test_answers_follow_the_facts() -> None:
@@ -376,7 +391,18 @@ def test_what_is_struck_out_stays_out(learned: RuleModel, tmp_path: Path) -> Non
     again = refit(edited, spoken())
     assert {*texts_of(again.constants)} <= {*texts_of(edited.constants)}
     assert again.constants
+    assert again.constants == refit(again, spoken()).constants
     assert not refit(learned.without_constants(), spoken()).constants
+
+
+def test_a_rule_that_a_person_wrote_stays(learned: RuleModel, tmp_path: Path) -> None:
+    """With its weight, though no fact supports it."""
+    path, line = save_rule_model(learned, tmp_path), '3.5\tlikes(X, "thing9") -> speaks(X, "tongue0")'
+    path.write_text(path.read_text("utf-8").replace("\n[likelihood of", f"\n{line}\n[likelihood of"), "utf-8")
+    again = refit(load_rule_model(tmp_path), spoken()).constants
+    place = [*texts_of(again)].index(line.split("\t")[1])
+    assert again.weights[place].tolist() == [3.5, 3.5]
+    assert len(again) == len(learned.constants) + 1
 
 
 def test_a_relation_alone_has_rules_of_its_own(learned: RuleModel) -> None:

@@ -29,6 +29,7 @@ from reshuffle.kg.splits import GraphSplit
 from reshuffle.kg.symmetric_relations import mostly_symmetric
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.rulelist.constants.constant_edits import keeping
 from reshuffle.rulelist.constants.constant_text import compacted
 from reshuffle.rulelist.constants.weighing import Weighing, weighed_rules
 from reshuffle.rulelist.features import FeatureGraph
@@ -349,6 +350,8 @@ class _Learning:
             deadline=self.deadline.part(_FOR_CONSTANTS),
             progress=self.progress,
         )
+        if self.only is not None:  # rules of a person stay, also those that too few facts support
+            found = keeping(found, self.only)
         if not found:
             return model
         whole = replace(model, constants=found)

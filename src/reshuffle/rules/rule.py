@@ -30,7 +30,7 @@ VARIABLE = re.compile(r"([A-Z][0-9]*|\?\w+)\Z")
 _FRESH_PREFIX = "~"
 SAME = "~same"
 """The relation of an entity to itself."""
-_PSEUDOCOUNT = 5  # PyClause's default: rules with few predictions are believed less
+PSEUDOCOUNT = 5  # PyClause's default: rules with few predictions are believed less
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Quality:
         """
         if self.predictions is None or self.support is None:
             return self
-        return replace(self, confidence=self.support / (self.predictions + _PSEUDOCOUNT))
+        return replace(self, confidence=self.support / (self.predictions + PSEUDOCOUNT))
 
 
 def quoted(relation: str) -> str:

@@ -8,8 +8,7 @@ import numpy as np
 
 from reshuffle.progress import SILENT, in_one_step
 from reshuffle.rulelist.constants.constant_edits import place_of
-from reshuffle.rulelist.constants.constant_rules import CONFIDENCE_PRIOR
-from reshuffle.rules.rule import ConstantRule
+from reshuffle.rules.rule import PSEUDOCOUNT, ConstantRule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,6 +114,6 @@ def _sorted(rules: ConstantRules, places: NDArray[np.int64], sort: str, edits: E
     values = {
         "weight": rules.weights.max(axis=1, initial=0.0),
         "support": support,
-        "confidence": support / (predictions + CONFIDENCE_PRIOR),
+        "confidence": support / (predictions + PSEUDOCOUNT),
     }[sort]
     return places[np.argsort(-values[places], kind="stable")]

@@ -12,7 +12,7 @@ from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,7 +36,7 @@ def claim_of(rule: ConstantRule) -> Claim | None:
     body, head = _from(rule.atoms[0], about[0]), _from(rule.conclusion, about[0])
     if body is None or head is None:
         return None
-    return *body, head[0], str(head[1])
+    return None if head[1] is None else (*body, head[0], head[1])
 
 
 def _from(atom: Terms, who: int) -> tuple[str, str | None] | None:
@@ -54,26 +54,32 @@ def place_of(rules: ConstantRules, rule: ConstantRule) -> int | None:
     if claim is None:
         return None
     try:
-        row = _row(claim, rules.relations, rules.entities)
-    except ValueError:  # a name that none of them has
+        row = _row(
+            claim,
+            *(
+                {name: place for place, name in enumerate(names)}
+                for names in (rules.relations, rules.entities)
+            ),
+        )
+    except KeyError:  # a name that none of them has
         return None
     columns = np.column_stack([rules.bodies, rules.heads])
     found = np.flatnonzero((columns == row).all(axis=1))
     return int(found[0]) if len(found) else None
 
 
-def _row(claim: Claim, relations: Sequence[str], entities: Sequence[str]) -> list[int]:
+def _row(claim: Claim, relations: Mapping[str, int], entities: Mapping[str, int]) -> list[int]:
     body, end, head, entity = claim
     return [
         _code(body, relations),
-        -1 if end is None else entities.index(end),
+        -1 if end is None else entities[end],
         _code(head, relations),
-        entities.index(entity),
+        entities[entity],
     ]
 
 
-def _code(relation: str, relations: Sequence[str]) -> int:
-    return relations.index(base_relation(relation)) + len(relations) * is_inverse(relation)
+def _code(relation: str, relations: Mapping[str, int]) -> int:
+    return relations[base_relation(relation)] + len(relations) * is_inverse(relation)
 
 
 def edited(
@@ -91,24 +97,40 @@ def edited(
 
 def _with(rules: ConstantRules, new: Sequence[tuple[ConstantRule, float]]) -> ConstantRules:
     claims = [_claimed(rule) for rule, _ in new]
-    used = [base_relation(name) for body, _, head, _ in claims for name in (body, head)]
-    relations = tuple(dict.fromkeys([*rules.relations, *used]))
-    named = [end for _, end, _, entity in claims for end in (end, entity) if end is not None]
-    entities = tuple(dict.fromkeys([*rules.entities, *named]))
-    rows = np.array([_row(claim, relations, entities) for claim in claims], dtype=np.int32)
-    moved = len(relations) - len(rules.relations)
     counts = [
         (quality.predictions or 0, quality.support or 0) if (quality := rule.quality) else (0, 0)
         for rule, _ in new
     ]
+    return _joined(rules, claims, np.array([[weight] * 2 for _, weight in new]), np.array(counts))
+
+
+def keeping(rules: ConstantRules, others: ConstantRules) -> ConstantRules:
+    """The rules, and behind them the others that are not among them, with their weights and counts."""
+    there = {rules.claim(place) for place in range(len(rules))}
+    left = [place for place in range(len(others)) if others.claim(place) not in there]
+    if not left:
+        return rules
+    return _joined(rules, [others.claim(place) for place in left], others.weights[left], others.counts[left])
+
+
+def _joined(
+    rules: ConstantRules, claims: Sequence[Claim], weights: NDArray[np.float64], counts: NDArray[np.int64]
+) -> ConstantRules:
+    used = [base_relation(name) for body, _, head, _ in claims for name in (body, head)]
+    relations = tuple(dict.fromkeys([*rules.relations, *used]))
+    named = [end for _, end, _, entity in claims for end in (end, entity) if end is not None]
+    entities = tuple(dict.fromkeys([*rules.entities, *named]))
+    numbers, ids = ({name: place for place, name in enumerate(names)} for names in (relations, entities))
+    rows = np.array([_row(claim, numbers, ids) for claim in claims], dtype=np.int32)
+    moved = len(relations) - len(rules.relations)
     return replace(
         rules,
         relations=relations,
         entities=entities,
         bodies=np.concatenate([_shifted(rules.bodies, len(rules.relations), moved), rows[:, :2]]),
         heads=np.concatenate([_shifted(rules.heads, len(rules.relations), moved), rows[:, 2:]]),
-        weights=np.concatenate([rules.weights, [[weight, weight] for _, weight in new]]),
-        counts=np.concatenate([rules.counts, np.array(counts, dtype=np.int64)]),
+        weights=np.concatenate([rules.weights, weights]),
+        counts=np.concatenate([rules.counts, counts.astype(np.int64)]),
         less=None,
     )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reshuffle.kg import inverse_name
 from reshuffle.rules.rule import Constant, ConstantRule, Quality
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.rulelist.links.likelihood import Likelihood
-
-CONFIDENCE_PRIOR = 5
-"""Predictions that are added to those of a rule, as in all measures of confidence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +87,7 @@ class ConstantRules:
     def directed(self, code: int) -> str:
         """The name of a relation or of an inverse."""
         number = len(self.relations)
-        return self.relations[code] if code < number else f"{self.relations[code - number]}^-1"
+        return self.relations[code] if code < number else inverse_name(self.relations[code - number])
 
     def head_relations(self) -> NDArray[np.int32]:
         """The relation of each head, whichever side of it is named."""
@@ -101,4 +99,4 @@ def quality_of(predictions: int, support: int) -> Quality | None:
     """The measures of a rule that was counted."""
     if not predictions:
         return None
-    return Quality(predictions, support, support / (predictions + CONFIDENCE_PRIOR))
+    return Quality(predictions, support).recomputed()

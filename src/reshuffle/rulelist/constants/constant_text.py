@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reshuffle.kg.vocabulary import base_relation, is_inverse
+from reshuffle.rulelist.constants.constant_edits import claim_of
 from reshuffle.rulelist.constants.constant_rules import ConstantRules
 from reshuffle.rules.formats.native import read_line
 from reshuffle.rules.formats.statement import SourceLine, meaning, relation_name, unquoted
@@ -19,8 +21,6 @@ from reshuffle.rules.rule import ConstantRule, quoted, quoted_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from reshuffle.rules.rule import Terms
 
 _NAME = r'(?:\w+|"(?:[^"\\]|\\.)*")'
 _ATOM = rf"({_NAME})\((?:([XY])|(\"(?:[^\"\\]|\\.)*\")), (?:([XY])|(\"(?:[^\"\\]|\\.)*\"))\)"
@@ -149,29 +149,17 @@ class ConstantReading:
     def _other(self, line: SourceLine, start: int) -> tuple[int, int, int, int, int, int]:
         """A rule in any form of the syntax."""
         read = meaning(read_line(SourceLine(line.file, line.number, " " * start + line.text[start:])))
-        atoms = (*read.atoms, read.conclusion) if isinstance(read, ConstantRule) else ()
-        ways = [_ends(atom, atoms[-1]) for atom in atoms]
-        if len(ways) != 2 or None in ways or ways[1][1] is None:  # type: ignore[index]
+        claim = claim_of(read) if isinstance(read, ConstantRule) else None
+        if claim is None:
             raise line.error("this is no rule about a particular entity", at=start, hint=_HINT)
-        (body, way), (head, conclusion) = ((atom[0], way) for atom, way in zip(atoms, ways, strict=True))
-        row: list[int] = []
-        for name, (turned, entity) in ((body, way), (head, conclusion)):  # type: ignore[misc]
-            row += [
-                self._relations.of(quoted(name), relation_name),
-                int(turned),
-                self._entity(entity and quoted_text(entity)),
-            ]
-        return tuple(row)  # type: ignore[return-value]
+        body, end, head, entity = claim
+        return (*self._directed(body), self._named(end), *self._directed(head), self._named(entity))
+
+    def _directed(self, relation: str) -> tuple[int, int]:
+        return self._relations.of(quoted(base_relation(relation)), relation_name), int(is_inverse(relation))
+
+    def _named(self, entity: str | None) -> int:
+        return -1 if entity is None else self._entity(quoted_text(entity))
 
     def _entity(self, written: str | None) -> int:
         return -1 if written is None else self._entities.of(written, unquoted)
-
-
-def _ends(atom: Terms, conclusion: Terms) -> tuple[bool, str | None] | None:
-    """Is the variable of the conclusion the second end of an atom, and who is the other; None where it is neither."""
-    about = next((end for end in conclusion[1:] if isinstance(end, int)), None)
-    _, first, second = atom
-    if about is None or first == second or about not in (first, second):
-        return None
-    other = first if second == about else second
-    return second == about, other if isinstance(other, str) else None

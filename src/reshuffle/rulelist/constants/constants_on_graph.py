@@ -116,9 +116,8 @@ class ConstantsOnGraph:
         bodies, heads = codes[self.rules.bodies[:, 0]], codes[self.rules.heads[:, 0]]
         known = (bodies >= 0) & (heads >= 0)
         found[heads[known], bodies[known]] = True
-        turned = (
-            heads[known] + number // 2
-        ) % number  # who is named in a head has an edge to whom it is true of
+        # An entity that a head names has an edge to each member.
+        turned = (heads[known] + number // 2) % number
         found[turned, turned] = True
         return found
 

@@ -20,12 +20,13 @@ import numpy as np
 from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.kg.rows import starts_of
 from reshuffle.progress import SILENT
-from reshuffle.rulelist.constants.constant_rules import CONFIDENCE_PRIOR, ConstantRules
+from reshuffle.rulelist.constants.constant_rules import ConstantRules
 from reshuffle.rulelist.constants.constants_on_graph import ConstantsOnGraph
 from reshuffle.rulelist.constants.counting import Counted, Counting, counted_rules
 from reshuffle.rulelist.features import Questions, in_order, pieces_of
 from reshuffle.rulelist.kernels.constant_walks import OF_ANY, OF_MEMBERS, PER_CODE, constants_loss
 from reshuffle.rulelist.training_rows import questions_of
+from reshuffle.rules.rule import PSEUDOCOUNT
 
 if TYPE_CHECKING:
     from typing import Any
@@ -122,8 +123,8 @@ class _Measured:
         """What rules say, with so many facts of the support left out."""
         support, joined = self.counted.supports[rules] - less, self.counted.predictions[rules]
         base = np.maximum(self.sizes[rules] - less, 0.5) / np.maximum(self.having[rules], 1)
-        sure = support / (joined + CONFIDENCE_PRIOR)
-        lift = (support + CONFIDENCE_PRIOR * base) / ((joined + CONFIDENCE_PRIOR) * base)
+        sure = support / (joined + PSEUDOCOUNT)
+        lift = (support + PSEUDOCOUNT * base) / ((joined + PSEUDOCOUNT) * base)
         return np.column_stack([-np.log1p(-sure), np.maximum(np.log(lift), 0)])
 
 
