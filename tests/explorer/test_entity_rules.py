@@ -195,3 +195,15 @@ def test_the_digest_changes_with_their_weights(subject: RuleListSubject) -> None
     rules = subject.model.constants
     other = replace(subject.model, constants=replace(rules, weights=rules.weights * 2))
     assert RuleListSubject(other, subject.source).digest != subject.digest
+
+
+def test_what_the_facts_alone_decide_is_made_once(subject: RuleListSubject) -> None:
+    given = subject.as_given
+    world = subject.world(subject.changed_by(edits_of([Change("reject-rule", rule=rule(BORN))])))
+    fewer = subject.world(edits_of([Change("remove-fact", triple=Triple("q", "bornIn", "paris"))]))
+    here, there, elsewhere = (
+        one.scorer._state.constants.properties
+        for one in (given, world, fewer)  # type: ignore[union-attr]
+    )
+    assert here is there and here is not elsewhere
+    assert len(here.members) != len(elsewhere.members)

@@ -283,3 +283,26 @@ def test_the_first_part_of_an_effect_comes_before_the_rest(monkeypatch: pytest.M
     assert first["asked"] == 1 and ranked["asked"] == found["asked"] == 2
     assert first["vanished"]["count"] == 1 and found["vanished"]["count"] == 2
     assert "held_out" in found and ranked["vanished"] == found["vanished"]
+
+
+def test_of_too_many_questions_some_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "_FIRST", 1)
+    monkeypatch.setattr(effects, "_SECONDS", 0)
+    facts = FACTS | KnowledgeGraph([("eve", "bornIn", "london")])
+    subject = RuleListSubject(RuleModel.from_rules(RULES), Source("people", facts))
+    found = effect_of(subject, about_rule("reject-rule"))
+    assert (found["asked"], found["questions"]) == (1, 2)
+    assert found["vanished"]["count"] == 1
+
+
+def test_pieces_come_to_what_is_asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = FACTS | KnowledgeGraph([(f"p{n}", "bornIn", ("london", "paris")[n % 2]) for n in range(60)])
+    subject = RuleListSubject(
+        RuleModel.from_rules(RULES), Source("people", facts | KnowledgeGraph([IN_FRANCE]))
+    )
+    whole = effect_of(subject, about_rule("reject-rule"))
+    assert whole["asked"] == 62
+    monkeypatch.setattr(effects, "_FIRST", 1)
+    monkeypatch.setattr(effects, "_SECONDS", 60)
+    monkeypatch.setattr(effects, "_TOP_OF_RELATION", 50)
+    assert effect_of(subject, about_rule("reject-rule")) == whole

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from reshuffle.rulelist.constants.constant_edits import claim_of
 from reshuffle.rules.rule import ConstantRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from reshuffle.explorer.changes import Change
     from reshuffle.explorer.soft_models import SoftModelWorld
@@ -30,17 +30,21 @@ if TYPE_CHECKING:
     from reshuffle.progress import Progress, Report
     from reshuffle.rules import Rule
 
+_Answer: TypeAlias = "tuple[Triple, str]"
+"""A link, and the kind of question: it may be the answer to several, and has a score for each."""
+
 SHOWN = 200
 """Triples that a list of what appears or vanishes names; the rest is counted."""
 _MOST_COMPARED = 300_000  # derived triples that are compared one by one
-_SECONDS = 1.5  # for a look at larger ones
+_SECONDS = 1.5  # for a look at larger ones, and for questions that a rule moves answers of
 _TRIED = 1_000  # held-out facts that rules are asked about
 _RANKED = 100  # held-out facts that a model ranks
 _LITTLE = 1e-6  # of a score
 _TOP = 20  # predictions about an entity that are compared
 _TOP_OF_RELATION = 50
 _LINKS = 5  # accepted together, the last ones, whose entities are asked about
-_FIRST = 64  # questions whose answers are shown while the others are asked
+_FIRST = 64  # questions whose answers are shown while more are asked
+_LARGER = 4  # times as many as in the piece before
 _MOST_QUESTIONS = 1_000  # that a rule moves answers of: those that it leads to most
 
 
@@ -232,22 +236,25 @@ def _of_rankings(
     progress: Progress,
 ) -> dict[str, Any]:
     about, found = _asked_about((before, after), touched)
-    named = [_about_named(world, touched, progress) for world in (before, after)]
-    if about is not None and len(about) > _FIRST:
-        tell_part(_ranked_apart((before, after), named, touched, about[:_FIRST], found, progress))
-    return _ranked_apart((before, after), named, touched, about, found, progress)
+    ranked = [_Ranked.of(world, touched, progress) for world in (before, after)]
+    asked, ends_at, piece = 0, time.monotonic() + _SECONDS, _FIRST
+    while True:
+        heads = None if about is None else about[asked : asked + piece]
+        began = time.monotonic()
+        for one in ranked:
+            one.ask(touched, heads, progress)
+        if about is None:
+            return _moved(*(one.best for one in ranked))
+        asked, now = min(asked + piece, len(about)), time.monotonic()
+        told = {**_moved(*(one.best for one in ranked)), "questions": found, "asked": asked}
+        if asked == len(about) or now + (now - began) > ends_at:
+            return told
+        tell_part(told)
+        piece *= _LARGER
 
 
-def _ranked_apart(
-    worlds: tuple[RuleListWorld | SoftModelWorld, RuleListWorld | SoftModelWorld],
-    named: Sequence[dict[tuple[Triple, str], float]],
-    touched: Touched,
-    about: list[str] | None,
-    found: int,
-    progress: Progress,
-) -> dict[str, Any]:
-    best = (_best(world, touched, about, progress) for world in worlds)
-    first, second = (one | other for one, other in zip(best, named, strict=True))
+def _moved(first: dict[_Answer, float], second: dict[_Answer, float]) -> dict[str, Any]:
+    """What is among the best answers of one world alone, and whose score is another one."""
     appeared = _Difference({key[0]: None for key in second if key not in first})
     vanished = _Difference({key[0]: None for key in first if key not in second})
     differences = {key: score - first[key] for key, score in second.items() if key in first}
@@ -262,8 +269,45 @@ def _ranked_apart(
             {"triple": list(key[0]), "before": first[key], "after": second[key]} for key in moved[:SHOWN]
         ],
         "complete": False,
-        **({} if about is None else {"questions": found, "asked": len(about)}),
     }
+
+
+@dataclass
+class _Ranked:
+    """The best new links of a world about what is touched, with their scores."""
+
+    world: RuleListWorld | SoftModelWorld
+    about: dict[_Answer, float]
+    """Answers to questions about entities."""
+    links: dict[str, list[Any]] = field(default_factory=dict)
+    """Of each relation the best ones, as far as they are asked for."""
+
+    @classmethod
+    def of(cls, world: RuleListWorld | SoftModelWorld, touched: Touched, progress: Progress) -> _Ranked:
+        """About entities; links of relations are asked for piece by piece."""
+        about = _about_entities(world, touched, progress) | _about_named(world, touched, progress)
+        return cls(world, about)
+
+    def ask(self, touched: Touched, heads: list[str] | None, progress: Progress) -> None:
+        """For the best links of the touched relations, from more heads, or from all."""
+        for relation in touched.relations:
+            if relation in self.world.asked_relations:
+                asked = {} if heads is None else {"heads": heads}
+                found = self.world.missing(relation, top=_TOP_OF_RELATION, progress=progress, **asked)
+                before = self.links.get(relation)
+                both = found if before is None else sorted([*before, *found], key=_likely, reverse=True)
+                self.links[relation] = list(both)[:_TOP_OF_RELATION]
+
+    @property
+    def best(self) -> dict[_Answer, float]:
+        """The score of each answer."""
+        links = {(row.triple, "links"): row.score for rows in self.links.values() for row in rows}
+        return links | self.about
+
+
+def _likely(row: Any) -> float:
+    """What links of different questions to a rule list are compared by."""
+    return float(row.plausibility if row.probability is None else row.probability)
 
 
 def _asked_about(
@@ -282,33 +326,25 @@ def _asked_about(
     return list(heads), max(found for _, found in led)
 
 
-def _best(
-    world: RuleListWorld | SoftModelWorld, touched: Touched, about: list[str] | None, progress: Progress
-) -> dict[tuple[Triple, str], float]:
-    """The best new links about the entities and of the relations that are touched, with their scores.
-
-    A link may be the answer to several questions, and has a score for each: keys tell them apart.
-    """
-    best: dict[tuple[Triple, str], float] = {}
+def _about_entities(
+    world: RuleListWorld | SoftModelWorld, touched: Touched, progress: Progress
+) -> dict[_Answer, float]:
+    """The best new links about the entities that are touched, with their scores."""
+    best: dict[_Answer, float] = {}
     for entity in touched.entities:
         if entity in world.facts.entities:
             for end in ("head", "tail"):
                 with in_one_step(progress, f"asking about {entity}"):
                     found = world.predictions(**{end: entity}, top=_TOP, progress=progress)
                 best |= {(row.triple, end): row.score for row in found}
-    for relation in touched.relations:
-        if relation in world.asked_relations:
-            asked = {} if about is None else {"heads": about}
-            found = world.missing(relation, top=_TOP_OF_RELATION, progress=progress, **asked)
-            best |= {(row.triple, "links"): row.score for row in found}
     return best
 
 
 def _about_named(
     world: RuleListWorld | SoftModelWorld, touched: Touched, progress: Progress
-) -> dict[tuple[Triple, str], float]:
+) -> dict[_Answer, float]:
     """The best answers to the questions about the entities that rules conclude something of."""
-    best: dict[tuple[Triple, str], float] = {}
+    best: dict[_Answer, float] = {}
     for question in _questions_of(touched.rules):
         if question["relation"] in world.asked_relations:
             named = question.get("head") or question["tail"]

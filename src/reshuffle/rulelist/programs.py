@@ -7,7 +7,7 @@ from t, as the bodies of r^-1. A rule has one number, and one weight, whichever 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,11 +16,14 @@ from reshuffle.kg.rows import starts_in
 from reshuffle.rules import IntersectionRule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from reshuffle.rules import Rule
+
+_Row: TypeAlias = "tuple[int, bool, tuple[int, ...], int]"
+"""The relation, is it an intersection, its body, and the number of its rule."""
 
 
 class Walks(NamedTuple):
@@ -49,17 +52,7 @@ class Program:
         """The program of rules, numbered in the order given; `loops`: the relations that have some, None for all."""
         names = list(relations)
         codes = {name: code for code, name in enumerate([*names, *map(inverse_name, names)])}
-        rows = [
-            (
-                codes[one.head],
-                isinstance(one, IntersectionRule),
-                tuple(codes[name] for name in one.body),
-                number,
-            )
-            for number, rule in enumerate(rules)
-            for one in (rule, rule.reversed())
-            if one.head in codes and all(name in codes for name in one.body)
-        ]
+        rows = [row for number, rule in enumerate(rules) for row in _both_ways(number, rule, codes)]
         may = np.array([loops is None or name in loops for name in names], dtype=np.bool_)
         return cls(_walks(sorted(rows), 2 * len(names), np.concatenate([may, may])), len(names))
 
@@ -73,9 +66,22 @@ class Program:
         )
 
 
-def _walks(
-    rows: list[tuple[int, bool, tuple[int, ...], int]], num_directed: int, loops: NDArray[np.bool_]
-) -> Walks:
+def _both_ways(number: int, rule: Rule, codes: Mapping[str, int]) -> Iterator[_Row]:
+    """The rows of a rule and of its reversal; none where a relation has no code.
+
+    Thousands of rules are turned around for each change that is looked at, so that it is done with codes, not names.
+    """
+    body = [codes.get(name, -1) for name in rule.body]
+    head = codes.get(rule.head, -1)
+    if head < 0 or min(body, default=0) < 0:
+        return
+    meets, half, count = isinstance(rule, IntersectionRule), len(codes) // 2, len(codes)
+    back = [(code + half) % count for code in (body if meets else reversed(body))]
+    yield head, meets, tuple(body), number
+    yield (head + half) % count, meets, tuple(back), number
+
+
+def _walks(rows: list[_Row], num_directed: int, loops: NDArray[np.bool_]) -> Walks:
     longest = max((len(body) for _, _, body, _ in rows), default=1)
     bodies = np.full((len(rows), longest), -1, dtype=np.int32)
     for place, (_, _, body, _) in enumerate(rows):

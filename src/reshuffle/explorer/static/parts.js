@@ -238,6 +238,8 @@ export function Effect({ effect, kind }) {
     ${effect.moved && effect.moved.length ? html`<p class="muted">${effect.moved.length} other scores change.</p>` : null}
     ${!effect.complete && rules ? html`<p class="muted">Too much follows to compare all of it: from ${effect.derived[0].toLocaleString()}
       derived triples to ${effect.derived[1].toLocaleString()}. Shown is what was found near the change.</p>` : null}
+    ${effect.asked < effect.questions ? html`<p class="muted">Compared for ${effect.asked.toLocaleString()} of the ${effect.questions.toLocaleString()} entities
+      that it leads from: those from which it leads most often.</p>` : null}
     ${effect.held_out ? html`<${HeldOut} held=${effect.held_out} />` : null}
   </div>`;
 }

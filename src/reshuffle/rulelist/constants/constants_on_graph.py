@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.rulelist.constants.constant_rules import ConstantRules
     from reshuffle.rulelist.features import FeatureGraph, Questions
 
@@ -50,6 +52,18 @@ class Fired:
         return marked
 
 
+@dataclass(frozen=True, eq=False)
+class _OfGraph:
+    """What depends on a graph alone."""
+
+    graph: KnowledgeGraph
+    properties: Properties
+
+
+_SHARED: WeakValueDictionary[int, _OfGraph] = WeakValueDictionary()
+"""By the ids of graphs: who has one keeps its graph, so that no other graph gets the id meanwhile."""
+
+
 @dataclass(frozen=True)
 class ConstantsOnGraph:
     """Finds the rules that answer questions about a graph; names that the graph lacks answer nothing."""
@@ -68,7 +82,16 @@ class ConstantsOnGraph:
     @cached_property
     def properties(self) -> Properties:
         """Those of the graph's entities."""
-        return Properties.of(self.facts)
+        return self._shared.properties
+
+    @cached_property
+    def _shared(self) -> _OfGraph:
+        """What other rules on the same graph have, too, as long as there are some."""
+        graph = self.facts.graph
+        found = _SHARED.get(id(graph))
+        if found is None:
+            found = _SHARED[id(graph)] = _OfGraph(graph, Properties.of(self.facts))
+        return found
 
     @cached_property
     def _keys(self) -> tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]:
