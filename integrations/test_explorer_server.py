@@ -14,7 +14,7 @@ from contextlib import closing
 from http.client import HTTPConnection
 from itertools import product
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -29,6 +29,7 @@ from reshuffle.explorer.web import connections
 from reshuffle.explorer.web.api_questions import QUESTIONS
 from reshuffle.explorer.web.app import PAGES, Explorer
 from reshuffle.explorer.web.guard import LARGEST_BODY, POLICY, Door
+from reshuffle.explorer.web.jobs import CHANGES, READING, THREADS
 from reshuffle.explorer.web.serving import bound_socket, configured
 
 if TYPE_CHECKING:
@@ -706,6 +707,32 @@ def desk(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 ADA = {"head": "ada", "relation": "citizenOf", "tail": "uk"}
+
+
+@pytest.mark.parametrize(
+    ("busy", "page", "words"),
+    [
+        (CHANGES, "rules", {}),
+        (
+            READING,
+            "effect",
+            {"change": json.dumps({"kind": "remove-fact", "triple": ["ada", "bornIn", "london"]})},
+        ),
+    ],
+)
+def test_pages_and_changes_do_not_wait_for_each_other(
+    desk: Running, busy: str, page: str, words: dict[str, str]
+) -> None:
+    client, stop = desk.guest(), Event()
+    asked(client, "overview")  # it is loaded
+    try:
+        for number in range(THREADS[busy]):
+            desk.explorer.jobs.job((busy, number), lambda _: stop.wait(60), kind=busy)
+        began = time.monotonic()
+        assert asked(client, page, params=words).status_code == 200
+        assert time.monotonic() - began < 30
+    finally:
+        stop.set()
 
 
 def test_decisions_are_kept_and_taken_back(desk: Running, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from reshuffle.explorer.rule_lists import RuleListSubject
 from reshuffle.explorer.soft_models import SoftModelSubject
 from reshuffle.explorer.subject import Source, Subject
 from reshuffle.explorer.web.api_questions import QUESTIONS, Asked
-from reshuffle.explorer.web.jobs import THREADS, Cancelled, Job, Jobs
+from reshuffle.explorer.web.jobs import CHANGES, LINKS, READING, THREADS, Cancelled, Job, Jobs
 from reshuffle.explorer.web.sessions import Session
 from reshuffle.kg import Triple
 from reshuffle.progress import SILENT
@@ -173,9 +173,9 @@ def test_cancelled_questions_make_room_for_others() -> None:
         return jobs.job((shown.key, tail), lambda progress: QUESTIONS["why"](asked, progress))
 
     try:
-        busy = [ask(long, f"tongue {number}") for number in range(THREADS)]
+        busy = [ask(long, f"tongue {number}") for number in range(THREADS[READING])]
         assert loading.wait(20)
-        until(lambda: sum(job.stage.startswith("waiting") for job in busy) == THREADS - 1)
+        until(lambda: sum(job.stage.startswith("waiting") for job in busy) == THREADS[READING] - 1)
         cheap = ask(quick, "english")
         time.sleep(0.3)
         assert not cheap.future.done()
@@ -185,6 +185,18 @@ def test_cancelled_questions_make_room_for_others() -> None:
         for job in busy:
             with pytest.raises(Cancelled):
                 job.future.result(20)
+    finally:
+        stop.set()
+
+
+def test_whoever_reads_waits_for_nobody_elses_changes() -> None:
+    jobs, stop = Jobs(), Event()
+    try:
+        for kind in (CHANGES, LINKS):
+            for number in range(THREADS[kind] + 1):
+                jobs.job((kind, number), lambda _: stop.wait(60), kind=kind)
+        assert jobs.job("page", lambda _: "read").future.result(20) == "read"
+        assert not any(job.future.done() for job in jobs.running())
     finally:
         stop.set()
 

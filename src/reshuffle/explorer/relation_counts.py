@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,11 +36,11 @@ class _Ends:
         order = np.lexsort((keys, -counts, keys // width))
         return cls((keys // width)[order], (keys % width)[order], counts[order], len(facts.relations))
 
-    @property
+    @cached_property
     def distinct(self) -> NDArray[np.int64]:  # relation
         return np.bincount(self.relations, minlength=self.number)
 
-    @property
+    @cached_property
     def single(self) -> NDArray[np.int64]:  # relation
         """How many have one fact."""
         return np.bincount(self.relations[self.counts == 1], minlength=self.number)

@@ -119,6 +119,11 @@ class RankedWorld(World):
 
     scorer: ModelAnswers | RuleAnswers
 
+    @cached_property
+    def ranked(self) -> dict[tuple[Triple, ...], dict[str, float]]:
+        """How well it ranks held-out facts, for those that were asked about."""
+        return {}
+
     @property
     def asked_relations(self) -> tuple[str, ...]:
         """All that the model knows."""

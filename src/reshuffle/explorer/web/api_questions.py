@@ -25,7 +25,7 @@ from reshuffle.explorer.views.rule_chains import rule_graph_page
 from reshuffle.explorer.views.rule_pages import PER_PAGE, example, known_of, rule_page, rules_page
 from reshuffle.explorer.views.training_page import training_page
 from reshuffle.explorer.views.why_page import why_page
-from reshuffle.explorer.web.jobs import Cancelled, Jobs
+from reshuffle.explorer.web.jobs import LINKS, Cancelled, Jobs
 from reshuffle.kg import Triple
 from reshuffle.progress import in_one_step
 from reshuffle.rules.parsing import parse_rules
@@ -328,6 +328,7 @@ def told_search(asked: Asked, queue: LinkQueue) -> dict[str, Any]:
         job = asked.jobs.job(
             ("links", asked.exhibit.key),
             partial(_search_links, queue, asked.jobs, queue.turn),
+            kind=LINKS,
             most_seconds=math.inf,
         )
     failed = job.future.exception() if job is not None and job.future.done() else None

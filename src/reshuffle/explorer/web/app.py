@@ -26,7 +26,7 @@ from reshuffle.explorer.views.training_page import has_training
 from reshuffle.explorer.web.api_questions import QUESTIONS, Asked, json_of, told_search
 from reshuffle.explorer.web.csv_tables import TABLES, csv_of
 from reshuffle.explorer.web.guard import Guard, TooLarge
-from reshuffle.explorer.web.jobs import Cancelled, Jobs, TooBusy
+from reshuffle.explorer.web.jobs import CHANGES, READING, Cancelled, Jobs, TooBusy
 from reshuffle.explorer.web.sessions import Sessions
 from reshuffle.kg import Triple
 from reshuffle.progress import UNHEARD
@@ -71,6 +71,7 @@ _ICON = (STATIC / "favicon.svg").read_bytes()
 IN_PARTS = 0.3
 """Seconds, where parts of an answer are shown before it is whole."""
 _IN_PARTS = ("effect", "what-if")
+_OF_CHANGES = (*_IN_PARTS, "keep", "save")
 AT_ONCE = 1.0
 """Seconds that an answer is waited for before it is told how far it is."""
 
@@ -159,7 +160,7 @@ class Explorer:
     async def _job(
         self, key: Any, work: Callable[[Progress], Response], labels: Mapping[str, str]
     ) -> Response:
-        job = self.jobs.job(key, work)
+        job = self.jobs.job(key, work, kind=_kind_of(key))
         waiting = asyncio.wrap_future(job.future)
         waiting.add_done_callback(_heard)
         try:
@@ -218,7 +219,7 @@ class Explorer:
 
     async def _whole(self, key: Any, work: Callable[[Progress], Response]) -> Response:
         """Changes are waited for, so that they happen once."""
-        job = self.jobs.job(key, work)
+        job = self.jobs.job(key, work, kind=_kind_of(key))
         try:
             return await asyncio.wrap_future(job.future)
         finally:
@@ -307,6 +308,11 @@ class Explorer:
     async def _cancelled(self, request: Request) -> Response:
         found = self.jobs.cancel(request.path_params["number"])
         return JSONResponse({"cancelled": found}, 200 if found else 404)
+
+
+def _kind_of(key: tuple[Any, ...]) -> str:
+    """Which threads do the work."""
+    return CHANGES if key[0] in _OF_CHANGES else READING
 
 
 def _need_known(triple: Triple, world: World) -> None:

@@ -2,13 +2,16 @@
 
 Each question is a job with a key. The same question asked again while the job runs waits for the same job. The result
 of a slow job is kept for a later request.
+
+Work that takes seconds has threads of its own: with one queue for all, who types a name would wait until other people's
+changes are compared.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +29,9 @@ if TYPE_CHECKING:
 
 Work: TypeAlias = "Callable[[Progress], Any]"
 
-THREADS = 8
+READING, CHANGES, LINKS = "reading", "changes", "links"
+"""Kinds of work: questions that are answered soon, what changes do, and searches for missing links."""
+THREADS = {READING: 8, CHANGES: 3, LINKS: 4}
 MOST_AT_ONCE = 300
 """The limit of running and waiting jobs; further requests are told to try again."""
 MOST_SECONDS = 900.0
@@ -97,14 +102,16 @@ class Jobs:
     """All work of a server."""
 
     def __init__(self) -> None:
-        self._waiting: SimpleQueue[tuple[Job, Work]] = SimpleQueue()
-        self._num_threads = 0
+        self._waiting: dict[str, SimpleQueue[tuple[Job, Work]]] = defaultdict(SimpleQueue)
+        self._num_threads: dict[str, int] = defaultdict(int)
         self._numbers = itertools.count(1)
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
         self._lock = Lock()
 
-    def job(self, key: Hashable, work: Work, *, most_seconds: float = MOST_SECONDS) -> Job:
-        """The job that does this already, or a new one."""
+    def job(
+        self, key: Hashable, work: Work, *, kind: str = READING, most_seconds: float = MOST_SECONDS
+    ) -> Job:
+        """The job that does this already, or a new one; each kind has threads of its own."""
         with self._lock:
             found = self._jobs.get(key)
             if found is not None and not found.cancelled:
@@ -114,16 +121,14 @@ class Jobs:
             made = Job(next(self._numbers), key, most_seconds=most_seconds)
             self._jobs[key] = made
             self._drop_old()
-            if self._num_threads < THREADS:
-                self._num_threads += 1
-                # A thread of its own kind: work that does not hear of the end must not keep the process from ending.
-                Thread(target=self._work, name=f"explorer-{self._num_threads}", daemon=True).start()
-        self._waiting.put((made, work))
+            waiting = self._waiting[kind]
+            if self._num_threads[kind] < THREADS[kind]:
+                self._num_threads[kind] += 1
+                name = f"explorer-{kind}-{self._num_threads[kind]}"
+                # Daemons: work that does not hear of the end must not keep the process from ending.
+                Thread(target=_work_off, args=[waiting], name=name, daemon=True).start()
+        waiting.put((made, work))
         return made
-
-    def _work(self) -> None:
-        while True:
-            _run(*self._waiting.get())
 
     def _drop_old(self) -> None:
         finished = [key for key, job in self._jobs.items() if job.future.done()]
@@ -163,6 +168,11 @@ class Jobs:
         """Stop everything; what waits never begins, and what does not report ends with the process."""
         for job in self.running():
             job.cancelled = True
+
+
+def _work_off(waiting: SimpleQueue[tuple[Job, Work]]) -> None:
+    while True:
+        _run(*waiting.get())
 
 
 def _run(job: Job, work: Work) -> None:
