@@ -21,6 +21,7 @@ from reshuffle.explorer.saving_as import save_as
 from reshuffle.explorer.shared_work import told_to
 from reshuffle.explorer.subject import Source, Subject
 from reshuffle.kg import Triple
+from reshuffle.kg.io import folders
 from reshuffle.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -264,6 +265,20 @@ def test_what_a_killed_saving_left_goes_with_the_next_one(what: str, name: str, 
     save_as(RuleBaseSubject(RULES, SOURCE).as_given, Edits(), what, name, tmp_path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([name, strange.name])
     assert (strange / "thesis.tex").read_text() == "mine"
+
+
+def test_a_saving_that_ends_meanwhile_disturbs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".mine.tsv.0123abcd.part").mkdir()
+
+    def ends(left: Path) -> bool:
+        left.rmdir()
+        return True
+
+    monkeypatch.setattr(folders, "is_left_over", ends)
+    save_as(RuleBaseSubject(RULES, SOURCE).as_given, Edits(), "facts", "mine.tsv", tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["mine.tsv"]
 
 
 def test_effects_are_counted_by_relation() -> None:

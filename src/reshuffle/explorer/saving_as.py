@@ -46,7 +46,10 @@ def save_as(world: World, edits: Edits, what: str, name: str, folder: Path) -> d
 def _is_saving(left: Path) -> bool:
     """Is all in it what a saving that was killed has written?"""
     name = left.name[1:].rpartition(".part")[0].rpartition(".")[0]
-    return all(Path(name).stem in entry.name for entry in left.iterdir())
+    try:
+        return all(Path(name).stem in entry.name for entry in left.iterdir())
+    except FileNotFoundError:  # another saving has just ended
+        return False
 
 
 def _saved(world: World, edits: Edits, what: str, path: Path) -> dict[str, Any]:
