@@ -106,13 +106,21 @@ def released(descriptor: int) -> Iterator[None]:
 
 def is_abandoned(path: Path) -> bool:
     """Is this the file, or the folder, of a process that has ended? Such a process held its lock."""
+    with _locked_now(path) as is_ours:
+        return is_ours
+
+
+@contextmanager
+def _locked_now(path: Path) -> Iterator[bool]:
+    """Whether nobody held the lock; it is held meanwhile."""
     try:
         is_folder = stat.S_ISDIR(path.lstat().st_mode)
         descriptor = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | _NO_LINK)
     except OSError:  # gone, a link, or somebody else's
-        return False
+        yield False
+        return
     with released(descriptor):
-        return _lock(descriptor) is True
+        yield _lock(descriptor) is True
 
 
 def is_own(path: Path) -> bool:
@@ -120,12 +128,18 @@ def is_own(path: Path) -> bool:
     return not hasattr(os, "getuid") or path.lstat().st_uid == os.getuid()
 
 
-def is_left_over(path: Path) -> bool:
-    """Is it abandoned, and was it a process of this user? Then it may be removed; a link never is."""
-    try:
-        return is_own(path) and is_abandoned(path)
-    except FileNotFoundError:  # somebody else was faster
-        return False
+@contextmanager
+def left_over(path: Path) -> Iterator[bool]:
+    """Whether it is abandoned, and was a process's of this user; then it may be removed meanwhile. A link never may.
+
+    Its lock is held meanwhile: who has just made it, and wants to lock it, makes another one.
+    """
+    with _locked_now(path) as is_ours:
+        try:
+            own = is_own(path)
+        except FileNotFoundError:  # somebody else was faster
+            own = False
+        yield own and is_ours
 
 
 def _lock(descriptor: int) -> bool | None:

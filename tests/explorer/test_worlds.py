@@ -11,7 +11,7 @@ import pytest
 
 from reshuffle import KnowledgeGraph, RuleModel, parse_rules
 from reshuffle.errors import InputError
-from reshuffle.explorer import effects
+from reshuffle.explorer import effects, saving_as
 from reshuffle.explorer.changes import Change, Edits, edits_of
 from reshuffle.explorer.effects import Touched, effect
 from reshuffle.explorer.exhibits import Exhibit
@@ -21,7 +21,8 @@ from reshuffle.explorer.saving_as import save_as
 from reshuffle.explorer.shared_work import told_to
 from reshuffle.explorer.subject import Source, Subject
 from reshuffle.kg import Triple
-from reshuffle.kg.io import folders
+from reshuffle.kg.io.folders import folder_aside
+from reshuffle.locks import locked_folder
 from reshuffle.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -267,18 +268,19 @@ def test_what_a_killed_saving_left_goes_with_the_next_one(what: str, name: str, 
     assert (strange / "thesis.tex").read_text() == "mine"
 
 
-def test_a_saving_that_ends_meanwhile_disturbs_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ".mine.tsv.0123abcd.part").mkdir()
+def test_a_saving_that_ends_meanwhile_disturbs_no_other(tmp_path: Path) -> None:
+    left = tmp_path / ".mine.tsv.0123abcd.part"
+    assert not saving_as._is_saving(left)
+    left.mkdir()
+    taken = []
 
-    def ends(left: Path) -> bool:
-        left.rmdir()
+    def may_go(path: Path) -> bool:
+        taken.append(locked_folder(path))
         return True
 
-    monkeypatch.setattr(folders, "is_left_over", ends)
-    save_as(RuleBaseSubject(RULES, SOURCE).as_given, Edits(), "facts", "mine.tsv", tmp_path)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["mine.tsv"]
+    with folder_aside(tmp_path / "mine.tsv", may_go=may_go):
+        assert not left.exists()
+    assert taken == [None]  # who has just made it, and wants to lock it, makes another one
 
 
 def test_effects_are_counted_by_relation() -> None:

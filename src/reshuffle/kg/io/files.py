@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from reshuffle.errors import InputError, Place, did_you_mean
 from reshuffle.kg.guards.limits import LONGEST_LINE, Unpacking, looked_through, piped, too_long_text
-from reshuffle.locks import is_left_over, locked, released
+from reshuffle.locks import left_over, locked, released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -416,9 +416,10 @@ def _remove_abandoned(target: Path) -> None:
     name = re.compile(rf"\.{re.escape(target.stem)}\.[0-9a-f]{{8}}\.part{re.escape(target.suffix)}")
     pattern = f".{glob.escape(target.stem)}.*.part{glob.escape(target.suffix)}"
     for left in target.parent.glob(pattern):
-        if name.fullmatch(left.name) and is_left_over(left):
-            with suppress(OSError):
-                left.unlink()
+        if name.fullmatch(left.name):
+            with left_over(left) as may_go, suppress(OSError):
+                if may_go:
+                    left.unlink()
 
 
 def check_writable(path: str | os.PathLike[str], *, endings: Collection[str] = ()) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from reshuffle.kg.io.files import flush_to_disk
-from reshuffle.locks import is_left_over, locked_folder, released
+from reshuffle.locks import left_over, locked_folder, released
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,8 +35,10 @@ def folder_aside(target: Path, *, may_go: Callable[[Path], bool]) -> Iterator[Pa
     ['out']
     """
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
-        if _is_aside(left, target) and left.is_dir() and is_left_over(left) and may_go(left):
-            shutil.rmtree(left, ignore_errors=True)
+        if _is_aside(left, target) and left.is_dir():
+            with left_over(left) as abandoned:
+                if abandoned and may_go(left):
+                    shutil.rmtree(left, ignore_errors=True)
     folder, lock = _new_folder(target)
     with released(lock):
         try:
