@@ -12,6 +12,7 @@ from reshuffle import KnowledgeGraph, parse_rules
 from reshuffle.errors import InputError
 from reshuffle.explorer.changes import Change, edits_of
 from reshuffle.explorer.effects import Touched, effect
+from reshuffle.explorer.exhibits import Exhibit
 from reshuffle.explorer.link_queues import RuleListQueue
 from reshuffle.explorer.rule_lists import RuleListSubject
 from reshuffle.explorer.saving_as import chosen_rules, save_as
@@ -19,7 +20,10 @@ from reshuffle.explorer.subject import Source
 from reshuffle.explorer.views.overview_page import overview_page
 from reshuffle.explorer.views.rule_pages import known_of, rule_page, rules_page
 from reshuffle.explorer.views.why_page import why_page
+from reshuffle.explorer.web.api_questions import QUESTIONS, Asked
+from reshuffle.explorer.web.sessions import Session
 from reshuffle.kg import Triple
+from reshuffle.progress import SILENT
 from reshuffle.rulelist import RuleModel, load_rule_model
 from reshuffle.rules import Quality
 from reshuffle.rules.rule import ConstantRule
@@ -207,3 +211,21 @@ def test_what_the_facts_alone_decide_is_made_once(subject: RuleListSubject) -> N
     )
     assert here is there and here is not elsewhere
     assert len(here.members) != len(elsewhere.members)
+
+
+def test_the_search_finds_them(subject: RuleListSubject) -> None:
+    shown = Exhibit("list", "people", "rule model", lambda _: subject, labels={"london": "Capital"})
+    found = {
+        typed: QUESTIONS["search"](Asked(shown, Session(), {"q": typed, "everything": "true"}), SILENT)[
+            "rules"
+        ]
+        for typed in ("ENGL", "capital speaks", "plays", "born", "rome", "")
+    }
+    assert found == {
+        "ENGL": [BORN, ANY],  # by weight
+        "capital speaks": [BORN],
+        "plays": [ANY],
+        "born": [str(PATHS.rules[0]), BORN, TURNED],
+        "rome": [],
+        "": [],
+    }

@@ -12,6 +12,7 @@ from reshuffle.explorer.decisions import ENDING, Decisions
 from reshuffle.explorer.link_queues import LinkQueue, link_queue
 from reshuffle.explorer.name_search import NameSearch
 from reshuffle.explorer.shared_work import held
+from reshuffle.explorer.views.entity_rules import RuleNames
 from reshuffle.kg.io.prefixes import COMMON
 from reshuffle.progress import SILENT, in_one_step
 
@@ -48,6 +49,7 @@ class Exhibit:
     _subject: Subject | None = field(default=None, init=False, repr=False)
     _search: NameSearch | None = field(default=None, init=False, repr=False)
     _texts: list[tuple[str, str]] = field(default_factory=list, init=False, repr=False)
+    _names: RuleNames | None = field(default=None, init=False, repr=False)
     _queue: LinkQueue | None = field(default=None, init=False, repr=False)
     _worlds: OrderedDict[Edits, World] = field(default_factory=OrderedDict, init=False, repr=False)
     _loading: Lock = field(default_factory=Lock, init=False, repr=False)
@@ -112,6 +114,15 @@ class Exhibit:
         """The rules that name all the words, in their order; those of a soft model once they are read."""
         rules = self._rule_texts if words else []
         return [rule for rule, folded in rules if _has_all(folded, words)]
+
+    def rules_about(self, words: Sequence[str], most: int) -> list[str]:
+        """Rules about particular entities that name all the words, the heaviest first."""
+        rules = self.subject().as_given.about_entities
+        if not words or not rules:
+            return []
+        if self._names is None:
+            self._names = RuleNames.of(rules, self.labels)
+        return self._names.heaviest(words, most)
 
     @property
     def _rule_texts(self) -> list[tuple[str, str]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from reshuffle.progress import SILENT, in_one_step
 from reshuffle.rulelist.constants.constant_edits import place_of
@@ -47,7 +50,7 @@ def entity_rules(  # noqa: PLR0913 - what to show of a long list
             for rule in written
             if _has(str(rule), words) and (row := entity_rule_row(now, rule)) is not None
         ]
-        places = _sorted(rules, _with_words(rules, words, labels or {}), sort, edits)
+        places = _sorted(rules, RuleNames.of(rules, labels or {}).with_words(words), sort, edits)
         end = start + most
         shown = places[max(0, start - len(new)) : max(0, end - len(new))]
         rows = [*new[start:end], *(_row(rules, place) for place in shown.tolist())]
@@ -84,20 +87,43 @@ def _has(text: str, words: Sequence[str]) -> bool:
     return all(word in text.lower() for word in words)
 
 
-def _with_words(rules: ConstantRules, words: Sequence[str], labels: Mapping[str, str]) -> NDArray[np.int64]:
-    """The places of the rules that have each word in one of their names or labels."""
-    kept = np.ones(len(rules), dtype=np.bool_)
-    number = max(1, len(rules.relations))
-    for word in words:
-        relations, entities = (
-            np.array(
-                [word in f"{name} {labels.get(name, '')}".lower() for name in (*names, "")], dtype=np.bool_
+@dataclass(frozen=True)
+class RuleNames:
+    """The names and labels in rules about particular entities, folded once, so that one may search while one types."""
+
+    rules: ConstantRules
+    relations: pa.Array
+    entities: pa.Array
+    """Behind the names stands what is not named."""
+
+    @classmethod
+    def of(cls, rules: ConstantRules, labels: Mapping[str, str]) -> RuleNames:
+        """Names and labels as they are searched."""
+        return cls(rules, _folded(rules.relations, labels), _folded(rules.entities, labels))
+
+    def with_words(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """The places of the rules that have each word in one of their names or labels."""
+        rules, number = self.rules, max(1, len(self.rules.relations))
+        kept = np.ones(len(rules), dtype=np.bool_)
+        for word in words:
+            relations, entities = (
+                pc.match_substring(names, word).to_numpy(zero_copy_only=False)
+                for names in (self.relations, self.entities)
             )
-            for names in (rules.relations, rules.entities)
-        )  # behind the names stands what is not named
-        pairs = rules.bodies, rules.heads
-        kept &= np.any([relations[pair[:, 0] % number] | entities[pair[:, 1]] for pair in pairs], axis=0)
-    return np.flatnonzero(kept)
+            pairs = rules.bodies, rules.heads
+            kept &= np.any([relations[pair[:, 0] % number] | entities[pair[:, 1]] for pair in pairs], axis=0)
+        return np.flatnonzero(kept)
+
+    def heaviest(self, words: Sequence[str], most: int) -> list[str]:
+        """Rules that have all the words, those with the largest weights first."""
+        places = self.with_words(words)
+        order = np.argsort(-self.rules.weights[places].max(axis=1, initial=0.0), kind="stable")
+        return [str(self.rules.rule(place)) for place in places[order[:most]].tolist()]
+
+
+def _folded(names: Sequence[str], labels: Mapping[str, str]) -> pa.Array:
+    texts = [*(f"{name} {labels[name]}" if name in labels else name for name in names), ""]
+    return pc.utf8_lower(pa.array(texts, pa.large_string()))
 
 
 def _sorted(rules: ConstantRules, places: NDArray[np.int64], sort: str, edits: Edits) -> NDArray[np.int64]:

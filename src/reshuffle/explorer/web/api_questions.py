@@ -141,10 +141,13 @@ def _search(asked: Asked, progress: Progress) -> dict[str, Any]:
     if asked.query.get("everything") != "true":
         return found
     words = typed.lower().split()
+    with in_one_step(progress, "looking through rules"):
+        about = asked.exhibit.rules_about(words, _MOST_OTHERS)
+        paths = asked.exhibit.rules_with(words)[: _MOST_OTHERS - min(len(about), _MOST_OTHERS // 2)]
     return {
         **found,
         "relations": asked.exhibit.relations_with(words)[:_MOST_OTHERS],
-        "rules": asked.exhibit.rules_with(words)[:_MOST_OTHERS],
+        "rules": [*paths, *about][:_MOST_OTHERS],
     }
 
 
