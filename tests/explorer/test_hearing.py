@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections import defaultdict
 from contextlib import contextmanager
 from functools import cache
-from threading import Event, Lock
+from threading import Event, Lock, Thread, get_native_id
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -199,6 +201,21 @@ def test_whoever_reads_waits_for_nobody_elses_changes() -> None:
         assert not any(job.future.done() for job in jobs.running())
     finally:
         stop.set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads have no priorities of their own")
+def test_searches_for_links_come_last() -> None:
+    def priority(_: Any) -> list[int]:
+        found: list[int] = []
+        thread = Thread(target=lambda: found.append(os.getpriority(os.PRIO_PROCESS, get_native_id())))
+        thread.start()
+        thread.join()
+        return [os.getpriority(os.PRIO_PROCESS, get_native_id()), *found]
+
+    jobs = Jobs()
+    usual = jobs.job("page", priority).future.result(20)
+    searching = jobs.job("links", priority, kind=LINKS).future.result(20)
+    assert usual == priority(None) and searching == [19, 19]
 
 
 @pytest.mark.parametrize("engine", ["auto", "chase"])

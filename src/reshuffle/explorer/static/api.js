@@ -39,7 +39,7 @@ export async function ask(view, params, { signal, onProgress } = {}) {
     if (response.status !== 202) return answered(response);
     const job = await response.json();
     if (onProgress) onProgress(job);
-    await pause(150);
+    await pause(50);
     if (signal && signal.aborted) throw new DOMException("aborted", "AbortError");
   }
 }

@@ -68,7 +68,7 @@ NOTHING_RANKED = (
     "train a rule list: reshuffle train FACTS -o MODEL --recipe rules; then: reshuffle serve MODEL FACTS"
 )
 _ICON = (STATIC / "favicon.svg").read_bytes()
-IN_PARTS = 0.3
+IN_PARTS = 0.1
 """Seconds, where parts of an answer are shown before it is whole."""
 _IN_PARTS = ("effect", "what-if")
 _OF_CHANGES = (*_IN_PARTS, "keep", "save")

@@ -10,13 +10,15 @@ changes are compared.
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 import time
 from collections import OrderedDict, defaultdict
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, get_native_id
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from reshuffle.errors import ReshuffleError
@@ -35,6 +37,7 @@ THREADS = {READING: 8, CHANGES: 3, LINKS: 4}
 MOST_AT_ONCE = 300
 """The limit of running and waiting jobs; further requests are told to try again."""
 MOST_SECONDS = 900.0
+_LAST = 19  # of the priorities of threads
 _KEPT = 64  # results that nobody has fetched
 
 
@@ -126,7 +129,7 @@ class Jobs:
                 self._num_threads[kind] += 1
                 name = f"explorer-{kind}-{self._num_threads[kind]}"
                 # Daemons: work that does not hear of the end must not keep the process from ending.
-                Thread(target=_work_off, args=[waiting], name=name, daemon=True).start()
+                Thread(target=_work_off, args=[waiting, kind], name=name, daemon=True).start()
         waiting.put((made, work))
         return made
 
@@ -170,9 +173,18 @@ class Jobs:
             job.cancelled = True
 
 
-def _work_off(waiting: SimpleQueue[tuple[Job, Work]]) -> None:
+def _work_off(waiting: SimpleQueue[tuple[Job, Work]], kind: str) -> None:
+    if kind == LINKS:
+        _come_last()
     while True:
         _run(*waiting.get())
+
+
+def _come_last() -> None:
+    """This thread, and those that it starts, run where no other one wants to; only Linux can do so for a thread."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), _LAST)
 
 
 def _run(job: Job, work: Work) -> None:
