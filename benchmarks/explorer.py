@@ -2,14 +2,15 @@
 
     python -m benchmarks.explorer --model MODEL --list LIST --large FOLDER
 
-MODEL is of `reshuffle train FB15k-237-v1`, LIST of `reshuffle train FB15k-237 --recipe rules --quick`. FOLDER is what
+MODEL is of `reshuffle train FB15k-237-v1`, LIST of `reshuffle train FB15k-237 --recipe rules`. FOLDER is what
 `python -m benchmarks.typed_graphs 1000000 FOLDER` makes, with a list of `reshuffle train FOLDER/facts.parquet -o
 FOLDER/list --recipe rules --quick`. Without one of them its rows are left out.
 
 Each row asks a server of its own over the loopback interface. `load`: many clients, each with a session of its own, ask
 about one random entity after another for a minute: search, the entity, why, now and then a change and its undoing.
 `first answers`: what each page takes once the subject is loaded. `pages`: the same for all pages of rule lists, in
-processor time and on the clock. `search`: a name is typed, letter by letter. It needs the extras `explore` and
+processor time and on the clock. `effects`: what it takes to see what rules change, the first rows and all of it, while
+missing links are searched for. `search`: a name is typed, letter by letter. It needs the extras `explore` and
 `integrations`, and a machine that has nothing else to do.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import signal
@@ -43,6 +45,7 @@ RESULT = Path(__file__).parent / "results" / "speed" / "explorer.json"
 PACKAGES = ("reshuffle", "starlette", "uvicorn", "numpy", "numba")
 CLIENTS, SECONDS = 50, 60
 NAMES = 1_000_000
+_EFFECTS = 10  # rules of each kind
 
 
 @contextmanager
@@ -204,6 +207,44 @@ def _worked(
     return {"processor": round(1000 * (sum(process.cpu_times()[:2]) - before)), "clock": clock}
 
 
+# --- effects ----------------------------------------------------------------------------------------------------------
+
+
+def effects(*options: str) -> dict[str, Any]:
+    """Milliseconds until the first rows of what the rejection of a rule changes, and until all of it is there."""
+    found: dict[str, list[dict[str, float]]] = defaultdict(list)
+    with started(*options) as (address, process), visitor(address) as client:
+        ready(client, address)
+        client.get("/api/v1/queue")
+        for rule in _rules_of(client):
+            change = json.dumps({"kind": "reject-rule", "rule": rule})
+            before, began, times = sum(process.cpu_times()[:2]), time.perf_counter(), []
+            under_way = True
+            while under_way:
+                answer = client.get("/api/v1/effect", params={"change": change})
+                answer.raise_for_status()
+                under_way = answer.status_code == 202
+                if not under_way or "part" in answer.json():
+                    worked, passed = sum(process.cpu_times()[:2]) - before, time.perf_counter() - began
+                    times.append({"processor": worked, "clock": passed})
+            found["first rows"].append(times[0])
+            found["whole"].append(times[-1])
+    return {
+        name: {measure: quantiles([one[measure] for one in each]) for measure in ("processor", "clock")}
+        for name, each in found.items()
+    } | {"rules": len(found["whole"])}
+
+
+def _rules_of(client: httpx.Client) -> Iterator[str]:
+    """Some rules of a list, and some about particular entities."""
+    for about in ("paths", "entities"):
+        asked = {"about": about, "most": "1"}
+        count = client.get("/api/v1/rules", params=asked).json()["count"]
+        for place in range(_EFFECTS if count else 0):
+            start = {"start": str(place * count // _EFFECTS)}
+            yield client.get("/api/v1/rules", params=asked | start).json()["rules"][0]["rule"]
+
+
 # --- first answers ----------------------------------------------------------------------------------------------------
 
 
@@ -326,6 +367,8 @@ def main() -> None:
         )
     found["pages"] = {name: pages(*options) for name, options in lists.items()}
     print(found["pages"])
+    found["effects"] = {name: effects(*options) for name, options in lists.items()}
+    print(found["effects"])
     found["load of lists"] = {
         name: load(arguments.clients, arguments.seconds, *options) for name, options in lists.items()
     }
