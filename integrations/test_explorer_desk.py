@@ -187,6 +187,19 @@ def test_a_rule_about_an_entity_is_struck_out(browser: Browser, folder: Path) ->
         ended(visit)
 
 
+def test_scores_that_a_rule_moves_are_told(browser: Browser, folder: Path) -> None:
+    with served("model", "facts.tsv", "--decisions", "sixth.jsonl", cwd=folder) as address:
+        visit = Visit(browser, address)
+        page = visit.see("/rules?sort=support")
+        page.locator(".rule-link").first.click()
+        page.get_by_role("button", name="Reject this rule").click()
+        page.locator(".preview .moved summary").click()
+        expect(page.locator(".preview .moved li").first).to_have_text(
+            re.compile(r"\S \d+\.\d\d → -?\d+\.\d\d$")
+        )
+        ended(visit)
+
+
 def test_an_ontology_of_classes_on_a_phone(browser: Browser, tmp_path: Path) -> None:
     """The tree unfolds, a class has its edges, why and without an edge; the tab of the page is seen."""
     (tmp_path / "cells.obo").write_text(

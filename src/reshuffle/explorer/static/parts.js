@@ -212,6 +212,7 @@ function HeldOut({ held }) {
 }
 
 const MOST_RELATIONS = 8;
+const MOST_MOVED = 12;
 
 function Changed({ title, found, sign, most = 12 }) {
   const [all, setAll] = useState(false);
@@ -228,6 +229,12 @@ function Changed({ title, found, sign, most = 12 }) {
   </section>`;
 }
 
+function Moved({ moved }) {
+  return html`<details class="moved"><summary>${count(moved.length, "other score")} ${moved.length === 1 ? "changes" : "change"}</summary>
+    <ul class="plain-list">${moved.slice(0, MOST_MOVED).map((one) => html`<li key=${one.triple.join("\u0000")}><${TripleText} triple=${one.triple} /> <span class="muted">${one.before.toFixed(2)} → ${one.after.toFixed(2)}</span></li>`)}</ul>
+    ${moved.length > MOST_MOVED ? html`<p class="muted">These change most.</p>` : null}</details>`;
+}
+
 export function Effect({ effect, kind }) {
   const rules = kind === "rules";
   return html`<div class="effect">
@@ -235,7 +242,7 @@ export function Effect({ effect, kind }) {
       <${Changed} title=${rules ? "Appears" : "New among the best"} found=${effect.appeared} sign="plus" />
       <${Changed} title=${rules ? "Vanishes" : "No longer among the best"} found=${effect.vanished} sign="minus" />
     </div>
-    ${effect.moved && effect.moved.length ? html`<p class="muted">${effect.moved.length} other scores change.</p>` : null}
+    ${effect.moved && effect.moved.length ? html`<${Moved} moved=${effect.moved} />` : null}
     ${!effect.complete && rules ? html`<p class="muted">Too much follows to compare all of it: from ${effect.derived[0].toLocaleString()}
       derived triples to ${effect.derived[1].toLocaleString()}. Shown is what was found near the change.</p>` : null}
     ${effect.asked < effect.questions ? html`<p class="muted">Compared for ${effect.asked.toLocaleString()} of the ${effect.questions.toLocaleString()} entities

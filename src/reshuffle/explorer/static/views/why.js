@@ -75,7 +75,7 @@ function Verdict({ data, exhibit }) {
   const words = data.known ? "It is a fact." : exhibit.kind === "rules"
     ? (holds ? "It follows." : "It does not follow.") : popular ? "It is popular rather than supported." : holds ? "It is supported." : "Little supports it.";
   const numbers = [
-    told.probability !== undefined && told.probability !== null ? `true for ${Math.round(100 * told.probability)}% of such links` : null,
+    told.probability !== undefined && told.probability !== null ? `${Math.round(100 * told.probability)}% of such links are true` : null,
     told.score !== undefined ? scoreText(told, data.triple) : null,
     told.confidence !== undefined && told.confidence !== null ? `confidence ${told.confidence.toFixed(2)}` : null,
     told.better_than !== undefined && told.better_than !== null ? `fits better than ${Math.floor(100 * told.better_than)}% of the others` : null,
@@ -83,7 +83,8 @@ function Verdict({ data, exhibit }) {
     told.exactness || null,
   ].filter(Boolean);
   return html`<div class=${"verdict " + (data.known ? "fact" : holds ? "yes" : "no")} role="status">
-    <strong>${words}</strong> <${TripleText} triple=${data.triple} /> <span class="muted">${numbers.join(" · ")}</span>
+    <strong>${words}</strong> <${TripleText} triple=${data.triple} />
+    ${numbers.length ? html`<div class="muted">${numbers.join(" · ")}</div>` : null}
     <${OtherQuestion} told=${told} triple=${data.triple} /></div>`;
 }
 
