@@ -71,7 +71,6 @@ _ICON = (STATIC / "favicon.svg").read_bytes()
 IN_PARTS = 0.1
 """Seconds, where parts of an answer are shown before it is whole."""
 _IN_PARTS = ("effect", "what-if")
-_OF_CHANGES = (*_IN_PARTS, "keep", "save")
 AT_ONCE = 1.0
 """Seconds that an answer is waited for before it is told how far it is."""
 
@@ -312,7 +311,7 @@ class Explorer:
 
 def _kind_of(key: tuple[Any, ...]) -> str:
     """Which threads do the work."""
-    return CHANGES if key[0] in _OF_CHANGES else READING
+    return CHANGES if key[0] in _IN_PARTS else READING
 
 
 def _need_known(triple: Triple, world: World) -> None:
