@@ -27,7 +27,21 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: 
 expect.set_options(timeout=30_000)  # the machine may have much else to do
 FACTS = 12_000  # of FB15k-237: those among its commonest entities
 FAST = ("--set", "longest=2", "--set", "steps=60", "--set", "prior=0.3")
-PAGES = ("/queue", "/queue?show=accepted", "/overview", "/rules?about=entities", "/why")
+PAGES = (
+    "/queue",
+    "/queue?show=accepted",
+    "/overview",
+    "/rules",
+    "/rules?about=entities",
+    "/what-if",
+    "/rule-graph",
+    "/why",
+)
+LINKS = {  # to pages about one thing, on these pages
+    "/queue": (".link-row .claim a[href^='/entity']", ".link-row a[href^='/why']"),
+    "/rules?sort=support": (".rule-link",),
+    "/rules?about=entities": (".rule-link",),
+}
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +86,16 @@ def searched(visit: Visit, path: str = "/queue") -> Page:
     expect(page.locator(".link-row").first).to_be_visible(timeout=120_000)
     expect(page.locator(".searching")).to_have_count(0, timeout=240_000)
     return page
+
+
+def linked(visit: Visit) -> Iterator[str]:
+    """The addresses of pages about an entity, a link and rules."""
+    for path, links in LINKS.items():
+        page = searched(visit, path) if path == "/queue" else visit.see(path)
+        for link in links:
+            address = page.locator(link).first.get_attribute("href")
+            assert address is not None
+            yield address
 
 
 def ended(visit: Visit) -> None:
@@ -144,7 +168,7 @@ def test_pages_fit_the_screen_and_axe_finds_nothing_serious(
     with served("model", "facts.tsv", "--decisions", "other.jsonl", cwd=folder) as address:
         visit = Visit(browser, address, color_scheme=scheme, bypass_csp=True)
         visit.page.set_viewport_size({"width": width, "height": 844})
-        for path in PAGES:
+        for path in (*PAGES, *linked(visit)):
             page = visit.see(path)
             page.wait_for_timeout(500)
             wide = page.evaluate(
