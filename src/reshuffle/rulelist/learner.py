@@ -29,16 +29,14 @@ from reshuffle.kg.splits import GraphSplit
 from reshuffle.kg.symmetric_relations import mostly_symmetric
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, UNHEARD
-from reshuffle.rulelist.constants.constant_edits import keeping
 from reshuffle.rulelist.constants.constant_text import compacted
-from reshuffle.rulelist.constants.weighing import Weighing, weighed_rules
+from reshuffle.rulelist.constants.weighing import ConstantLearning, Weighing
 from reshuffle.rulelist.features import FeatureGraph
 from reshuffle.rulelist.files.fit_checkpoints import Checkpoint, remove_checkpoint
 from reshuffle.rulelist.fitting import Fit, FitSettings
 from reshuffle.rulelist.links.likelihood_fit import fit_likelihood
 from reshuffle.rulelist.programs import Program
 from reshuffle.rulelist.rejected_links import RejectedLinks
-from reshuffle.rulelist.rule_answers import RulesOnGraph
 from reshuffle.rulelist.rule_finding import find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
 from reshuffle.rulelist.sampling.fact_samples import Budget
@@ -341,22 +339,21 @@ class _Learning:
         """The model with rules about particular entities on top, which leave all that it says otherwise as it is."""
         if self.settings.constants is None:
             return model
-        found = weighed_rules(
-            RulesOnGraph(model, self.graph),
+        found, trial = ConstantLearning(
+            model,
+            self.graph,
             self.settings.constants,
             about=self.about,
             only=self.only,
             seed=self.settings.seed,
             deadline=self.deadline.part(_FOR_CONSTANTS),
             progress=self.progress,
-        )
-        if self.only is not None:  # rules of a person stay, also those that too few facts support
-            found = keeping(found, self.only)
+        ).rules()
         if not found:
             return model
-        whole = replace(model, constants=found)
-        likelihood = fit_likelihood(whole, self.graph, seed=self.settings.seed, progress=self.progress)
-        return replace(model, constants=compacted(replace(found, likelihood=likelihood, less=None)))
+        whole, seed = replace(model, constants=found), self.settings.seed
+        likelihood = fit_likelihood(whole, self.graph, trial=trial, seed=seed, progress=self.progress)
+        return replace(model, constants=compacted(replace(found, likelihood=likelihood)))
 
     def _digest(self, given: Sequence[Rule], *, mine: bool) -> str:
         """Of all that a run depends on."""

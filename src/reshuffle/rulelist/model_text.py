@@ -118,7 +118,7 @@ _OF_CONSTANTS = """
 # Rules about particular entities. They answer on graphs that have these, and leave all other graphs as they are.
 # weight for the entity    added to the score of the entity of the head, for an entity that has the body
 # weight for members       added to the score of whoever has the body, where the entity of the head is asked about
-# Of the rules of a question that have the same relations, only the strongest one that finds an answer is added.
+# All rules that find an answer are added; those that say much the same share out one weight.
 # One weight stands for both; without one, it is -log(1 - confidence).
 # weight for the entity\tweight for members\tpredictions\tsupport\tconfidence\trule
 """

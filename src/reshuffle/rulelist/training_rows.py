@@ -91,17 +91,22 @@ def questions_of(graph: KnowledgeGraph, about: Collection[str] | None = None) ->
     With such a fact hidden, that entity has none: distances and roles would learn to prefer entities without facts,
     and entities that are asked about later have some. `about` names the relations to ask about, None for all.
     """
-    inverse = graph.relation_ids + np.int32(len(graph.relations))
-    both = Questions(
-        np.concatenate([graph.heads, graph.tails]),
-        np.concatenate([graph.relation_ids, inverse]),
-        np.concatenate([graph.tails, graph.heads]),
-    )
+    both = from_both_ends(graph)
     degrees = np.bincount(both.anchors, minlength=graph.num_entities)
     wanted = np.array([about is None or name in about for name in graph.relations], dtype=np.bool_)
     asked = wanted[both.relations % max(1, len(wanted))]
     several = np.flatnonzero(asked & (degrees[both.anchors] > 1) & (degrees[both.answers] > 1))
     return both.part(several if len(several) else np.flatnonzero(asked))
+
+
+def from_both_ends(graph: KnowledgeGraph) -> Questions:
+    """Every fact asked from its head, and behind them from its tail."""
+    inverse = graph.relation_ids + np.int32(len(graph.relations))
+    return Questions(
+        np.concatenate([graph.heads, graph.tails]),
+        np.concatenate([graph.relation_ids, inverse]),
+        np.concatenate([graph.tails, graph.heads]),
+    )
 
 
 def training_rows(  # noqa: PLR0913 - each has a default, and all but two are keywords

@@ -131,7 +131,6 @@ def _joined(
         heads=np.concatenate([_shifted(rules.heads, len(rules.relations), moved), rows[:, 2:]]),
         weights=np.concatenate([rules.weights, weights]),
         counts=np.concatenate([rules.counts, counts.astype(np.int64)]),
-        less=None,
     )
 
 

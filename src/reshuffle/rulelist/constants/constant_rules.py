@@ -4,8 +4,8 @@
     plays(X, Y) -> speaks(X, "english")             who has some edge of a relation has that one
 
 Such a rule answers two questions: (x, speaks, ?) with "english" where x has the body, and (?, speaks, english) with
-whoever has it. It has a weight for each: the evidence is not equally telling. Of the rules of a question that have the
-same relations, only the strongest one that finds an answer adds its weight: they say much the same.
+whoever has it. It has a weight for each: the evidence is not equally telling. All rules that find an answer add their
+weights; rules that say much the same share out one weight (`joint_weights`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ class ConstantRules:
     heads: NDArray[np.int32] = field(repr=False)  # rule (relation, entity)
     weights: NDArray[np.float64] = field(repr=False)  # rule (for its entity, for its members)
     counts: NDArray[np.int64] = field(repr=False)  # rule (predictions, support)
-    less: NDArray[np.float64] | None = field(default=None, repr=False)
-    """The weights with one fact of the support left out, where they were just fitted."""
     likelihood: Likelihood | None = None
     """How likely answers are on the graph whose entities are named; None where that was not fitted."""
 
@@ -63,9 +61,8 @@ class ConstantRules:
 
     def part(self, rows: NDArray[np.integer[Any]] | NDArray[np.bool_] | slice) -> ConstantRules:
         """Some of the rules."""
-        less = None if self.less is None else self.less[rows]
         columns = {name: getattr(self, name)[rows] for name in ("bodies", "heads", "weights", "counts")}
-        return replace(self, **columns, less=less)
+        return replace(self, **columns)
 
     def rule(self, place: int) -> ConstantRule:
         """A rule as it is written, with its counts."""

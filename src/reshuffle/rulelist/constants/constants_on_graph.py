@@ -10,10 +10,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from reshuffle.rulelist.constants.properties import Properties
-from reshuffle.rulelist.kernels.constant_walks import OF_MEMBERS, mark_strongest, rules_of_questions
+from reshuffle.rulelist.kernels.constant_walks import rules_of_questions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -26,30 +26,17 @@ _ROOM = 1 << 18
 
 @dataclass(frozen=True)
 class Fired:
-    """Sparse rows: question q has the entries `starts[q] : starts[q + 1]`; those of one shape follow each other."""
+    """Sparse rows: question q has the entries `starts[q] : starts[q + 1]`."""
 
     starts: NDArray[np.int64]  # question + 1
     answers: NDArray[np.int32]  # entry
-    shapes: NDArray[np.int32]  # entry
     rules: NDArray[np.int32]  # entry
-    less: NDArray[np.bool_]  # entry: is the hidden fact counted for the rule?
+    of_members: NDArray[np.bool_]  # entry: which of the two weights of its rule is meant
 
     @property
     def questions(self) -> NDArray[np.int64]:
         """The question of each entry."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-
-    @property
-    def of_members(self) -> NDArray[np.int64]:
-        """Of each entry, which of the two weights of its rule is meant."""
-        return ((self.shapes & OF_MEMBERS) > 0).astype(np.int64)
-
-    def strongest(self, values: NDArray[np.float64], num_entities: int) -> NDArray[np.bool_]:
-        """The entries with the largest positive value of each answer and shape."""
-        marked = np.zeros(len(values), dtype=np.bool_)
-        room = np.zeros(num_entities, dtype=np.int64), np.zeros(num_entities, dtype=np.int64)
-        mark_strongest(self.starts, self.answers, self.shapes, values, room, marked)
-        return marked
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +91,20 @@ class ConstantsOnGraph:
         is_any = rules.bodies[:, 1] < 0
         known = (bodies[0] >= 0) & (heads[0] >= 0) & (heads[1] >= 0) & ((bodies[1] >= 0) | is_any)
         places = np.flatnonzero(known)
+        adding = rules.weights[places] > 0
         (body, end), (head, entity) = ([column[places] for column in pair] for pair in (bodies, heads))
         by_body = (body.astype(np.int64) * (count + 1) + end + 1) * number + head
         first = np.argsort(by_body, kind="stable")
+        first = first[adding[first, 0]]
         by_head = head.astype(np.int64) * count + entity
         other = np.lexsort((end, body, by_head))
-        other = other[end[other] >= 0]  # that somebody has any edge of a code tells members too little apart
+        other = other[
+            adding[other, 1] & (end[other] >= 0)
+        ]  # that somebody has any edge of a code tells members too little apart
         of_graph = self.properties.numbers_of(body, end, count)
         return (
             (by_body[first], entity[first], places[first]),
-            (by_head[other], body[other], of_graph[other], places[other]),
+            (by_head[other], of_graph[other], places[other]),
         )
 
     def _codes(self) -> NDArray[np.int32]:
@@ -150,8 +141,9 @@ class ConstantsOnGraph:
         members = self.properties.starts, self.properties.members
         while done < len(questions.anchors):
             starts = np.zeros(len(questions.anchors) - done + 1, dtype=np.int64)
-            answers, shapes, rules = (np.empty(room, dtype=np.int32) for _ in range(3))
-            columns = answers, shapes, rules, np.empty(room, dtype=np.bool_)
+            answers, rules = (np.empty(room, dtype=np.int32) for _ in range(2))
+            of_members = np.empty(room, dtype=np.bool_)
+            columns = answers, rules, of_members
             after = rules_of_questions(
                 tuple(questions), done, self.facts.edges, members, *self._keys, self.loops, starts, columns
             )
@@ -160,38 +152,24 @@ class ConstantsOnGraph:
                 continue
             starts = starts[: after - done + 1]
             end = starts[-1]
-            yield (
-                slice(done, after),
-                Fired(starts, answers[:end], shapes[:end], rules[:end], columns[3][:end]),
-            )
+            yield slice(done, after), Fired(starts, answers[:end], rules[:end], of_members[:end])
             done = after
 
-    def values(self, fired: Fired) -> NDArray[np.float64]:
-        """The weights of entries."""
-        of = fired.rules, fired.of_members
-        if self.rules.less is None or not fired.less.any():
-            return self.rules.weights[of]
-        return np.where(fired.less, self.rules.less[of], self.rules.weights[of])
-
-    def added(
-        self, questions: Questions, values: Callable[[Fired], NDArray[np.float64]] | None = None
-    ) -> Iterator[tuple[slice, Fired, NDArray[np.int64], NDArray[np.float64]]]:
-        """For some questions at a time what is added: the entries, the places of those that count, their values."""
+    def added(self, questions: Questions) -> Iterator[tuple[slice, Fired, NDArray[np.float64]]]:
+        """For some questions at a time what is added: the entries, and their values."""
         for rows, fired in self.fired(questions):
-            worth = (values or self.values)(fired)
-            counting = np.flatnonzero(fired.strongest(worth, self.facts.graph.num_entities))
-            yield rows, fired, counting, worth[counting]
+            values = self.rules.weights[fired.rules, fired.of_members.astype(np.int64)]
+            yield rows, fired, values
 
     def add_to(self, scores: NDArray[np.float64], questions: Questions) -> None:
         """Add what the rules say of all entities to scores [question, entity]."""
-        for rows, fired, counting, values in self.added(questions):
-            of = fired.questions[counting] + rows.start
-            np.add.at(scores, (of, fired.answers[counting]), values)
+        for rows, fired, values in self.added(questions):
+            np.add.at(scores, (fired.questions + rows.start, fired.answers), values)
 
     def of_answer(self, questions: Questions, answer: int) -> list[tuple[int, float]]:
         """The rules that add to an answer of one question, and by how much, in the order in which they are added."""
         found = []
-        for _, fired, counting, values in self.added(questions):
-            here = np.flatnonzero(fired.answers[counting] == answer)
-            found += [(int(fired.rules[counting[at]]), float(values[at])) for at in here.tolist()]
+        for _, fired, values in self.added(questions):
+            here = np.flatnonzero((fired.answers == answer) & (values > 0))
+            found += [(int(fired.rules[at]), float(values[at])) for at in here.tolist()]
         return found

@@ -35,7 +35,7 @@ _PIECES = 64
 class Counting:
     """Which properties are looked at."""
 
-    support: int = 3
+    support: int = 2
     """The least number of members of a body that have the head; of many facts, one in `one_in`."""
     one_in: int = 100_000
     most_members: int = 2_000

@@ -1,43 +1,47 @@
 """The weights of rules about particular entities, fitted on top of a rule list whose own weights stay.
 
-A rule says two numbers: -log(1 - confidence), and by how much its head is more frequent among those who have the body,
-as a logarithm. What it adds to a score is a weight times each. There is one pair of weights for all rules with the same
-relations that answer questions the same way, held at a pair that is common to all relations:
+Rules with the same head share out weights (`joint_weights`). What they add to a score is a factor times their sum:
+there is one factor for each of the two questions of each directed relation. A third number is the share with which
+the scores without them count; the factors are divided by it in the end. All are held at numbers that are common to all:
 
-    loss = sum over questions of -log softmax(scores)[answer]  +  prior / 2 * sum over shapes of (w - common)^2
+    loss = sum over questions of -log softmax(share * score + factors * sums)[answer]
+           + prior / 2 * sum over numbers of (number - common)^2
 
-Questions are facts, each asked with that fact hidden, and counted without it. The candidates of a question are its
-answer and those who score most before the fit; all others stay as they are, with the sum of their exponentials.
+Questions are facts that are held out: the rules of such a trial are counted and weighed on the other facts alone, as
+rules will be that answer about facts nobody has seen. To hide one fact after the other is not the same: a rule of few
+facts is there because of the fact that it then seems to find. The candidates of a question are its answer and those who
+score most before the fit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reshuffle.deadlines import NO_DEADLINE
-from reshuffle.kg.rows import starts_of
+from reshuffle.kg import KnowledgeGraph
 from reshuffle.progress import SILENT
+from reshuffle.rulelist.constants.constant_edits import keeping
 from reshuffle.rulelist.constants.constant_rules import ConstantRules
 from reshuffle.rulelist.constants.constants_on_graph import ConstantsOnGraph
 from reshuffle.rulelist.constants.counting import Counted, Counting, counted_rules
-from reshuffle.rulelist.features import Questions, in_order, pieces_of
-from reshuffle.rulelist.kernels.constant_walks import OF_ANY, OF_MEMBERS, PER_CODE, constants_loss
-from reshuffle.rulelist.training_rows import questions_of
-from reshuffle.rules.rule import PSEUDOCOUNT
+from reshuffle.rulelist.constants.joint_weights import joint_weights, telling
+from reshuffle.rulelist.constants.properties import Properties
+from reshuffle.rulelist.features import FeatureGraph, Questions, in_order, pieces_of
+from reshuffle.rulelist.rule_answers import RulesOnGraph
+from reshuffle.rulelist.training_rows import from_both_ends
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from numpy.typing import NDArray
 
     from reshuffle.deadlines import Deadline
     from reshuffle.progress import Progress
-    from reshuffle.rulelist.constants.constants_on_graph import Fired
-    from reshuffle.rulelist.constants.properties import Properties
-    from reshuffle.rulelist.rule_answers import RulesOnGraph
+    from reshuffle.rulelist.rule_model import RuleModel
 
     Array = NDArray[np.float64]
 
@@ -47,8 +51,13 @@ _SCORES_AT_ONCE = 1 << 22
 _SCORES = 500_000_000
 """Of all questions: on a graph with many entities fewer are asked."""
 _DIGITS = 4
-_COMMON = 4
-"""Pairs that are common to all relations: for rules with and without an entity in the body, by the question."""
+_UNIT = 10.0
+"""What a factor of 1 stands for."""
+_TRIALS = 10
+"""Into as many parts facts are cut, of which as many are held out as give questions enough."""
+_LEAST_SHARE = 0.05
+_LOWEST = -50.0
+"""Scores below it count as it: nobody with one is among the best."""
 _MEAN, _SQUARES, _TINY = 0.9, 0.999, 1e-8  # Adam's
 
 
@@ -57,114 +66,195 @@ class Weighing:
     """How rules about particular entities are found and weighed."""
 
     counting: Counting = field(default_factory=Counting)
-    rules: int = 200_000
-    """At most; of more, those with the least support are left out."""
+    rules: int = 500_000
+    """At most; of more, those are left out that tell least: by weight and number of members of the body."""
+    penalty: float = 0.5
+    """Holds the weights of rules at 0."""
     questions: int = 20_000
     candidates: int = 100
     steps: int = 200
     batch: int = 2_048
     rate: float = 0.05
-    prior: float = 10.0
-    start: float = 0.3
-    """Both weights before the fit."""
+    prior: float = 30.0
+    range: tuple[float, float] = (0.5, 3.0)
+    """Of factors. The fit says 0 where most answers that seem wrong are facts that nobody knows yet."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Facts that are held out, asked with the rules of all other facts."""
+
+    graph: KnowledgeGraph
+    rules: ConstantRules
+    asked: Questions
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Questions with their candidates and entries, as the kernel takes them."""
+    """Questions with their candidates, the answer first."""
 
-    starts: NDArray[np.int64]
-    fixed: NDArray[np.float32]
-    rest: Array
-    entry_starts: NDArray[np.int64]
-    shapes: NDArray[np.int64]
-    numbers: NDArray[np.float32]
+    relations: NDArray[np.int32]  # question
+    fixed: NDArray[np.float32]  # question candidate: the score without rules about entities
+    sums: NDArray[np.float32]  # question candidate (for its entity, for its members): of weights
 
     def __len__(self) -> int:
-        return len(self.rest)
+        return len(self.relations)
+
+    def part(self, rows: NDArray[np.int64]) -> _Rows:
+        """Some of the questions."""
+        return _Rows(*(getattr(self, one.name)[rows] for one in fields(self)))
 
     @classmethod
     def joined(cls, parts: list[_Rows]) -> _Rows:
         """One after the other."""
-        numbers = [np.zeros((0, 2), np.float32), *(part.numbers for part in parts)]
-        return cls(
-            _shifted([part.starts for part in parts]),
-            np.concatenate([np.zeros(0, np.float32), *(part.fixed for part in parts)]),
-            np.concatenate([np.zeros(0), *(part.rest for part in parts)]),
-            _shifted([part.entry_starts for part in parts]),
-            np.concatenate([np.zeros(0, np.int64), *(part.shapes for part in parts)]),
-            np.concatenate(numbers),
+        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
+
+
+class ConstantLearning:
+    """Finds and weighs the rules about entities of a graph, on top of a list that has none of them."""
+
+    def __init__(  # noqa: PLR0913 - each has a default, and all but three are keywords
+        self,
+        model: RuleModel,
+        graph: KnowledgeGraph,
+        settings: Weighing,
+        *,
+        about: frozenset[str] | None = None,
+        only: ConstantRules | None = None,
+        seed: int = 0,
+        deadline: Deadline = NO_DEADLINE,
+        progress: Progress = SILENT,
+    ) -> None:
+        """`about` are the relations to conclude.
+
+        With `only`, these rules stay, all of them, and no others are looked for: those that the facts do not bear out
+        keep their weights.
+        """
+        self.model, self.settings, self.whole = model, settings, RulesOnGraph(model, graph)
+        self.graph = self.whole.graph
+        self.about, self.only, self.seed = about, only, seed
+        self.deadline, self.progress = deadline, progress
+
+    def rules(self) -> tuple[ConstantRules, Trial | None]:
+        """The rules, and a trial with their like; None where there is none."""
+        found = self._found(FeatureGraph(self.graph), self.deadline.part(0.3))
+        trials = list(self._trials()) if len(found) else []
+        if not trials:
+            return (found if self.only is None else self.only), None
+        rows = [self._rows(trial) for trial in trials]
+        factors = _UNIT * _factors(_Rows.joined(rows), len(found.relations) * 2, self)
+        first = replace(trials[0], rules=_ordered(trials[0].rules, factors))
+        found = _ordered(found, factors)
+        return (found if self.only is None else keeping(found, self.only)), first
+
+    def _found(self, facts: FeatureGraph, deadline: Deadline) -> ConstantRules:
+        """The rules of some facts with the weights that they share out, by heads."""
+        properties, counting = Properties.of(facts), self.settings.counting
+        counted = counted_rules(facts, properties, counting, deadline=deadline, progress=self.progress)
+        if self.about is not None:
+            wanted = np.array([name in self.about for name in self.graph.relations])
+            counted = counted.part(wanted[properties.codes[counted.heads] % len(wanted)])
+        if self.only is not None:
+            counted = counted.part(_among(self._named(counted, properties), self.only))
+        counted = telling(counted, properties, counting.most_members)
+
+        def weights_of(counted: Counted) -> Array:
+            penalty = self.settings.penalty
+            return joint_weights(counted, properties, penalty, cores=facts.cores, progress=self.progress)
+
+        weights = weights_of(counted)
+        if self.only is None:
+            values = weights * np.sqrt(properties.sizes[counted.bodies])
+            counted = counted.part(kept := _telling_most(values, self.settings.rules))
+            weights = weights_of(counted) if (values[~kept] > 0).any() else weights[kept]
+        return replace(self._named(counted, properties), weights=np.column_stack([weights, weights]))
+
+    def _named(self, counted: Counted, properties: Properties) -> ConstantRules:
+        """Counted rules under the names of the graph, without weights."""
+        both = counted.bodies, counted.heads
+        columns = [np.column_stack([properties.codes[one], properties.entities[one]]) for one in both]
+        counts = np.column_stack([counted.predictions, counted.supports]).astype(np.int64)
+        return ConstantRules(
+            tuple(self.graph.relations),
+            tuple(self.graph.entities),
+            bodies=columns[0],
+            heads=columns[1],
+            weights=np.zeros((len(counted), 2)),
+            counts=counts,
         )
 
+    def _trials(self) -> Iterator[Trial]:
+        """Parts of the facts, held out one after the other until there are questions enough."""
+        graph = self.graph
+        most = min(self.settings.questions, _SCORES // max(1, graph.num_entities))
+        order = np.random.default_rng(self.seed).permutation(len(graph))
+        size, done = max(1, min(len(graph) // _TRIALS, most // 2)), 0
+        for start in range(0, min(len(graph), size * _TRIALS), size):
+            gone = np.zeros(len(graph), dtype=np.bool_)
+            gone[order[start : start + size]] = True
+            left = _part(graph, ~gone)
+            asked = self._asked(_part(graph, gone), left)
+            if len(asked.anchors):
+                yield Trial(left, self._found(FeatureGraph(left), self.deadline.part(0.3)), asked)
+            done += len(asked.anchors)
+            if done >= most or self.deadline.is_over:
+                return
 
-def _shifted(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return starts_of(np.concatenate([np.zeros(0, np.int64), *(np.diff(part) for part in parts)]))
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """The counted rules of a graph, with what they say."""
-
-    counted: Counted
-    sizes: NDArray[np.int64]  # rule: how many have the head
-    having: NDArray[np.int64]  # rule: how many have some edge of its code
-
-    @classmethod
-    def of(cls, counted: Counted, properties: Properties) -> _Measured:
-        return cls(
-            counted,
-            properties.sizes[counted.heads],
-            properties.having()[properties.codes[counted.heads]],
+    def _asked(self, held: KnowledgeGraph, left: KnowledgeGraph) -> Questions:
+        """Questions about facts that are held out, about entities that have others."""
+        both, number = from_both_ends(held), max(1, len(held.relations))
+        known = np.zeros(left.num_entities, dtype=np.bool_)
+        known[left.heads] = known[left.tails] = True
+        wanted = np.array(
+            [self.about is None or name in self.about for name in held.relations], dtype=np.bool_
         )
+        asked = known[both.anchors] & known[both.answers] & wanted[both.relations % number]
+        return both.part(np.flatnonzero(asked))
 
-    def numbers(
-        self, rules: NDArray[np.integer[Any]] | slice = slice(None), less: NDArray[np.bool_] | int = 0
-    ) -> Array:  # rule (confidence, lift)
-        """What rules say, with so many facts of the support left out."""
-        support, joined = self.counted.supports[rules] - less, self.counted.predictions[rules]
-        base = np.maximum(self.sizes[rules] - less, 0.5) / np.maximum(self.having[rules], 1)
-        sure = support / (joined + PSEUDOCOUNT)
-        lift = (support + PSEUDOCOUNT * base) / ((joined + PSEUDOCOUNT) * base)
-        return np.column_stack([-np.log1p(-sure), np.maximum(np.log(lift), 0)])
+    def _rows(self, trial: Trial) -> _Rows:
+        """The candidates of a trial's questions, or with a deadline of as many questions as it allows."""
+        state, deadline = RulesOnGraph(self.model, trial.graph), self.deadline.part(0.5)
+        finding = ConstantsOnGraph(trial.rules, state.facts, state.program.walks.loops)
+        at_once = _SCORES_AT_ONCE // max(1, state.graph.num_entities)
+        asked = trial.asked
+        pieces = pieces_of(len(asked.anchors), min(_AT_ONCE, max(1, at_once)))
+        chance = np.random.default_rng(len(pieces))
+        pieces = [pieces[place] for place in chance.permutation(len(pieces)).tolist()]
+
+        def of_piece(piece: slice) -> _Rows:
+            return self._rows_of(state, finding, asked.part(piece))
+
+        found = []
+        with self.progress("features of constants", total=len(asked.anchors), unit="questions") as report:
+            for place, rows in enumerate(in_order(of_piece, pieces, cores=state.features.cores)):
+                found.append(rows)
+                report(pieces[place].stop - pieces[place].start)
+                if deadline.is_over:
+                    break
+        return _Rows.joined(found)
+
+    def _rows_of(self, state: RulesOnGraph, finding: ConstantsOnGraph, asked: Questions) -> _Rows:
+        """The answer of each question and the candidates that score most."""
+        scores, _ = state.scored(asked)
+        self.whole.hide_known(scores, asked)
+        sums = np.zeros((*scores.shape, 2))
+        for rows, fired, values in finding.added(asked):
+            entries = fired.questions + rows.start, fired.answers, fired.of_members.astype(np.int64)
+            np.add.at(sums, entries, values)
+        beside = scores + _UNIT * sums.sum(axis=2)
+        everyone = np.arange(len(asked.answers))
+        beside[everyone, asked.answers] = -np.inf
+        width = min(self.settings.candidates, scores.shape[1] - 1)
+        best = np.argpartition(-beside, max(0, width - 1), axis=1)[:, :width]
+        of = everyone[:, None], np.column_stack([asked.answers, best])
+        fixed = np.maximum(scores[of], _LOWEST).astype(np.float32)
+        return _Rows(asked.relations, fixed, sums[of].astype(np.float32))
 
 
-def weighed_rules(
-    state: RulesOnGraph,
-    settings: Weighing,
-    *,
-    about: frozenset[str] | None = None,
-    only: ConstantRules | None = None,
-    seed: int = 0,
-    deadline: Deadline = NO_DEADLINE,
-    progress: Progress = SILENT,
-) -> ConstantRules:
-    """The rules about entities of a graph, weighed on top of a list that has none of them.
-
-    `about` are the relations to conclude, and `only` the rules that may take part, None for all.
-    """
-    bare = _rules_of(state, Counted.joined([]))
-    finding = ConstantsOnGraph(bare, state.facts, state.program.walks.loops)
-    part = deadline.part(0.3)
-    counted = counted_rules(
-        state.facts, finding.properties, settings.counting, deadline=part, progress=progress
-    )
-    if about is not None:
-        wanted = np.array([name in about for name in state.graph.relations])
-        counted = counted.part(wanted[finding.properties.codes[counted.heads] % len(wanted)])
-    if only is not None:
-        counted = counted.part(_among(_rules_of(state, counted, finding.properties), only))
-    counted = counted.part(_often_enough(counted, settings.rules))
-    measured = _Measured.of(counted, finding.properties)
-    finding = replace(finding, rules=_rules_of(state, counted, finding.properties))
-    if not len(counted):
-        return bare
-    asked = questions_of(state.graph, about)
-    most = min(settings.questions, _SCORES // max(1, state.graph.num_entities))
-    chosen = np.random.default_rng(seed).permutation(len(asked.anchors))[:most]
-    asked = asked.part(np.sort(chosen))
-    rows = _rows(state, finding, measured, asked, settings, deadline.part(0.5), progress)
-    weights = _Fit(rows, state.facts.num_relations * 2, settings, seed).run(progress)
-    return _with_weights(finding.rules, measured, weights)
+def _part(graph: KnowledgeGraph, rows: NDArray[np.bool_]) -> KnowledgeGraph:
+    """Some of the facts, under the same numbers."""
+    columns = graph.heads[rows], graph.relation_ids[rows], graph.tails[rows]
+    return KnowledgeGraph.from_ids(*columns, entities=graph.entities, relations=graph.relations)
 
 
 def _among(rules: ConstantRules, only: ConstantRules) -> NDArray[np.bool_]:
@@ -173,184 +263,59 @@ def _among(rules: ConstantRules, only: ConstantRules) -> NDArray[np.bool_]:
     return np.fromiter((rules.claim(place) in wanted for place in range(len(rules))), np.bool_, len(rules))
 
 
-def _often_enough(counted: Counted, most: int) -> NDArray[np.bool_]:
-    """The rules with the largest support, up to so many, those of one support all or none."""
-    if len(counted) <= most:
-        return np.ones(len(counted), dtype=np.bool_)
-    least = np.partition(counted.supports, len(counted) - most - 1)[len(counted) - most - 1]
-    enough: NDArray[np.bool_] = counted.supports > least
-    return enough
+def _telling_most(values: Array, most: int) -> NDArray[np.bool_]:
+    """The rules with the largest values, up to so many, those of one value all or none; none without any."""
+    least = 0.0 if len(values) <= most else float(np.partition(values, len(values) - most - 1)[-most - 1])
+    return np.asarray(values > least)
 
 
-def _rules_of(state: RulesOnGraph, counted: Counted, properties: Properties | None = None) -> ConstantRules:
-    """Counted rules under the names of a graph, without weights."""
-    bare = ConstantRules.none(state.graph.relations)
-    if properties is None:
-        return bare
-    both = counted.bodies, counted.heads
-    columns = [np.column_stack([properties.codes[one], properties.entities[one]]) for one in both]
-    counts = np.column_stack([counted.predictions, counted.supports]).astype(np.int64)
-    return replace(
-        bare,
-        entities=tuple(state.graph.entities),
-        bodies=columns[0],
-        heads=columns[1],
-        weights=np.zeros((len(counted), 2)),
-        counts=counts,
-    )
+def _ordered(rules: ConstantRules, factors: Array) -> ConstantRules:
+    """The rules with what they add for each of the two questions, those that add most first."""
+    heads, number = rules.heads[:, 0], len(factors)
+    weights = rules.weights * np.column_stack([factors[heads, 0], factors[(heads + number // 2) % number, 1]])
+    weights[rules.bodies[:, 1] < 0, 1] = 0
+    order = np.lexsort((np.arange(len(rules)), -weights.max(axis=1, initial=0), rules.head_relations()))
+    return replace(rules, weights=weights.round(_DIGITS)).part(order)
 
 
-def _rows(
-    state: RulesOnGraph,
-    finding: ConstantsOnGraph,
-    measured: _Measured,
-    asked: Questions,
-    settings: Weighing,
-    deadline: Deadline,
-    progress: Progress,
-) -> _Rows:
-    """The candidates of questions, or with a deadline of as many questions as it allows."""
-    at_once = _SCORES_AT_ONCE // max(1, state.graph.num_entities)
-    pieces = pieces_of(len(asked.anchors), min(_AT_ONCE, max(1, at_once)))
-    chance = np.random.default_rng(len(pieces))
-    pieces = [pieces[place] for place in chance.permutation(len(pieces)).tolist()]
-
-    def of_piece(piece: slice) -> _Rows:
-        return _rows_of(state, finding, measured, asked.part(piece), settings)
-
-    found = []
-    with progress("features of constants", total=len(asked.anchors), unit="questions") as report:
-        for place, rows in enumerate(in_order(of_piece, pieces, cores=state.features.cores)):
-            found.append(rows)
-            report(pieces[place].stop - pieces[place].start)
-            if deadline.is_over:
-                break
-    return _Rows.joined(found)
+def _factors(
+    rows: _Rows, number: int, learning: ConstantLearning
+) -> Array:  # directed relation (for its entity, for its members)
+    """First those that are common to all relations, then each its own."""
+    settings, seed = learning.settings, learning.seed
+    with learning.progress("fitting constants", total=2 * settings.steps, unit="steps") as report:
+        common = _descent(rows, np.ones((1, 3)), None, settings, seed, report)
+        found = _descent(rows, np.repeat(common, number, axis=0), common, settings, seed, report)
+    return np.clip(found[:, :2] / found[:, 2:], *settings.range)
 
 
-def _rows_of(
-    state: RulesOnGraph, finding: ConstantsOnGraph, measured: _Measured, asked: Questions, settings: Weighing
-) -> _Rows:
-    scores, _ = state.scored(asked)
-    state.hide_known(scores, asked)
-    total = scores.copy()
-    entries = []
-    for rows, fired in finding.fired(asked):
-        numbers = _numbers(measured, fired)
-        worth = numbers.sum(axis=1)
-        counting = np.flatnonzero(fired.strongest(worth, scores.shape[1]))
-        of = fired.questions[counting] + rows.start
-        answers, shapes = fired.answers[counting], fired.shapes[counting].astype(np.int64)
-        np.add.at(total, (of, answers), settings.start * worth[counting])
-        shapes += asked.relations[of].astype(np.int64) * (PER_CODE * 2 * state.facts.num_relations)
-        entries.append((of, answers, shapes, numbers[counting].astype(np.float32)))
-    of, answers, shapes, numbers = (np.concatenate(column) for column in zip(*entries, strict=True))
-    return _chosen((scores, total), asked.answers, (of, answers, shapes, numbers), settings.candidates)
+def _descent(
+    rows: _Rows, numbers: Array, common: Array | None, settings: Weighing, seed: int, report: Any
+) -> Array:  # relation (for its entity, for its members, for all)
+    """Adam on the numbers of all relations, or of each one."""
+    mean, squares = np.zeros_like(numbers), np.zeros_like(numbers)
+    chance, size = np.random.default_rng(seed), min(settings.batch, len(rows))
+    for step in range(1, settings.steps + 1):
+        batch = rows.part(chance.integers(len(rows), size=size))
+        group = batch.relations if common is not None else np.zeros(size, np.int64)
+        gradient = np.zeros_like(numbers)
+        np.add.at(gradient, group, _slopes(batch, numbers[group]) / size)
+        if common is not None:
+            gradient += settings.prior / len(rows) * (numbers - common)
+        mean = _MEAN * mean + (1 - _MEAN) * gradient
+        squares = _SQUARES * squares + (1 - _SQUARES) * gradient**2
+        pace = settings.rate * (1 - (step - 1) / settings.steps)
+        move = mean / (1 - _MEAN**step) / (np.sqrt(squares / (1 - _SQUARES**step)) + _TINY)
+        numbers = np.maximum(numbers - pace * move, (0, 0, _LEAST_SHARE))
+        report(1)
+    return numbers
 
 
-def _numbers(measured: _Measured, fired: Fired) -> Array:
-    """What the rules of entries say, counted without the hidden fact."""
-    return measured.numbers(fired.rules, fired.less.astype(np.int64))
-
-
-def _chosen(
-    before_and_with: tuple[Array, Array], hidden: NDArray[np.int32], entries: tuple[Any, ...], most: int
-) -> _Rows:
-    """The answer of each question and the candidates that score most, with their entries."""
-    (scores, total), (of, answers, shapes, numbers) = before_and_with, entries
-    everyone = np.arange(len(hidden))
-    width = min(most, scores.shape[1] - 1)
-    beside = total.copy()
-    beside[everyone, hidden] = -np.inf
-    best = (
-        np.argpartition(-beside, width - 1, axis=1)[:, :width]
-        if width
-        else np.zeros((len(hidden), 0), np.int64)
-    )
-    candidates = np.column_stack([hidden, best])
-    beside[everyone[:, None], best] = -np.inf
-    highest = np.maximum(beside.max(axis=1), -1e300)
-    rest = highest + np.log(np.maximum(np.exp(beside - highest[:, None]).sum(axis=1), 1e-300))
-    places = np.full(scores.shape, -1, dtype=np.int32)
-    places[everyone[:, None], candidates] = np.arange(candidates.shape[1])
-    here = places[of, answers]
-    kept = np.flatnonzero(here >= 0)
-    at = of[kept] * candidates.shape[1] + here[kept]
-    order = np.argsort(at, kind="stable")
-    sizes = np.bincount(at, minlength=candidates.size)
-    fixed = scores[everyone[:, None], candidates].ravel()
-    return _Rows(
-        np.arange(len(hidden) + 1, dtype=np.int64) * candidates.shape[1],
-        np.maximum(fixed, -1e30).astype(np.float32),
-        rest,
-        starts_of(sizes),
-        shapes[kept][order],
-        numbers[kept][order],
-    )
-
-
-class _Fit:
-    """Adam on the weights of shapes; first those that are common to all relations, then each its own."""
-
-    def __init__(self, rows: _Rows, codes: int, settings: Weighing, seed: int) -> None:
-        self.shapes, numbered = np.unique(rows.shapes, return_inverse=True)
-        self.rows = replace(rows, shapes=numbered.astype(np.int64))
-        self.codes, self.settings, self.seed = codes, settings, seed
-        self.groups = self.shapes % _COMMON
-
-    def run(self, progress: Progress) -> dict[int, Array]:
-        """The weights of each shape; the common ones under -1 - group."""
-        steps = self.settings.steps
-        with progress("fitting constants", total=2 * steps, unit="steps") as report:
-            common = np.full((_COMMON, 2), self.settings.start)
-            common = self._descent(common, self.groups, None, report)
-            own = self._descent(common[self.groups].copy(), np.arange(len(self.shapes)), common, report)
-        found = {int(shape): pair for shape, pair in zip(self.shapes.tolist(), own, strict=True)}
-        return found | {-1 - group: common[group] for group in range(_COMMON)}
-
-    def _descent(self, weights: Array, group: NDArray[np.int64], common: Array | None, report: Any) -> Array:
-        mean, squares = np.zeros_like(weights), np.zeros_like(weights)
-        for step, batch in enumerate(self._batches(), start=1):
-            gradient = np.zeros((len(self.shapes), 2))
-            arrays = tuple(getattr(self.rows, name) for name in _Rows.__annotations__)
-            constants_loss(batch, arrays, weights[group], gradient)
-            gathered = np.zeros_like(weights)
-            np.add.at(gathered, group, gradient)
-            gathered /= max(1, len(batch))
-            if common is not None:
-                gathered += self.settings.prior / len(self.rows) * (weights - common[self.groups])
-            mean = _MEAN * mean + (1 - _MEAN) * gathered
-            squares = _SQUARES * squares + (1 - _SQUARES) * gathered**2
-            pace = self.settings.rate * (1 - (step - 1) / self.settings.steps)
-            move = mean / (1 - _MEAN**step) / (np.sqrt(squares / (1 - _SQUARES**step)) + _TINY)
-            weights = np.maximum(weights - pace * move, 0)
-            report(1)
-        return weights
-
-    def _batches(self) -> list[NDArray[np.int64]]:
-        chance, size = np.random.default_rng(self.seed), min(self.settings.batch, len(self.rows))
-        return [chance.integers(len(self.rows), size=size) for _ in range(self.settings.steps)]
-
-
-def _with_weights(rules: ConstantRules, measured: _Measured, found: dict[int, Array]) -> ConstantRules:
-    """The rules with what they add for each of the two questions, those that add something."""
-    number = 2 * len(rules.relations)
-    weights, less = np.zeros((len(rules), 2)), np.zeros((len(rules), 2))
-    numbers, fewer = measured.numbers(), measured.numbers(less=1)
-    is_any = np.where(rules.bodies[:, 1] < 0, OF_ANY, 0)
-    shapes = np.array(sorted(shape for shape in found if shape >= 0), dtype=np.int64)
-    pairs = np.array([found[shape] for shape in shapes.tolist()]).reshape(-1, 2)
-    for way, bit in enumerate((0, OF_MEMBERS)):
-        asked = rules.heads[:, 0] if not way else (rules.heads[:, 0] + number // 2) % number
-        own = rules.bodies[:, 0].astype(np.int64) * PER_CODE + is_any + bit
-        own += asked.astype(np.int64) * (PER_CODE * number)
-        factors = np.array([found[-1 - group] for group in range(_COMMON)])[own % _COMMON]
-        place = np.minimum(np.searchsorted(shapes, own), max(0, len(shapes) - 1))
-        known = shapes[place] == own if len(shapes) else np.zeros(len(own), dtype=np.bool_)
-        factors[known] = pairs[place[known]]
-        if way:
-            factors[is_any > 0] = 0
-        weights[:, way] = (factors * numbers).sum(axis=1).round(_DIGITS)
-        less[:, way] = (factors * fewer).sum(axis=1).round(_DIGITS)
-    order = np.lexsort((np.arange(len(rules)), -weights.max(axis=1), rules.head_relations()))
-    return replace(rules, weights=weights, less=np.maximum(less, 0)).part(order[weights[order].any(axis=1)])
+def _slopes(rows: _Rows, numbers: Array) -> Array:  # question (for its entity, for its members, for all)
+    """How the loss of each question changes with its numbers."""
+    parts = np.concatenate([_UNIT * rows.sums, rows.fixed[:, :, None]], axis=2)
+    scores = (parts * numbers[:, None, :]).sum(axis=2)
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    shares[:, 0] -= 1
+    return np.asarray((parts * shares[:, :, None]).sum(axis=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
+    from reshuffle.rulelist.constants.weighing import Trial
     from reshuffle.rulelist.rule_model import RuleModel
 
 _SCORES = 1 << 28  # of all questions of a kind together
@@ -43,13 +45,21 @@ class _Examples(NamedTuple):
 
 
 def fit_likelihood(
-    model: RuleModel, graph: KnowledgeGraph, *, seed: int = 0, progress: Progress = SILENT
+    model: RuleModel,
+    graph: KnowledgeGraph,
+    *,
+    trial: Trial | None = None,
+    seed: int = 0,
+    progress: Progress = SILENT,
 ) -> Likelihood | None:
-    """How likely links are by a model, on the facts that it was learned from; None where rules find too few of them."""
+    """How likely links are by a model, on the facts that it was learned from; None where rules find too few of them.
+
+    With a trial, the facts are those that it holds out.
+    """
     state, chance = RulesOnGraph(model, graph), np.random.default_rng(seed)
     room = max(_AT_ONCE, _SCORES // max(1, state.graph.num_entities))
     with progress("calibrating", total=3, unit="parts") as report:
-        facts = _facts(state, chance, min(room, _FACTS))
+        facts = _facts(state, chance, min(room, _FACTS), trial)
         report(1)
         if len(facts.rows) < _LEAST:
             return None
@@ -77,36 +87,44 @@ def _fitted(model: RuleModel, facts: _Examples, others: list[_Examples]) -> Like
     return Likelihood(by_rules, by_tables, by_share, constant, tuple(own))
 
 
-def _facts(state: RulesOnGraph, chance: np.random.Generator, most: int) -> _Examples:
+def _facts(state: RulesOnGraph, chance: np.random.Generator, most: int, trial: Trial | None) -> _Examples:
     """Facts that rules find, each judged without itself."""
     every = questions_of(state.graph)
-    chosen = every.part(np.sort(chance.permutation(len(every.anchors))[:most]))
+    asked, among = every, state
+    if trial is not None:
+        asked = trial.asked
+        among = RulesOnGraph(replace(state.model, constants=trial.rules), trial.graph)
+    chosen = asked.part(np.sort(chance.permutation(len(asked.anchors))[:most]))
     weight = MISSING * len(every.anchors) / max(1, len(chosen.anchors))
-    found = [_judged(state, chosen.part(piece)) for piece in pieces_of(len(chosen.anchors), _AT_ONCE)]
+    pieces = pieces_of(len(chosen.anchors), _AT_ONCE)
+    found = [_judged(among, chosen.part(piece), hidden=trial is None) for piece in pieces]
     parts = np.concatenate([np.zeros((0, 3)), *(parts for parts, _ in found)])
     rows = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in found)])
     return _Examples(parts, rows, np.full(len(rows), weight))
 
 
-def _judged(state: RulesOnGraph, asked: Questions) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _judged(
+    state: RulesOnGraph, asked: Questions, *, hidden: bool
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """What the scores of answers are made of; facts that the graph has are to be hidden, others are not there."""
     scores, walks = state.scored(asked)
-    everyone, rows = (
-        np.arange(len(asked.anchors)),
-        np.array([state.row_of(one) for one in asked.relations.tolist()]),
-    )
+    everyone = np.arange(len(asked.anchors))
+    rows = np.array([state.row_of(one) for one in asked.relations.tolist()])
     tables = state.base_values(asked, rows)
     rules = scores[everyone, asked.answers] - tables
-    types = np.empty(len(rows))
-    weights, roles, log_shares, _ = state.about_types
-    hidden_type_values(asked.answers, rows, weights, roles, log_shares, types)
-    shown = np.array([state.types(int(row))[answer] for row, answer in zip(rows, asked.answers, strict=True)])
-    scores[everyone, asked.answers] += types - shown
+    if hidden:
+        types = np.empty(len(rows))
+        weights, roles, log_shares, _ = state.about_types
+        hidden_type_values(asked.answers, rows, weights, roles, log_shares, types)
+        types -= [state.types(int(row))[answer] for row, answer in zip(rows, asked.answers, strict=True)]
+        scores[everyone, asked.answers] += types
+        tables += types
     highest = scores.max(axis=1)
     totals = highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1))
     own = scores[everyone, asked.answers]
     hits = walks.ends == np.repeat(asked.answers, np.diff(walks.starts))
     reached = np.unique(np.repeat(everyone, np.diff(walks.starts))[hits])
-    parts = np.column_stack([rules, tables + types - shown, own - totals])
+    parts = np.column_stack([rules, tables, own - totals])
     return parts[reached], rows[reached]
 
 

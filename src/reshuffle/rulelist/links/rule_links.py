@@ -224,9 +224,8 @@ class _Finding:
             yield slice(0, count), (np.zeros(count + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
             return
         asked = Questions(anchors, directed, np.full(count, -1, dtype=np.int32))
-        for rows, fired, counting, values in self.state.constants.added(asked):
-            starts = np.searchsorted(counting, fired.starts)
-            yield rows, (starts, fired.answers[counting], values)
+        for rows, fired, values in self.state.constants.added(asked):
+            yield rows, (fired.starts, fired.answers, values)
 
     def parts(
         self,
