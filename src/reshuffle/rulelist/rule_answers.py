@@ -324,7 +324,7 @@ class RulesOnGraph:
     def with_walks(self, told: RuleSum, *, most: int, rules: int | None = None) -> RuleSum:
         """A sum with up to `most` walks for each rule, or for the first rules only: finding walks is slow."""
         head, tail = (self.graph.entities.id(name) for name in (told.triple.head, told.triple.tail))
-        left, parts = len(told.parts) if rules is None else rules, []
+        left, parts = (len(told.parts) if rules is None else rules) if most else 0, []
         for part in told.parts:
             if part.rule is not None and left > 0:
                 found = walks_of(self.features, part.rule.rule, head, tail, most=most, facts=self.graph)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.kg.rows import starts_of
+from reshuffle.rulelist.kernels.constant_walks import number_edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,24 +34,27 @@ class Properties:
     def of(cls, facts: FeatureGraph) -> Properties:
         """Those of the entities of a graph."""
         starts, codes, neighbours = facts.edges
-        count, number = facts.graph.num_entities, 2 * facts.num_relations
-        heads = np.repeat(np.arange(count, dtype=np.int32), np.diff(starts))
-        keys = codes.astype(np.int64) * max(1, count) + neighbours
-        found, of_edges = np.unique(keys, return_inverse=True)
-        order = np.argsort(of_edges, kind="stable")  # by property, then by entity
-        having = np.unique(codes.astype(np.int64) * max(1, count) + heads)
-        sizes = np.concatenate(
-            [
-                np.bincount(of_edges, minlength=len(found)),
-                np.bincount(having // max(1, count), minlength=number),
-            ]
-        )
+        number = np.int32(2 * facts.num_relations)
+        heads = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+        # The edges of an entity over one code end at those that have the property of the inverse code and this entity.
+        first = np.ones(len(codes), dtype=np.bool_)
+        first[1:] = (heads[1:] != heads[:-1]) | (codes[1:] != codes[:-1])
+        runs = np.flatnonzero(first)
+        about, inverse = heads[runs], (codes[runs] + number // 2) % max(1, number)
+        by_code = np.argsort(inverse, kind="stable")
+        sizes = np.diff(np.append(runs, len(codes)))[by_code]
+        any_sizes = np.bincount(codes[runs], minlength=number)
+        named = starts_of(sizes)
+        places = np.arange(len(codes)) + np.repeat(runs[by_code] - named[:-1], sizes)
+        members = neighbours[places]
+        of_edges = np.empty(len(codes), dtype=np.int32)
+        number_edges(starts, named, members, of_edges)
         return cls(
-            np.concatenate([found // max(1, count), np.arange(number)]).astype(np.int32),
-            np.concatenate([found % max(1, count), np.full(number, -1)]).astype(np.int32),
-            starts_of(sizes),
-            np.concatenate([heads[order], having % max(1, count)]).astype(np.int32),
-            of_edges.astype(np.int32),
+            np.concatenate([inverse[by_code], np.arange(number)]).astype(np.int32),
+            np.concatenate([about[by_code], np.full(number, -1)]).astype(np.int32),
+            starts_of(np.concatenate([sizes, any_sizes])),
+            np.concatenate([members, about[np.argsort(codes[runs], kind="stable")]]),
+            of_edges,
         )
 
     @property
