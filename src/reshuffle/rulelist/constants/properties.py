@@ -34,7 +34,7 @@ class Properties:
     def of(cls, facts: FeatureGraph) -> Properties:
         """Those of the entities of a graph."""
         starts, codes, neighbours = facts.edges
-        number = np.int32(2 * facts.num_relations)
+        number = 2 * facts.num_relations
         heads = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
         # The edges of an entity over one code end at those that have the property of the inverse code and this entity.
         first = np.ones(len(codes), dtype=np.bool_)
