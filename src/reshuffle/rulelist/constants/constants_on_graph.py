@@ -107,6 +107,17 @@ class ConstantsOnGraph:
             (by_head[other], of_graph[other], places[other]),
         )
 
+    def numbers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The properties of the bodies and of the heads of the rules; -1 where nobody here has one."""
+        codes, entities = self._codes(), self._entities()
+
+        def numbered(pairs: NDArray[np.int32]) -> NDArray[np.int64]:
+            code, end = codes[pairs[:, 0]], entities[pairs[:, 1]]
+            found = self.properties.numbers_of(np.maximum(code, 0), end, self.facts.graph.num_entities)
+            return np.where((code >= 0) & ((end >= 0) | (pairs[:, 1] < 0)), found, -1)
+
+        return numbered(self.rules.bodies), numbered(self.rules.heads)
+
     def _codes(self) -> NDArray[np.int32]:
         """For each directed relation of the rules its code here, or -1."""
         graph = self.facts.graph

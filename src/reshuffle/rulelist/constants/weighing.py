@@ -155,7 +155,11 @@ class ConstantLearning:
             wanted = np.array([name in self.about for name in self.graph.relations])
             counted = counted.part(wanted[properties.codes[counted.heads] % len(wanted)])
         if self.only is not None:
-            counted = counted.part(_among(self._named(counted, properties), self.only))
+            bodies, heads = ConstantsOnGraph(self.only, facts, self.whole.program.walks.loops).numbers()
+            number, there = len(properties.codes), (bodies >= 0) & (heads >= 0)
+            found = counted.bodies.astype(np.int64) * number + counted.heads
+            among = np.isin(found, (bodies * number + heads)[there])
+            counted = counted.part(among)
         counted = telling(counted, properties, counting.most_members)
 
         def weights_of(counted: Counted) -> Array:
@@ -255,12 +259,6 @@ def _part(graph: KnowledgeGraph, rows: NDArray[np.bool_]) -> KnowledgeGraph:
     """Some of the facts, under the same numbers."""
     columns = graph.heads[rows], graph.relation_ids[rows], graph.tails[rows]
     return KnowledgeGraph.from_ids(*columns, entities=graph.entities, relations=graph.relations)
-
-
-def _among(rules: ConstantRules, only: ConstantRules) -> NDArray[np.bool_]:
-    """Which of some rules are among others, which may have other names."""
-    wanted = {only.claim(place) for place in range(len(only))}
-    return np.fromiter((rules.claim(place) in wanted for place in range(len(rules))), np.bool_, len(rules))
 
 
 def _telling_most(values: Array, most: int) -> NDArray[np.bool_]:
