@@ -97,6 +97,7 @@ def test_channels_that_are_drawn_are_drawn_alike(session: Any) -> None:
 
 def test_a_rule_model_finds_the_links_of_one_machine(session: Any, tmp_path: Path) -> None:
     answers = learn_rules(SMALL).on(LARGE)
+    assert answers._state.constants is not None  # rules about entities take part
     for asked in ({}, {"head": "p3"}, {"relation": "knows"}):
         alone = answers.missing(**asked, top=300)
         found = answers.missing(
