@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from collections import defaultdict
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine import describe
 from benchmarks.result_files import read_document
 from benchmarks.speed import measure
 from benchmarks.speed.measure import run_fresh, write_result
+
+from reshuffle.progress import SILENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reshuffle.progress import Progress, Report
 
 SIZES = {"280000": 60, "1200000": 150, "4800000": 600}
 """Facts asked for, and the processor seconds that are allowed."""
@@ -28,7 +37,7 @@ def run(*, only: str | None = None) -> None:
         if only in (None, asked):
             found = run_fresh("benchmarks.speed.learning_at_size:learned", asked)
             size = found.value["facts"]
-            memory = {"bytes_per_fact": round(found.peak_megabytes * 1e6 / size)}
+            memory = {"bytes_per_fact": round(found.peak_megabytes * 2**20 / size)}
             rows[int(asked)] = {"asked": int(asked), **found.value, **memory, "allowed_seconds": allowed}
             print(f"  {rows[int(asked)]}", file=sys.stderr)
             write_result("learning_at_size", _document(rows))
@@ -52,8 +61,10 @@ def learned(facts: str) -> dict[str, Any]:
 
     learn_rules(typed_graph(Shape(2_000)).graph, settings=RuleSettings().changed(steps=2))
     made, notes = typed_graph(Shape(int(facts), seed=SEED)), list[str]()
+    parts: dict[str, float] = defaultdict(float)
     started, clock = time.perf_counter(), time.process_time()
-    model = learn_rules(made.graph, minutes=quick_minutes(len(made.graph)), notes=notes.append)
+    minutes = quick_minutes(len(made.graph))
+    model = learn_rules(made.graph, minutes=minutes, notes=notes.append, progress=_timed(parts))
     seconds, processor = time.perf_counter() - started, time.process_time() - clock
     there, missing = made.found(one.rule for one in model.rules)
     planted = {
@@ -63,8 +74,23 @@ def learned(facts: str) -> dict[str, Any]:
     return {
         "facts": len(made.graph),
         "rules": len(model),
+        "constants": len(model.constants),
         "seconds": round(seconds, 1),
         "processor_seconds": round(processor, 1),
+        "processor_seconds_of_parts": {name: round(each, 1) for name, each in parts.items()},
         **{name: f"{hit} of {hit + lost}" for name, (hit, lost) in planted.items()},
         "notes": notes,
     }
+
+
+def _timed(parts: dict[str, float]) -> Progress:
+    """A `Progress` that shows nothing, and adds up the processor seconds of each piece of work by its name."""
+
+    @contextmanager
+    def progress(description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        begun = time.process_time()
+        with SILENT(description, total=total, unit=unit) as report:
+            yield report
+        parts[description] += time.process_time() - begun
+
+    return progress
