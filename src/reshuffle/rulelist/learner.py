@@ -61,7 +61,9 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.constants.constant_rules import ConstantRules
+    from reshuffle.rulelist.constants.weighing import Trial
     from reshuffle.rulelist.fitting import FitState
+    from reshuffle.rulelist.links.likelihood import Likelihood
     from reshuffle.rulelist.training_rows import TrainingRows
     from reshuffle.rules import Rule
     from reshuffle.rules.parsing import Rules
@@ -70,7 +72,7 @@ if TYPE_CHECKING:
 REJECTED_WEIGHT = 10
 """As how many wrong answers a rejected link counts (`benchmarks/decisions.py`)."""
 _SAVED_EVERY = 50  # steps
-_FOR_FINDING, _FOR_FEATURES, _FOR_FITTING, _FOR_CONSTANTS = 0.35, 0.45, 0.5, 0.8
+_FOR_FINDING, _FOR_FEATURES, _FOR_FITTING, _FOR_CONSTANTS = 0.3, 0.4, 0.4, 0.7
 """Shares of the time that is left; what is left at the end is for ordering and writing."""
 
 
@@ -329,7 +331,7 @@ class _Learning:
         listed = _as_read(kept_rules, self.graph, progress=self.progress)
         both_ways = mostly_symmetric(self.graph)
         model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()), both_ways)
-        likelihood = fit_likelihood(model, self.graph, seed=seed, progress=self.progress)
+        likelihood = self._likelihood(model)
         model = self._with_constants(replace(model, likelihood=likelihood))
         return model.knowing(
             base_relation(name) for one in weighted for name in (one.rule.head, *one.rule.body)
@@ -348,12 +350,18 @@ class _Learning:
             seed=self.settings.seed,
             deadline=self.deadline.part(_FOR_CONSTANTS),
             progress=self.progress,
+            notes=self.notes,
         ).rules()
         if not found:
             return model
-        whole, seed = replace(model, constants=found), self.settings.seed
-        likelihood = fit_likelihood(whole, self.graph, trial=trial, seed=seed, progress=self.progress)
+        likelihood = self._likelihood(replace(model, constants=found), trial)
         return replace(model, constants=compacted(replace(found, likelihood=likelihood)))
+
+    def _likelihood(self, model: RuleModel, trial: Trial | None = None) -> Likelihood | None:
+        seed, in_haste = self.settings.seed, self.deadline.is_set
+        return fit_likelihood(
+            model, self.graph, trial=trial, in_haste=in_haste, seed=seed, progress=self.progress
+        )
 
     def _digest(self, given: Sequence[Rule], *, mine: bool) -> str:
         """Of all that a run depends on."""

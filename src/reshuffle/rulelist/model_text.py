@@ -347,8 +347,9 @@ class _Reading:
     def _with_constants(self, model: RuleModel) -> RuleModel:
         reading = ConstantReading()
         for line in self.sections.get("constants", ()):
-            start = _rule_at(line.text)
-            reading.take(line, start, *_constant_numbers(line, start))
+            if not reading.take_usual(line):
+                start = _rule_at(line.text)
+                reading.take(line, start, *_constant_numbers(line, start))
         found = replace(reading.rules(), likelihood=self._likelihood("likelihood of constants"))
         return replace(model, constants=found).knowing(found.relations)
 

@@ -21,10 +21,17 @@ from reshuffle.rules.rule import ConstantRule, quoted, quoted_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
+
+    _Row: TypeAlias = tuple[int, int, int, int, int, int]
 
 _NAME = r'(?:\w+|"(?:[^"\\]|\\.)*")'
 _ATOM = rf"({_NAME})\((?:([XY])|(\"(?:[^\"\\]|\\.)*\")), (?:([XY])|(\"(?:[^\"\\]|\\.)*\"))\)"
 _USUAL = re.compile(rf"{_ATOM} -> {_ATOM}\s*$")
+_NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,18})?)", r"(\d{1,15})"
+_WITH_NUMBERS = re.compile(
+    rf"{_NUMBER}\t{_NUMBER}\t{_COUNT}\t{_COUNT}\t\d+(?:\.\d+)?\t{_ATOM} -> {_ATOM}\s*$"
+)
 _HINT = 'such as: bornIn(X, "london") -> speaks(X, "english"), or plays(X, Y) -> speaks(X, "english")'
 
 
@@ -98,20 +105,34 @@ class ConstantReading:
 
     def __init__(self) -> None:
         self._relations, self._entities = _Names(), _Names()
-        self._rows: list[tuple[int, int, int, int, int, int]] = []
+        self._rows: list[_Row] = []
         self._numbers: list[tuple[float, float, int, int]] = []
         self._lines: dict[tuple[int, ...], int] = {}
 
     def take(self, line: SourceLine, start: int, weights: Sequence[float], counts: Sequence[int]) -> None:
         """A rule that begins at a column, with its two weights, its predictions and its support."""
-        row = self._usual(line.text[start:]) or self._other(line, start)
+        found = _USUAL.match(line.text, start)
+        row = (self._usual(found.groups()) if found else None) or self._other(line, start)
+        self._keep(line, start, row, (*weights, *counts))  # type: ignore[arg-type]
+
+    def take_usual(self, line: SourceLine) -> bool:
+        """A line with all numbers, in the form in which it is written here; whether it is one."""
+        found = _WITH_NUMBERS.match(line.text)
+        row = self._usual(found.groups()[4:]) if found else None
+        if found is None or row is None:
+            return False
+        one, other, predictions, support = found.groups()[:4]
+        self._keep(line, found.start(5), row, (float(one), float(other), int(predictions), int(support)))
+        return True
+
+    def _keep(self, line: SourceLine, start: int, row: _Row, numbers: tuple[float, float, int, int]) -> None:
         if row in self._lines:
             raise line.error(
                 f"the same rule stands in line {self._lines[row]}", at=start, hint="delete one of the two"
             )
         self._lines[row] = line.number
         self._rows.append(row)
-        self._numbers.append((*weights, *counts))  # type: ignore[arg-type]
+        self._numbers.append(numbers)
 
     def rules(self) -> ConstantRules:
         """All that were read."""
@@ -127,12 +148,9 @@ class ConstantReading:
             numbers[:, 2:].astype(np.int64),
         )
 
-    def _usual(self, text: str) -> tuple[int, int, int, int, int, int] | None:
-        """A rule in the form in which it is written here; None for any other."""
-        found = _USUAL.match(text)
-        if found is None:
-            return None
-        body, first, named, second, other, head, start, entity, end, last = found.groups()
+    def _usual(self, atoms: tuple[str, ...]) -> _Row | None:
+        """The rule of two atoms in the form in which they are written here; None where it is none."""
+        body, first, named, second, other, head, start, entity, end, last = atoms
         who = start or end
         if bool(start) == bool(end) or who not in (first, second) or (first == second):
             return None
@@ -146,7 +164,7 @@ class ConstantReading:
             self._entity(entity or last),
         )
 
-    def _other(self, line: SourceLine, start: int) -> tuple[int, int, int, int, int, int]:
+    def _other(self, line: SourceLine, start: int) -> _Row:
         """A rule in any form of the syntax."""
         read = meaning(read_line(SourceLine(line.file, line.number, " " * start + line.text[start:])))
         claim = claim_of(read) if isinstance(read, ConstantRule) else None

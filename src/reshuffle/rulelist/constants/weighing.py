@@ -22,7 +22,7 @@ import numpy as np
 
 from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.kg import KnowledgeGraph
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist.constants.constant_edits import keeping
 from reshuffle.rulelist.constants.constant_rules import ConstantRules
 from reshuffle.rulelist.constants.constants_on_graph import ConstantsOnGraph
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.deadlines import Deadline
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
     from reshuffle.rulelist.rule_model import RuleModel
 
     Array = NDArray[np.float64]
@@ -124,6 +124,7 @@ class ConstantLearning:
         seed: int = 0,
         deadline: Deadline = NO_DEADLINE,
         progress: Progress = SILENT,
+        notes: Notes = UNHEARD,
     ) -> None:
         """`about` are the relations to conclude.
 
@@ -133,11 +134,11 @@ class ConstantLearning:
         self.model, self.settings, self.whole = model, settings, RulesOnGraph(model, graph)
         self.graph = self.whole.graph
         self.about, self.only, self.seed = about, only, seed
-        self.deadline, self.progress = deadline, progress
+        self.deadline, self.progress, self.notes = deadline, progress, notes
 
     def rules(self) -> tuple[ConstantRules, Trial | None]:
         """The rules, and a trial with their like; None where there is none."""
-        found = self._found(FeatureGraph(self.graph), self.deadline.part(0.3))
+        found = self._found(FeatureGraph(self.graph), self.deadline.part(0.3), self.notes)
         trials = list(self._trials()) if len(found) else []
         if not trials:
             return (found if self.only is None else self.only), None
@@ -147,10 +148,11 @@ class ConstantLearning:
         found = _ordered(found, factors)
         return (found if self.only is None else keeping(found, self.only)), first
 
-    def _found(self, facts: FeatureGraph, deadline: Deadline) -> ConstantRules:
+    def _found(self, facts: FeatureGraph, deadline: Deadline, notes: Notes = UNHEARD) -> ConstantRules:
         """The rules of some facts with the weights that they share out, by heads."""
         properties, counting = Properties.of(facts), self.settings.counting
-        counted = counted_rules(facts, properties, counting, deadline=deadline, progress=self.progress)
+        heard: dict[str, Any] = {"deadline": deadline, "progress": self.progress, "notes": notes}
+        counted = counted_rules(facts, properties, counting, **heard)
         if self.about is not None:
             wanted = np.array([name in self.about for name in self.graph.relations])
             counted = counted.part(wanted[properties.codes[counted.heads] % len(wanted)])
@@ -170,7 +172,8 @@ class ConstantLearning:
         if self.only is None:
             values = weights * np.sqrt(properties.sizes[counted.bodies])
             counted = counted.part(kept := _telling_most(values, self.settings.rules))
-            weights = weights_of(counted) if (values[~kept] > 0).any() else weights[kept]
+            again = (values[~kept] > 0).any() and not self.deadline.is_set
+            weights = weights_of(counted) if again else weights[kept]
         return replace(self._named(counted, properties), weights=np.column_stack([weights, weights]))
 
     def _named(self, counted: Counted, properties: Properties) -> ConstantRules:

@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 _SCORES = 1 << 28  # of all questions of a kind together
 _FACTS, _OTHERS = 3_000, 20_000
 """Questions about facts, and for each end about pairs that are none: few of these have high scores."""
+_PAIRS = 200_000
+"""Pairs for each end that are no facts; of more, some are drawn, and count more."""
 _ASKED = 1024  # entities that are asked about pairs that are no facts
 _AT_ONCE = 64
+_IN_HASTE = 0.25
+"""The share of all of these where a list is to be there at a certain time."""
 _LEAST = 30
 """Facts that rules find: with fewer nothing is said."""
 _DIGITS = 4
@@ -49,23 +53,25 @@ def fit_likelihood(
     graph: KnowledgeGraph,
     *,
     trial: Trial | None = None,
+    in_haste: bool = False,
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> Likelihood | None:
     """How likely links are by a model, on the facts that it was learned from; None where rules find too few of them.
 
-    With a trial, the facts are those that it holds out.
+    With a trial, the facts are those that it holds out. Who is in haste asks about fewer.
     """
     state, chance = RulesOnGraph(model, graph), np.random.default_rng(seed)
     room = max(_AT_ONCE, _SCORES // max(1, state.graph.num_entities))
+    share = _IN_HASTE if in_haste else 1
     with progress("calibrating", total=3, unit="parts") as report:
-        facts = _facts(state, chance, min(room, _FACTS), trial)
+        facts = _facts(state, chance, min(room, int(share * _FACTS)), trial)
         report(1)
         if len(facts.rows) < _LEAST:
             return None
         others = []
         for side in ("tail", "head"):
-            others.append(_no_facts(state, side, chance, min(room, _OTHERS)))
+            others.append(_no_facts(state, side, chance, min(room, _OTHERS), share))
             report(1)
     return _fitted(model, facts, others)
 
@@ -128,32 +134,38 @@ def _judged(
     return parts[reached], rows[reached]
 
 
-def _no_facts(state: RulesOnGraph, side: Side, chance: np.random.Generator, most: int) -> _Examples:
+def _no_facts(
+    state: RulesOnGraph, side: Side, chance: np.random.Generator, most: int, share: float
+) -> _Examples:
     """Pairs that rules lead to and that are no facts, from questions about some entities.
 
     Those with many facts are asked about more often, and count less: most pairs with high scores are theirs.
     """
     asked = LinkQuestions(tuple(np.flatnonzero(state.numbers >= 0).tolist()), None, side)
-    likely = _chances(np.diff(state.features.edges[0]))
+    likely = _chances(np.diff(state.features.edges[0]), share * _ASKED)
     anchors = np.flatnonzero(chance.random(len(likely)) < likely).astype(np.int32)
     pieces = [anchors[piece] for piece in pieces_of(len(anchors), _AT_ONCE)]
     each = max(1, most // max(1, len(pieces)))
     found = [(some, *pairs_reached(state, asked, some, most=each, chance=chance)) for some in pieces]
-    return _Examples(
+    others = _Examples(
         np.concatenate([np.zeros((0, 3)), *(parts for _, parts, _, _, _ in found)]),
         np.concatenate([np.zeros(0, np.int64), *(rows for _, _, rows, _, _ in found)]),
         np.concatenate(
             [np.zeros(0), *(1 / (part * likely[some[about]]) for some, _, _, about, part in found)]
         ),
     )
+    if (many := len(others.rows)) <= _PAIRS:
+        return others
+    drawn = np.sort(chance.choice(many, _PAIRS, replace=False))
+    return _Examples(others.parts[drawn], others.rows[drawn], others.weights[drawn] * (many / _PAIRS))
 
 
-def _chances(degrees: NDArray[np.int64]) -> NDArray[np.float64]:  # entity
+def _chances(degrees: NDArray[np.int64], asked: float) -> NDArray[np.float64]:  # entity
     """With which chance each entity is asked about: in proportion to its facts, some in all."""
-    chances = degrees / max(1, int(degrees.sum())) * _ASKED
+    chances = degrees / max(1, int(degrees.sum())) * asked
     for _ in range(3):  # what is above 1 goes to the others
         sure = chances >= 1
         rest = degrees * ~sure
-        left = max(0.0, _ASKED - float(sure.sum())) / max(1, int(rest.sum()))
+        left = max(0.0, asked - float(sure.sum())) / max(1, int(rest.sum()))
         chances = np.where(sure, 1.0, np.minimum(1.0, degrees * left))
     return chances
