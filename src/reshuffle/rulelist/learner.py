@@ -76,6 +76,8 @@ _FOR_FINDING, _FOR_FEATURES, _FOR_FITTING, _FOR_CONSTANTS = 0.3, 0.4, 0.4, 0.7
 """Shares of the time that is left; what is left at the end is for ordering and writing."""
 
 
+_WITH_MORE_TIME = "with more time, rules are searched on more facts, and weights are fitted to more questions"
+
 GONE_SETTINGS = {
     "least_share": "it went with release 0.3: listing and fewest_facts say how many facts mining looks at"
 }
@@ -250,7 +252,8 @@ class _Learning:
         deadline: Deadline,
     ) -> None:
         self.graph, self.settings = graph, settings
-        self.progress, self.notes, self.spark = progress, notes, spark
+        self.progress, self._tell_user, self.spark = progress, notes, spark
+        self._left_out = False
         self.about, self.deadline = about, deadline
         self.rejected = RejectedLinks()
         self.only: ConstantRules | None = None
@@ -268,7 +271,15 @@ class _Learning:
                 checkpoint.save(rules, None)
         state = checkpoint.state() if checkpoint is not None else None
         kept = len(given)
-        return self._fitted(rules, kept, state, checkpoint)
+        model = self._fitted(rules, kept, state, checkpoint)
+        if self.deadline.is_set and self._left_out:
+            self._tell_user(_WITH_MORE_TIME)
+        return model
+
+    def notes(self, told: str) -> None:
+        """Say what was left out."""
+        self._left_out = True
+        self._tell_user(told)
 
     def _rules(self, given: list[Rule], *, mine: bool) -> list[Rule]:
         """The given rules, measured where they bring no confidence, and behind them the mined ones."""
