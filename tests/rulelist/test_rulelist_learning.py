@@ -315,7 +315,10 @@ def test_a_model_is_there_in_time_and_says_what_is_missing() -> None:
     model = learn_rules(
         large_and_small(), settings=SHORT.changed(steps=100_000), minutes=0.05, notes=told.append
     )
-    assert told[-1] == "with more time, rules are searched on more facts, and weights are fitted to more questions"
+    assert (
+        told[-1]
+        == "with more time, rules are searched on more facts, and weights are fitted to more questions"
+    )
     assert time.monotonic() - started < 6
     assert len(model.rules) and any(one.startswith("weights had time for ") for one in told)
     for minutes in (0, -1.0, float("inf"), True, "1"):
