@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import reshuffle as rs
 from reshuffle.cli.main import main
+from reshuffle.deadlines import Deadline
 from reshuffle.errors import InputError
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.rulelist import RuleModel, RuleSettings, learn_rules, load_rule_model, refit, save_rule_model
@@ -141,6 +143,22 @@ def test_of_many_facts_only_frequent_rules_are_counted() -> None:
     frequent = counted_rules(graph, properties, Counting(support=2, one_in=len(graph.graph) // 4))
     assert set(everything.supports.tolist()) >= {2, 3}
     assert frequent.supports.min() == 4
+
+
+def test_what_a_deadline_leaves_out_is_told_and_is_of_all_relations() -> None:
+    facts = random_facts(1, entities=60, facts=900)
+    graph, told = FeatureGraph(KnowledgeGraph(facts), cores=1), list[str]()
+    properties = Properties.of(graph)
+    every = counted_rules(graph, properties, Counting(support=2), notes=told.append)
+    assert not told
+    over = Deadline(time.monotonic() - 1)
+    some = counted_rules(graph, properties, Counting(support=2), deadline=over, notes=told.append)
+    assert told == ["rules about entities were counted for 2% of what entities have in common"]
+    assert 0 < len(some) < len(every)
+    rules = {*zip(every.bodies.tolist(), every.heads.tolist(), strict=True)}
+    assert {*zip(some.bodies.tolist(), some.heads.tolist(), strict=True)} < rules
+    assert (np.diff(every.bodies) >= 0).all()  # in whichever order they were counted
+    assert some.bodies[0] > every.bodies[0]  # not always the first relation
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
@@ -343,6 +361,8 @@ def test_every_rule_is_read_as_it_is_written(names: list[str], seed: int) -> Non
         ('speaks("english", X) <- bornIn("london", X)', None),
         ('2\tbornIn("london", Z) -> speaks("english", Z)  # turned round', (2.0, 2.0)),
         ("2\tplays(X, Y) -> speaks(X, <english>)", (2.0, 2.0)),
+        ('1.5\t0.25\t10\t9\t0.6\tbornIn(X, "london") -> speaks(X, "english")', (1.5, 0.25)),
+        ('1.5\t0.25\t10\t9\t0.6\tbornIn(X, "a)\\"(X") -> speaks(X, "english")', (1.5, 0.25)),
     ],
 )
 def test_lines_may_be_short(line: str, weights: tuple[float, float] | None) -> None:
@@ -367,6 +387,11 @@ def test_lines_may_be_short(line: str, weights: tuple[float, float] | None) -> N
         (['-1\tbornIn(X, "london") -> speaks(X, "english")'], "expected a number from 0"),
         (['1\t2\t3\t4\tbornIn(X, "london") -> speaks(X, "english")'], "4 numbers before the rule"),
         (['bornIn(X, "london") -> speaks(X, "english")'] * 2, "the same rule stands in line 4"),
+        (
+            ['1\t1\t9\t8\t0.5\tbornIn(X, "london") -> speaks(X, "english")'] * 2,
+            "the same rule stands in line 4",
+        ),
+        (['1\t1\t9\t-8\t0.5\tbornIn(X, "london") -> speaks(X, "english")'], "expected a number from 0"),
     ],
 )
 def test_other_lines_are_refused_with_their_place(lines: list[str], told: str) -> None:
