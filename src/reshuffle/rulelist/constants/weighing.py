@@ -140,8 +140,8 @@ class ConstantLearning:
         """The rules, and a trial with their like; None where there is none."""
         found = self._found(FeatureGraph(self.graph), self.deadline.part(0.3), self.notes)
         trials = list(self._trials()) if len(found) else []
-        if not trials:
-            return (found if self.only is None else self.only), None
+        if not trials:  # nothing says how much they count
+            return (ConstantRules.none() if self.only is None else self.only), None
         rows = [self._rows(trial) for trial in trials]
         factors = _UNIT * _factors(_Rows.joined(rows), len(found.relations) * 2, self)
         first = replace(trials[0], rules=_ordered(trials[0].rules, factors))
