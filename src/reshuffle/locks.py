@@ -130,9 +130,9 @@ def is_own(path: Path) -> bool:
 
 @contextmanager
 def left_over(path: Path) -> Iterator[bool]:
-    """Whether it is abandoned, and was a process's of this user; then it may be removed meanwhile. A link never may.
+    """Whether a process of this user has left it behind. The caller may then remove it within the block; never a link.
 
-    Its lock is held meanwhile: who has just made it, and wants to lock it, makes another one.
+    The block holds its lock. A process that has just made it cannot lock it, and makes another one.
     """
     with _locked_now(path) as is_ours:
         try:

@@ -280,7 +280,7 @@ def test_a_saving_that_ends_meanwhile_disturbs_no_other(tmp_path: Path) -> None:
 
     with folder_aside(tmp_path / "mine.tsv", may_go=may_go):
         assert not left.exists()
-    assert taken == [None]  # who has just made it, and wants to lock it, makes another one
+    assert taken == [None]  # a process that has just made it cannot lock it
 
 
 def test_effects_are_counted_by_relation() -> None:

@@ -37,7 +37,7 @@ def iri(name: str) -> ox.NamedNode:
 
 
 def direct_edges(path: Path) -> tuple[ox.Store, dict[str, str], set[str]]:
-    """The direct edges as RDF, for each class its name by IRI, and the relations of which nothing is said."""
+    """The direct edges as RDF, the names of classes by IRI, and the relations without any axiom."""
     store, names, said, used = ox.Store(), {}, set(), set()
     for kind, tags in stanzas(path):
         (name,) = tags["id"] or [""]

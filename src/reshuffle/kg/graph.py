@@ -125,6 +125,11 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
         columns = (self.heads, self.relation_ids, self.tails)
         return KnowledgeGraph.from_ids(*columns, entities=self.entities, relations=names)
 
+    def part(self, rows: NDArray[np.bool_] | NDArray[np.integer[Any]]) -> KnowledgeGraph:
+        """The graph of some rows, over the same vocabularies."""
+        columns = self.heads[rows], self.relation_ids[rows], self.tails[rows]
+        return type(self).from_ids(*columns, entities=self.entities, relations=self.relations)
+
     def without_gone(self, num_given: int) -> tuple[KnowledgeGraph, NDArray[np.int64]]:
         """The graph without the entities behind the given ones that have no fact, and the ids of those that it has."""
         there = np.zeros(self.num_entities, dtype=np.bool_)
@@ -190,16 +195,12 @@ class KnowledgeGraph(AbstractSet[Triple], ArrowFrames):
 
     def __and__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return _selected(self, _rows_in(self, other)).with_literals(
-                _among_literals(operator.and_, self, other)
-            )
+            return self.part(_rows_in(self, other)).with_literals(_among_literals(operator.and_, self, other))
         return super().__and__(other)  # type: ignore[return-value]
 
     def __sub__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
         if isinstance(other, KnowledgeGraph):
-            return _selected(self, ~_rows_in(self, other)).with_literals(
-                _among_literals(operator.sub, self, other)
-            )
+            return self.part(~_rows_in(self, other)).with_literals(_among_literals(operator.sub, self, other))
         return super().__sub__(other)  # type: ignore[return-value]
 
     def __or__(self, other: AbstractSet[Any]) -> KnowledgeGraph:
@@ -420,17 +421,6 @@ def _among_literals(
     if one.literals is None and other.literals is None:
         return None
     return operation(one.literals or KnowledgeGraph(), other.literals or KnowledgeGraph())
-
-
-def _selected(graph: KnowledgeGraph, rows: NDArray[np.bool_]) -> KnowledgeGraph:
-    """The graph of some rows, over the same vocabularies."""
-    return type(graph).from_ids(
-        graph.heads[rows],
-        graph.relation_ids[rows],
-        graph.tails[rows],
-        entities=graph.entities,
-        relations=graph.relations,
-    )
 
 
 def _union(graph: KnowledgeGraph, other: KnowledgeGraph) -> KnowledgeGraph:

@@ -20,8 +20,6 @@ from reshuffle.rulelist.learner import RuleSettings, learn_rules, measured_on
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from reshuffle.evaluation import Report
     from reshuffle.learning.estimator import Reshuffle
     from reshuffle.progress import Notes, Progress
@@ -110,9 +108,4 @@ def parted(facts: KnowledgeGraph, *, seed: int) -> tuple[KnowledgeGraph, Knowled
     number = min(_MOST_HELD_OUT, int(len(facts) * HELD_OUT))
     drawn = np.sort(np.random.default_rng(seed).permutation(len(facts))[:number])
     rest = np.setdiff1d(np.arange(len(facts)), drawn)
-
-    def part(rows: NDArray[np.int64]) -> KnowledgeGraph:
-        columns = (facts.heads[rows], facts.relation_ids[rows], facts.tails[rows])
-        return KnowledgeGraph.from_ids(*columns, entities=facts.entities, relations=facts.relations)
-
-    return part(rest), part(drawn)
+    return facts.part(rest), facts.part(drawn)

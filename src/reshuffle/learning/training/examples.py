@@ -90,13 +90,7 @@ def _held_out(facts: KnowledgeGraph, seed: int) -> tuple[KnowledgeGraph, Knowled
     # Without the last fact of each relation in this order: it is drawn only where all others are held out.
     others = np.delete(order, len(order) - 1 - from_the_end)
     held_out = np.sort(others[: int(len(facts) * _HELD_OUT)])
-    rest = np.setdiff1d(order, held_out)
-
-    def part(rows: NDArray[np.int64]) -> KnowledgeGraph:
-        columns = (facts.heads[rows], facts.relation_ids[rows], facts.tails[rows])
-        return KnowledgeGraph.from_ids(*columns, entities=facts.entities, relations=facts.relations)
-
-    return part(rest), part(held_out)
+    return facts.part(np.setdiff1d(order, held_out)), facts.part(held_out)
 
 
 def _with_used_relations(graph: KnowledgeGraph) -> KnowledgeGraph:

@@ -3,9 +3,9 @@
     bornIn(X, "london") -> speaks(X, "english")     who has this edge has that one
     plays(X, Y) -> speaks(X, "english")             who has some edge of a relation has that one
 
-Such a rule answers two questions: (x, speaks, ?) with "english" where x has the body, and (?, speaks, english) with
-whoever has it. It has a weight for each: the evidence is not equally telling. All rules that find an answer add their
-weights; rules that say much the same share out one weight (`joint_weights`).
+Such a rule answers two questions. If x has the body, "english" is an answer to (x, speaks, ?), and x is an answer to
+(?, speaks, english). The rule has a weight for each question. The score of an answer is the sum of the weights of all
+rules that find it. Rules that say much the same share one weight (`joint_weights`).
 """
 
 from __future__ import annotations

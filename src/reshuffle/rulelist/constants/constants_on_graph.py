@@ -48,7 +48,7 @@ class _OfGraph:
 
 
 _SHARED: WeakValueDictionary[int, _OfGraph] = WeakValueDictionary()
-"""By the ids of graphs: who has one keeps its graph, so that no other graph gets the id meanwhile."""
+"""By the ids of graphs. An entry keeps its graph alive, so that no other graph can get the same id."""
 
 
 @dataclass(frozen=True)

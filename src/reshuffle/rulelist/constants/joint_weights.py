@@ -1,7 +1,7 @@
 """Weights that rules with the same head share out, so that rules that say the same count once.
 
-They are those that tell best who has the head, all together, by least squares: the sum of the weights of the bodies
-that an entity has is to be 1 where it has the head, and 0 elsewhere. A penalty holds each at 0, and none is negative.
+They are the solution of a least squares problem for each head. For each entity, the weights of its bodies are added up.
+The sum should be 1 if the entity has the head, and 0 if not. A penalty keeps weights small, and none is negative.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ def joint_weights(
     """The weights of rules that are sorted by their heads, not more than fit for each (`telling`)."""
     starts = starts_of(np.bincount(counted.heads, minlength=len(properties.codes)))
     rules, members = (starts, counted.bodies), (properties.starts, properties.members)
+    count = int(properties.members.max(initial=-1)) + 1
     found = np.zeros(len(counted))
     heads = np.searchsorted(starts, np.linspace(0, len(found), _PIECES + 1)[1:-1])
     pieces = list(pairwise(sorted({0, *heads.tolist(), len(starts) - 1})))
 
     def weigh(piece: tuple[int, int]) -> None:
-        weights_of_heads(piece, rules, members, penalty, found)  # type: ignore[no-untyped-call]
+        weights_of_heads(piece, rules, members, count, penalty, found)  # type: ignore[no-untyped-call]
 
     with progress("weighing rules with constants", total=len(pieces), unit="parts") as report:
         for _ in in_order(weigh, pieces, cores=cores):
@@ -52,7 +53,7 @@ def joint_weights(
 
 
 def telling(counted: Counted, properties: Properties, looked_at: int) -> Counted:
-    """Of each head the bodies that tell most about who has it, sorted by heads.
+    """The rules with the most informative bodies of each head, sorted by heads.
 
     `looked_at` is how many members of a body were counted at most.
     """

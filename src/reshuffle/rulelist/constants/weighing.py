@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reshuffle.deadlines import NO_DEADLINE
-from reshuffle.kg import KnowledgeGraph
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.rulelist.constants.constant_edits import keeping
 from reshuffle.rulelist.constants.constant_rules import ConstantRules
@@ -29,7 +28,7 @@ from reshuffle.rulelist.constants.constants_on_graph import ConstantsOnGraph
 from reshuffle.rulelist.constants.counting import Counted, Counting, counted_rules
 from reshuffle.rulelist.constants.joint_weights import joint_weights, telling
 from reshuffle.rulelist.constants.properties import Properties
-from reshuffle.rulelist.features import FeatureGraph, Questions, in_order, pieces_of
+from reshuffle.rulelist.features import in_order, pieces_of
 from reshuffle.rulelist.rule_answers import RulesOnGraph
 from reshuffle.rulelist.training_rows import from_both_ends
 
@@ -40,7 +39,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reshuffle.deadlines import Deadline
+    from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Notes, Progress
+    from reshuffle.rulelist.features import FeatureGraph, Questions
     from reshuffle.rulelist.rule_model import RuleModel
 
     Array = NDArray[np.float64]
@@ -54,7 +55,7 @@ _DIGITS = 4
 _UNIT = 10.0
 """What a factor of 1 stands for."""
 _TRIALS = 10
-"""Into as many parts facts are cut, of which as many are held out as give questions enough."""
+"""Facts are cut into this number of parts, held out one after the other until there are enough questions."""
 _LEAST_SHARE = 0.05
 _LOWEST = -50.0
 """Scores below it count as it: nobody with one is among the best."""
@@ -138,13 +139,15 @@ class ConstantLearning:
 
     def rules(self) -> tuple[ConstantRules, Trial | None]:
         """The rules, and a trial with their like; None where there is none."""
-        found = self._found(FeatureGraph(self.graph), self.deadline.part(0.3), self.notes)
-        trials = list(self._trials()) if len(found) else []
-        if not trials:  # nothing says how much they count
+        found = self._found(self.whole.facts, self.deadline.part(0.3), self.notes)
+        first, rows = None, []
+        for trial, own in self._trials() if len(found) else ():
+            first = first or trial
+            rows.append(own)
+        if first is None:  # nothing says how much they count
             return (ConstantRules.none() if self.only is None else self.only), None
-        rows = [self._rows(trial) for trial in trials]
         factors = _UNIT * _factors(_Rows.joined(rows), len(found.relations) * 2, self)
-        first = replace(trials[0], rules=_ordered(trials[0].rules, factors))
+        first = replace(first, rules=_ordered(first.rules, factors))
         found = _ordered(found, factors)
         return (found if self.only is None else keeping(found, self.only)), first
 
@@ -190,7 +193,7 @@ class ConstantLearning:
             counts=counts,
         )
 
-    def _trials(self) -> Iterator[Trial]:
+    def _trials(self) -> Iterator[tuple[Trial, _Rows]]:
         """Parts of the facts, held out one after the other until there are questions enough."""
         graph = self.graph
         most = min(self.settings.questions, _SCORES // max(1, graph.num_entities))
@@ -199,10 +202,12 @@ class ConstantLearning:
         for start in range(0, min(len(graph), size * _TRIALS), size):
             gone = np.zeros(len(graph), dtype=np.bool_)
             gone[order[start : start + size]] = True
-            left = _part(graph, ~gone)
-            asked = self._asked(_part(graph, gone), left)
+            left = graph.part(~gone)
+            asked = self._asked(graph.part(gone), left)
             if len(asked.anchors):
-                yield Trial(left, self._found(FeatureGraph(left), self.deadline.part(0.3)), asked)
+                state = RulesOnGraph(self.model, left)
+                rules = self._found(state.facts, self.deadline.part(0.3))
+                yield Trial(left, rules, asked), self._rows(state, rules, asked)
             done += len(asked.anchors)
             if done >= most or self.deadline.is_over:
                 return
@@ -218,12 +223,11 @@ class ConstantLearning:
         asked = known[both.anchors] & known[both.answers] & wanted[both.relations % number]
         return both.part(np.flatnonzero(asked))
 
-    def _rows(self, trial: Trial) -> _Rows:
+    def _rows(self, state: RulesOnGraph, rules: ConstantRules, asked: Questions) -> _Rows:
         """The candidates of a trial's questions, or with a deadline of as many questions as it allows."""
-        state, deadline = RulesOnGraph(self.model, trial.graph), self.deadline.part(0.5)
-        finding = ConstantsOnGraph(trial.rules, state.facts, state.program.walks.loops)
+        deadline = self.deadline.part(0.5)
+        finding = ConstantsOnGraph(rules, state.facts, state.program.walks.loops)
         at_once = _SCORES_AT_ONCE // max(1, state.graph.num_entities)
-        asked = trial.asked
         pieces = pieces_of(len(asked.anchors), min(_AT_ONCE, max(1, at_once)))
         chance = np.random.default_rng(len(pieces))
         pieces = [pieces[place] for place in chance.permutation(len(pieces)).tolist()]
@@ -258,14 +262,8 @@ class ConstantLearning:
         return _Rows(asked.relations, fixed, sums[of].astype(np.float32))
 
 
-def _part(graph: KnowledgeGraph, rows: NDArray[np.bool_]) -> KnowledgeGraph:
-    """Some of the facts, under the same numbers."""
-    columns = graph.heads[rows], graph.relation_ids[rows], graph.tails[rows]
-    return KnowledgeGraph.from_ids(*columns, entities=graph.entities, relations=graph.relations)
-
-
 def _telling_most(values: Array, most: int) -> NDArray[np.bool_]:
-    """The rules with the largest values, up to so many, those of one value all or none; none without any."""
+    """At most this number of rules, those with the largest values. Rules with equal values all stay, or all go."""
     least = 0.0 if len(values) <= most else float(np.partition(values, len(values) - most - 1)[-most - 1])
     return np.asarray(values > least)
 

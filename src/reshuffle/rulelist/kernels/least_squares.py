@@ -14,27 +14,18 @@ _SWEEPS, _TINY = 200, 1e-5
 
 
 @compiled
-def weights_of_heads(heads, rules, members, penalty, weights):
+def weights_of_heads(heads, rules, members, num_entities, penalty, weights):
     """Write the weights of the rules of the heads from `heads[0]` to `heads[1]`.
 
     `rules` are where the bodies of each head begin, and the bodies; `members` the entities of each property.
 
     Invariant: other weights stay. Cost: a step for each member of each body, and for each pair of bodies of a member.
     """
-    room = np.zeros(_entities(members), np.uint64), np.empty(_entities(members), np.int32)
+    room = np.zeros(num_entities, np.uint64), np.empty(num_entities, np.int32)
     for head in range(heads[0], heads[1]):
         begin, end = rules[0][head], rules[0][head + 1]
         if begin < end:
             weights[begin:end] = _solved(head, rules, members, penalty, room)
-
-
-@compiled
-def _entities(members):
-    """One more than the largest entity that has a property.
-
-    Invariant: changes nothing. Cost: a step per member.
-    """
-    return members[1].max() + 1 if len(members[1]) else 1
 
 
 @compiled
