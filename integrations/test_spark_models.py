@@ -98,10 +98,16 @@ def test_channels_that_are_drawn_are_drawn_alike(session: Any) -> None:
 def test_a_rule_model_finds_the_links_of_one_machine(session: Any, tmp_path: Path) -> None:
     answers = learn_rules(SMALL).on(LARGE)
     assert answers._state.constants is not None  # rules about entities take part
-    for asked in ({}, {"head": "p3"}, {"relation": "knows"}):
-        alone = answers.missing(**asked, top=300)
+    limits = {"seen_ends": True, "not_linked": True}
+    for asked in ({}, {"head": "p3"}, {"relation": "knows"}, limits):
+        alone = answers.missing(**asked, top=300)  # type: ignore[arg-type]
         found = answers.missing(
-            **asked, top=300, engine="spark", session=session, partitions=3, folder=tmp_path
+            **asked,  # type: ignore[arg-type]
+            top=300,
+            engine="spark",
+            session=session,
+            partitions=3,
+            folder=tmp_path,
         )
         assert len(alone)
         assert found == alone

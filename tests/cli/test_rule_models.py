@@ -112,6 +112,38 @@ def test_filters_of_missing_links(world: Path, capsys: pytest.CaptureFixture[str
     assert reasons["predictions"] == [row for row in every if row["rules"] > row["distance"] + row["types"]]
 
 
+def test_limits_of_missing_links(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = world / "typed.nt"
+    types = {"x": "Child", "y": "Adult", "z": "Adult"}
+    lines = (world / "other.tsv").read_text().split()
+    triples = [lines[place : place + 3] for place in range(0, len(lines), 3)]
+    triples += [[name, "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", of] for name, of in types.items()]
+    named = [[word if ":" in word else f"http://ex.org/{word}" for word in triple] for triple in triples]
+    facts.write_text("".join(f"<{h}> <{r}> <{t}> .\n" for h, r, t in named))
+    (world / "typed.rules").write_text(
+        "<http://ex.org/parent>(X, Y) -> <http://ex.org/knows>(Y, X)\n"
+        "<http://ex.org/knows>(X, Y) -> <http://ex.org/knows>(Y, X)\n"
+    )
+    (world / "ex.ttl").write_text("@prefix ex: <http://ex.org/> .\n")
+    files = ("predict", str(world / "typed.rules"), str(facts), "--all", "--json")
+    files += ("--prefixes", str(world / "ex.ttl"))
+
+    def found(*words: str, status: int = 0) -> set[str]:
+        rows = json.loads(asked(capsys, *files, *words, status=status))["predictions"]
+        return {" ".join(row[name].rsplit("/", 1)[-1] for name in ("head", "tail")) for row in rows}
+
+    assert found() == {"y x", "z y", "w z"}
+    assert found("--tail-type", "ex:Child") == {"y x"}
+    assert found("--head-type", "ex:Adult", "--tail-type", "ex:Child", "--tail-type", "ex:Adult") == {
+        "y x",
+        "z y",
+    }
+    assert found("--head-type", "ex:Child", status=1) == set()
+    assert found("--seen-ends", status=1) == set()
+    assert found("--not-linked", status=1) == set()
+    assert found("--tail-type", "ex:y", "--type-relation", "ex:parent") == {"y x"}
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -120,6 +152,14 @@ def test_filters_of_missing_links(world: Path, capsys: pytest.CaptureFixture[str
         (["--all", "--resume"], "--resume needs -o OUT"),
         (["--all", "--min-probability", "2"], "found the least probability 2.0"),
         (["--all", "--per-relation", "0"], "top = 0"),
+        (["--head", "x", "--head-type", "child"], "--head-type needs --all"),
+        (["--head", "x", "--not-linked"], "--not-linked needs --all"),
+        (["--all", "--type-relation", "parent"], "--type-relation needs --head-type or --tail-type"),
+        (["--all", "--tail-type", "y"], "no relation of these facts is known to say what something is"),
+        (
+            ["--all", "--tail-type", "yy", "--type-relation", "parent"],
+            "unknown type 'yy'; did you mean 'y'",
+        ),
     ],
 )
 def test_filters_that_do_not_fit(

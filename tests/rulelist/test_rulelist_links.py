@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from rulelist_worlds import RELATIONS, as_read, random_graph, random_model, score, walks
 
-from reshuffle.errors import InputError
+from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
 from reshuffle.rulelist import RuleAnswers, RuleModel, learn_rules
 from reshuffle.rulelist.links import link_parts, rule_links
@@ -304,3 +304,108 @@ def test_links_from_some_heads_and_where_rules_lead_from(seed: int) -> None:
     }
     names, number = answers.led_from([rule], most=2)
     assert number == len(led) and set(names) <= led and len(names) == min(2, len(led)) and there
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+TYPES = {"a": "one", "b": "one", "c": "two", "d": "two", "e": "one", "f": "two"}
+LIMITS = (
+    {"head_types": ["one"]},
+    {"tail_types": "two"},
+    {"head_types": ["one", "two"], "tail_types": ["one"]},
+    {"seen_ends": True},
+    {"not_linked": True},
+    {"head_types": ["two"], "seen_ends": True, "not_linked": True},
+)
+
+
+def typed_graph(seed: int, *, name: str = "http://ns#type") -> KnowledgeGraph:
+    return random_graph(seed, facts=14) | KnowledgeGraph([(one, name, of) for one, of in TYPES.items()])
+
+
+def within(link: Triple, facts: KnowledgeGraph, limits: dict[str, object]) -> bool:
+    """What the limits say, word for word."""
+    heads, tails = limits.get("head_types", ()), limits.get("tail_types", ())
+    ends = {link.head, link.tail}
+    return (
+        (not heads or TYPES.get(link.head, "no") in heads)
+        and (not tails or TYPES.get(link.tail, "no") in tails)
+        and (
+            not limits.get("seen_ends")
+            or (
+                any(link.head == fact.head and link.relation == fact.relation for fact in facts)
+                and any(link.tail == fact.tail and link.relation == fact.relation for fact in facts)
+            )
+        )
+        and (not limits.get("not_linked") or not any({fact.head, fact.tail} == ends for fact in facts))
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("limits", LIMITS)
+def test_limits_leave_of_the_whole_list_what_is_within_them(
+    seed: int, limits: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rule_links, "BLOCK", 2)
+    monkeypatch.setattr(rule_links, "_ROOM", 1)
+    graph = typed_graph(seed)
+    answers = RuleAnswers(replace(random_model(seed), likelihood=LIKELY), graph)
+    for about in ({}, {"head": "a"}, {"tail": "c"}, {"relation": "s"}, {"heads": ["a", "d"]}):
+        every = answers.missing(top=None, **about)
+        wanted = [row for row in every if within(row.triple, graph, limits)]
+        assert list(answers.missing(top=None, **about, **limits)) == wanted
+        assert list(answers.missing(top=2, **about, **limits)) == wanted[:2]
+    every = [row for row in answers.missing(top=None) if within(row.triple, graph, limits)]
+    firsts = {row.triple.relation: row for row in reversed(every)}
+    assert set(answers.missing(per_relation=1, top=None, **limits)) == set(firsts.values())
+
+
+def test_limits_leave_something_and_leave_something_out() -> None:
+    """So that the test above tells one limit from another."""
+    for limits in LIMITS:
+        every, left = [], []
+        for seed in SEEDS:
+            graph = typed_graph(seed)
+            rows = RuleAnswers(random_model(seed), graph).missing(top=None)
+            every += rows
+            left += [row for row in rows if within(row.triple, graph, limits)]
+        assert 5 <= len(left) < len(every) - 5
+
+
+def test_who_says_what_something_is() -> None:
+    graph, model = typed_graph(0, name="kind"), random_model(0)
+    answers = RuleAnswers(model, graph)
+    with pytest.raises(
+        InputError, match="no relation of these facts is known to say what something is"
+    ) as error:
+        answers.missing(head_types=["one"])
+    assert "--type-relation R" in str(error.value)
+    there = RuleAnswers(model, typed_graph(0)).missing(head_types=["one"])
+    named = answers.missing(head_types=["one"], type_relation="kind")
+    assert [row.triple for row in named] == [row.triple for row in there]
+    with pytest.raises(UnknownNameError, match="unknown relation 'kinds'; did you mean 'kind'"):
+        answers.missing(head_types=["one"], type_relation="kinds")
+    with pytest.raises(UnknownNameError, match="unknown type 'ones'; did you mean 'one'"):
+        answers.missing(head_types=["ones"], type_relation="kind")
+    with pytest.raises(UnknownNameError, match="unknown type 'a'"):
+        answers.missing(tail_types="a", type_relation="kind")
+
+
+def test_a_search_within_other_limits_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rule_links, "BLOCK", 1)
+    monkeypatch.setattr(link_parts, "_EVERY", 0.0)
+    answers, told = RuleAnswers(random_model(1), typed_graph(1)), []
+    options = {"top": 7, "beside": tmp_path / "out.csv", "notes": told.append}
+    for limits in (
+        {"not_linked": True},
+        {"head_types": ["one"]},
+        {"tail_types": ["two"]},
+        {"seen_ends": True},
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            answers.missing(**options, progress=Interrupting(1))
+        with pytest.raises(InputError, match="no unfinished search"):
+            answers.missing(**options, **limits, resume=True)
+        with pytest.raises(KeyboardInterrupt):
+            answers.missing(**options, progress=Interrupting(1))
+        assert answers.missing(**options, **limits) == answers.missing(top=7, **limits)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError
+from reshuffle.evaluation.link_limits import ALL_LINKS, LinkLimits
 from reshuffle.evaluation.queries import passed_over
 from reshuffle.evaluation.questions import (
     Question,
@@ -496,6 +497,11 @@ class RuleAnswers(DerivedByOthers):
         per_relation: int | None = None,
         min_probability: float | None = None,
         reasons_only: bool = False,
+        head_types: Iterable[str] = (),
+        tail_types: Iterable[str] = (),
+        type_relation: str | None = None,
+        seen_ends: bool = False,
+        not_linked: bool = False,
         resume: bool = False,
         part: bool = False,
     ) -> Predictions[RulePrediction]:
@@ -505,7 +511,9 @@ class RuleAnswers(DerivedByOthers):
 
         `heads` asks about links from these alone. `per_relation` links of each relation at most are given, of at least
         `min_probability`; `top=None` gives all of these. `reasons_only` leaves out links to which distance and types
-        add more than the rules.
+        add more than the rules. Heads are of one of `head_types`, and tails of one of `tail_types`: `type_relation`
+        says so, or a relation that is called `rdf:type`, `instance_of`, P31 or the like. `seen_ends` asks for heads and
+        tails alone that the relation has in the facts already, and `not_linked` for pairs that no fact joins.
 
         What is found lies beside the output `beside` meanwhile, and the same call goes on from there; with `resume` it
         is an error that there is nothing. With `part`, an interrupt ends the search, and what was found by then is
@@ -520,7 +528,15 @@ class RuleAnswers(DerivedByOthers):
         options = {"master": master, "partitions": partitions, "folder": folder}
         on_spark = {} if engine == IN_MEMORY else {"beside": beside}
         spark = spark_of(engine, session=session, **options, **on_spark)
-        search = self._search(wanted, relation=relation, head=head, tail=tail, heads=heads)
+        limits = LinkLimits.of(
+            self._state.graph,
+            head_types=head_types,
+            tail_types=tail_types,
+            type_relation=type_relation,
+            seen_ends=seen_ends,
+            not_linked=not_linked,
+        )
+        search = self._search(wanted, limits, relation=relation, head=head, tail=tail, heads=heads)
         state, asked = search.state, search.asked
         complete = True
         if spark is None:
@@ -543,6 +559,7 @@ class RuleAnswers(DerivedByOthers):
     def _search(
         self,
         wanted: Wanted,
+        limits: LinkLimits = ALL_LINKS,
         *,
         relation: str | None = None,
         head: str | None = None,
@@ -556,7 +573,7 @@ class RuleAnswers(DerivedByOthers):
         anchors: tuple[int, ...] | None = None if anchor is None else (anchor,)
         if heads is not None and anchor is None:
             anchors = tuple(sorted(state.graph.entities.id(name) for name in set(heads)))
-        return LinkSearch(state, LinkQuestions(numbers, anchors, side), wanted)
+        return LinkSearch(state, LinkQuestions(numbers, anchors, side, limits), wanted)
 
     def led_from(self, rules: Rules, *, most: int) -> tuple[list[str], int]:
         """The entities from which rules lead to somebody, those with most walks first and up to `most`; how many there

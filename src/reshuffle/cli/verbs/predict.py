@@ -7,6 +7,7 @@ reshuffle predict mined.rules facts.tsv --head ada --relation speaks --aggregate
 reshuffle predict model facts.tsv --all --top 100 --reasons 2 -o missing.csv
 reshuffle predict model facts.tsv --head ada -o report.html            one page with reasons and rules, to mail
 reshuffle predict model facts.tsv --all --per-relation 20 --min-probability 0.5 -o missing.csv
+reshuffle predict model facts.nt --all --head-type Person --not-linked     no pair that a fact joins
 reshuffle predict model facts.nt --head ada --constraints ontology.ttl      no link that would break one
 reshuffle predict model facts.tsv --all -o missing.csv --engine spark --master spark://host:7077
 
@@ -44,7 +45,10 @@ HELP = "ranked new links, with reasons"
 REPORT_ENDINGS = (".html",)
 _REASONS_IN_REPORT = 3
 _INTERRUPTED = 130  # as whatever Ctrl-C ends
-_FILTERS = ("per_relation", "min_probability", "reasons_only", "resume")
+_TYPES = {"head_type": "head_types", "tail_type": "tail_types", "type_relation": "type_relation"}
+_FILTERS = {name: name for name in ("per_relation", "min_probability", "reasons_only", "resume")}
+_FILTERS |= _TYPES | {name: name for name in ("seen_ends", "not_linked")}
+"""Options that need --all, and what they are called in `missing`."""
 _OF_KNOWN = (
     "scores of known facts are made with the fact itself in the graph, and do not compare with the others'"
 )
@@ -78,6 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --all: only links to which rules add more than distance and types do",
     )
+    _add_limits(parser)
     parser.add_argument(
         "--resume", action="store_true", help="with --all and -o: go on with a search that was cut off"
     )
@@ -109,6 +114,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_spark_engine(parser, help="with --all: ask on the workers of Spark, with the same result")
     add_naming_options(parser)
     parser.set_defaults(usage_error=parser.error)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    for end in ("head", "tail"):
+        parser.add_argument(
+            f"--{end}-type",
+            action="append",
+            default=[],
+            metavar="T",
+            help=f"with --all: only links whose {end} is of this type by the facts; repeatable, one of them will do",
+        )
+    parser.add_argument(
+        "--type-relation",
+        metavar="R",
+        help="the relation that says of what type something is (default: one called rdf:type, instance_of, P31, ...)",
+    )
+    parser.add_argument(
+        "--seen-ends",
+        action="store_true",
+        help="with --all: only heads and tails that the relation has in the facts already",
+    )
+    parser.add_argument(
+        "--not-linked",
+        action="store_true",
+        help="with --all: only pairs that no fact joins, in either direction",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
@@ -164,6 +195,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 def _check_filters(arguments: argparse.Namespace) -> None:
     if (option := _filter_given(arguments)) is not None and not arguments.all:
         arguments.usage_error(f"{option} needs --all")
+    if arguments.type_relation is not None and not (arguments.head_type or arguments.tail_type):
+        arguments.usage_error("--type-relation needs --head-type or --tail-type")
     if arguments.resume and (not arguments.output or arguments.engine is not None):
         arguments.usage_error(
             "--resume needs -o OUT, beside which the unfinished search lies, and no --engine"
@@ -172,7 +205,7 @@ def _check_filters(arguments: argparse.Namespace) -> None:
 
 def _filter_given(arguments: argparse.Namespace) -> str | None:
     """The first option that only searches along rules have, as it was typed."""
-    given = [name for name in _FILTERS if getattr(arguments, name) not in (None, False)]
+    given = [name for name in _FILTERS if getattr(arguments, name) not in (None, False, [])]
     return f"--{given[0].replace('_', '-')}" if given else None
 
 
@@ -222,7 +255,7 @@ def _found(
                 raise _needs_rules(option, arguments)
             more = {"shares": shares}
         else:
-            more = {name: getattr(arguments, name) for name in _FILTERS} | {"part": True}
+            more = {called: getattr(arguments, name) for name, called in _FILTERS.items()} | {"part": True}
         if arguments.spark or not theory.shares_questions:
             more |= {"beside": arguments.output, "notes": console.message}
         more |= {"relation": arguments.relation, "progress": console.progress, **arguments.spark}
@@ -250,7 +283,10 @@ def _found(
 
 def _take_full_names(arguments: argparse.Namespace, console: Console, graph: KnowledgeGraph) -> None:
     """Let the arguments be full names, where short ones were typed."""
-    for name in ("head", "relation", "tail"):
+    for name in ("head", "relation", "tail", "type_relation"):
         if (typed := getattr(arguments, name)) is not None:
-            known = graph.relations if name == "relation" else graph.entities
+            known = graph.relations if name.endswith("relation") else graph.entities
             setattr(arguments, name, console.names.full(typed, known))
+    for name in ("head_type", "tail_type"):
+        full = [console.names.full(typed, graph.entities) for typed in getattr(arguments, name)]
+        setattr(arguments, name, full)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reshuffle.errors import InputError, UnknownNameError
+from reshuffle.evaluation.link_limits import members, type_relation
 from reshuffle.explorer.decisions import ACCEPT, KINDS, POSTPONE, REJECT
 from reshuffle.kg.vocabulary import base_relation
 from reshuffle.progress import SILENT, in_one_step
@@ -29,7 +30,6 @@ MOST_SHOWN = 200
 SHOWN = {"open": None, "accepted": ACCEPT, "rejected": REJECT, "postponed": POSTPONE}
 """What the queue can show, and which decision that is."""
 _SCANNED = 256  # links whose rules are looked at together
-_TYPE_RELATIONS = ("type", "instance_of", "instance of", "instanceof", "p31", "isa", "is_a", "has_type")
 _MOST_TYPES = 100
 
 
@@ -141,8 +141,8 @@ def _filtered(
     if filters.rule:
         wanted &= _may_follow_by(queue, ids, filters.rule)
     if filters.type:
-        members = _members(queue.facts, filters.type)
-        wanted &= members[ids[:, 1]] | members[ids[:, 2]]
+        of_type = _of_type(queue.facts, filters.type)
+        wanted &= of_type[ids[:, 1]] | of_type[ids[:, 2]]
     return places[wanted]
 
 
@@ -186,32 +186,22 @@ def _scanned(
 # --- types ------------------------------------------------------------------------------------------------------------
 
 
-def _type_relation(facts: KnowledgeGraph) -> int | None:
-    """The relation that says what something is, by its name: `rdf:type`, `instance_of`, P31."""
-    for number, name in enumerate(facts.relations):
-        if name.replace("#", "/").rsplit("/", maxsplit=1)[-1].lower() in _TYPE_RELATIONS:
-            return number
-    return None
-
-
 def _types(facts: KnowledgeGraph) -> list[tuple[str, int]]:
     """The commonest types, with how many entities are of each."""
     return list(_common_types(facts))
 
 
 def _common_types(facts: KnowledgeGraph) -> Iterator[tuple[str, int]]:
-    if (relation := _type_relation(facts)) is not None:
+    if (relation := type_relation(facts)) is not None:
         _, tails = facts.edges(relation)
         numbers, counts = np.unique(tails, return_counts=True)
         for place in np.argsort(-counts, kind="stable")[:_MOST_TYPES].tolist():
             yield facts.entities[int(numbers[place])], int(counts[place])
 
 
-def _members(facts: KnowledgeGraph, name: str) -> NDArray[np.bool_]:  # entity
+def _of_type(facts: KnowledgeGraph, name: str) -> NDArray[np.bool_]:  # entity
     """Who is of a type."""
-    members = np.zeros(len(facts.entities), np.bool_)
-    relation, wanted = _type_relation(facts), facts.entities.find(name)
-    if relation is not None:
-        heads, tails = facts.edges(relation)
-        members[heads[tails == wanted]] = True
-    return members
+    relation = type_relation(facts)
+    if relation is None:
+        return np.zeros(facts.num_entities, np.bool_)
+    return members(facts, relation, [facts.entities.id(name)])

@@ -16,12 +16,14 @@ ROUNDING = 1e-9
 
 
 @compiled
-def links_of_questions(graph, questions, first, tables, order, floors, constants, out):  # noqa: PLR0913, PLR0917
+def links_of_questions(graph, questions, first, limits, tables, order, floors, constants, out):  # noqa: PLR0913, PLR0917
     """Write the links of the questions from `first` on that reach the floor of their row, until one does not fit.
 
     Returns the next question and how many links there are. `graph` is the program, the edges to walk over, the facts,
     and the number of relations; `questions` are anchors, directed relations, rows of the tables, and for each its line
-    in an array of steps to all entities.
+    in an array of steps to all entities. `limits` are who may be an answer (empty for everyone), whether an answer
+    must be one of the relation in a fact, and whether no fact may join it with the anchor; the share is that among all
+    answers whatever they say.
     `order` says what a value is: a factor for what rules add, one for what tables add, one for the log of the share, a
     constant for each row, whether the logarithm of 1 + what rules add is meant, and whether links are left out of which
     tables say more than rules. A share is that of the softmax over
@@ -47,6 +49,7 @@ def links_of_questions(graph, questions, first, tables, order, floors, constants
         size = _sum_rules(program, edges, num_relations, questions, query, line, tables, state, room)
         size = _sum_constants(constants, query, row, line, tables, room, size)
         _mark_known(facts, questions[0][query], relation, query, known)
+        _mark_unwanted(limits, facts, questions[0][query], relation, query, num_relations, room, size, known)
         open_, bound = _promising(room, size, known, query, order, row, floors[row])
         if open_ == 0:
             continue
@@ -141,6 +144,31 @@ def _mark_known(facts, anchor, code, query, known):
     while edge < end and codes[edge] == code:
         known[neighbours[edge]] = query
         edge += 1
+
+
+@compiled
+def _mark_unwanted(limits, facts, anchor, code, query, num_relations, room, size, known):  # noqa: PLR0913, PLR0917
+    """Mark the entities reached that are not asked for, as if they were facts.
+
+    Invariant: `known[entity]` is `query` for facts and for these alone. Cost: a step for each entity reached, with a
+    binary search where answers must be seen ones, and a step for each edge of the anchor where it must not be linked.
+    """
+    typed, seen_ends, not_linked = limits
+    starts, codes, neighbours = facts
+    if not_linked:
+        for edge in range(starts[anchor], starts[anchor + 1]):
+            known[neighbours[edge]] = query
+    if not seen_ends and len(typed) == 0:
+        return
+    back = code + num_relations if code < num_relations else code - num_relations
+    for place in range(size):
+        end = room[3][place]
+        if len(typed) and not typed[end]:
+            known[end] = query
+        elif seen_ends:
+            edge = lower_bound(codes, starts[end], starts[end + 1], back)
+            if edge == starts[end + 1] or codes[edge] != back:
+                known[end] = query
 
 
 @compiled

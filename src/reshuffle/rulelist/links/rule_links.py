@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from reshuffle.evaluation.link_limits import ALL_LINKS
+from reshuffle.evaluation.questions import other_side
 from reshuffle.progress import SILENT
 from reshuffle.rulelist.features import Questions, in_order
 from reshuffle.rulelist.kernels.link_sums import links_of_questions
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.link_limits import LinkLimits
     from reshuffle.evaluation.scorer import Side
     from reshuffle.progress import Progress
+    from reshuffle.rulelist.features import FeatureGraph
     from reshuffle.rulelist.rule_answers import RulesOnGraph
 
 BLOCK = 64
@@ -114,6 +118,7 @@ class LinkQuestions:
     anchors: tuple[int, ...] | None
     """The entities that they are about; None for all."""
     side: Side
+    limits: LinkLimits = ALL_LINKS
 
     def blocks(self, state: RulesOnGraph) -> list[NDArray[np.int32]]:
         """The entities to ask about, some at a time: those where a body of a rule begins."""
@@ -122,6 +127,8 @@ class LinkQuestions:
         leading: NDArray[np.bool_] = np.logical_or.reduce(_leading_codes(state)[rows], axis=0)
         before = np.concatenate([[0], np.cumsum(leading[codes])])  # edges with which a body begins
         begins = before[starts[1:]] > before[starts[:-1]]
+        if (typed := self.limits.typed(state.graph, other_side(self.side))) is not None:
+            begins &= typed
         if self.anchors is None:
             asked = np.flatnonzero(begins).astype(np.int32)
         else:
@@ -172,6 +179,9 @@ class _Finding:
         self._rows = np.array([state.row_of(int(one)) for one in self._directed], dtype=np.int64)
         self._relations = relations
         self._leading = _leading_codes(state)[self._directed].astype(np.float32)
+        limits, everyone = self.asked.limits, np.zeros(0, np.bool_)
+        typed = limits.typed(state.graph, self.asked.side)
+        self._limits = everyone if typed is None else typed, limits.seen_ends, limits.not_linked
 
     def links_from(self, anchors: NDArray[np.int32]) -> Links:
         """The links of the questions about a block of entities that are good enough beside those kept so far."""
@@ -186,7 +196,10 @@ class _Finding:
 
     def questions_of(self, anchors: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The questions that a rule may answer: the place of the entity, and that of the relation."""
-        places, which = np.nonzero(self._codes(anchors) @ self._leading.T)
+        led = self._codes(anchors, self.state.features) @ self._leading.T > 0
+        if self.asked.limits.seen_ends:
+            led &= self._codes(anchors, self.state.facts)[:, self._directed] > 0
+        places, which = np.nonzero(led)
         return places, which
 
     def runs(
@@ -210,7 +223,14 @@ class _Finding:
             first = 0
             while first < len(lines):
                 first, filled = links_of_questions(
-                    self.state.link_graph, questions, first, *model, floors(), constants, columns
+                    self.state.link_graph,
+                    questions,
+                    first,
+                    self._limits,
+                    *model,
+                    floors(),
+                    constants,
+                    columns,
                 )
                 of, answers, values, parts = columns
                 yield of[:filled] + rows.start, answers[:filled], values[:filled], parts[:filled]
@@ -238,9 +258,9 @@ class _Finding:
         for of, _, _, parts in self.runs(anchors, places, which, lambda: floors):
             yield parts.copy(), self._rows[which[of]], places[of]
 
-    def _codes(self, anchors: NDArray[np.int32]) -> NDArray[np.float32]:  # entity code
+    def _codes(self, anchors: NDArray[np.int32], facts: FeatureGraph) -> NDArray[np.float32]:  # entity code
         """Which edges begin at each entity."""
-        starts, codes, _ = self.state.features.edges
+        starts, codes, _ = facts.edges
         found = np.zeros((len(anchors), self._leading.shape[1]), dtype=np.float32)
         for place, anchor in enumerate(anchors.tolist()):
             found[place, codes[starts[anchor] : starts[anchor + 1]]] = 1
