@@ -61,6 +61,84 @@ def links_of_questions(graph, questions, first, limits, tables, order, floors, c
 
 
 @compiled
+def promising_questions(graph, questions, tables, order, floors, constants, bounds, found):  # noqa: PLR0913, PLR0917
+    """Mark the questions that may have a link that reaches the floor of their row, without knowing any distance.
+
+    The tables say for every distance what they say at most for an entity that a rule leads to, and questions have no
+    lines. `bounds` are for each row how much less they may say for such an entity, the least that they say for any
+    distance, and room for the log of the sum of the exponentials of what types add, NaN where it is not known.
+
+    Invariant: none that has such a link is missed, as long as rules add nothing below 0 and a value rises with each of
+    its parts. Cost: as `links_of_questions`, but the step for every entity is made once for each row.
+    """
+    program, edges, facts, num_relations = graph
+    gaps, least, totals = bounds
+    num_entities = len(edges[0]) - 1
+    state, line = room_for_walks(program, num_entities), np.zeros(num_entities, dtype=np.uint8)
+    sums, bases = np.empty(num_entities, dtype=np.float64), np.empty(num_entities, dtype=np.float64)
+    seen, known = np.full(num_entities, -1, dtype=np.int64), np.full(num_entities, -1, dtype=np.int64)
+    room = sums, bases, seen, np.empty(num_entities, dtype=np.int32)
+    for query in range(len(questions[0])):
+        row = questions[2][query]
+        size = _sum_rules(program, edges, num_relations, questions, query, line, tables, state, room)
+        size = _sum_constants(constants, query, row, line, tables, room, size)
+        _mark_known(facts, questions[0][query], questions[1][query], query, known)
+        found[query] = False
+        if _promising(room, size, known, query, order, row, floors[row] - order[2] * gaps[row])[0] == 0:
+            continue
+        if np.isnan(totals[row]):
+            totals[row] = _log_sum_of_types(row, tables)  # two threads may both do it, and write the same
+        found[query] = _may_reach(
+            room, size, known, query, order, row, floors[row], gaps[row], least[row] + totals[row]
+        )
+
+
+@compiled
+def _may_reach(room, size, known, query, order, row, floor, gap, others):  # noqa: PLR0913, PLR0917
+    """May a new link reach the floor? Of every entity reached the sum is up to `gap` less than it is here.
+
+    `others` is no more than the log of the sum of the exponentials of what the tables say of all entities.
+    Invariant: as `promising_questions` says. Cost: a step and an exponential for each entity reached.
+    """
+    sums, bases, _, reached = room
+    highest, total = others, 0.0
+    for place in range(size):
+        highest = max(highest, sums[reached[place]])
+    for place in range(size):
+        end = reached[place]
+        total += np.exp(sums[end] - gap - highest) - np.exp(bases[end] - gap - highest)
+    total += np.exp(others - highest)
+    for place in range(size):
+        end = reached[place]
+        if known[end] != query:
+            own = np.exp(sums[end] - highest)
+            rest = max(0.0, total - np.exp(sums[end] - gap - highest))
+            if _value(sums[end], bases[end], np.log(own / (own + rest)), order, row) + ROUNDING >= floor:
+                return True
+    return False
+
+
+@compiled
+def _log_sum_of_types(row, tables):
+    """The log of the sum of the exponentials of what types add, of all entities.
+
+    Invariant: the largest of them is taken out of the sum. Cost: two steps per role of each entity.
+    """
+    _, _, _, type_weights, roles, log_shares, typed, _, _, _ = tables
+    count = len(roles[0]) - 1
+    if not typed[row]:
+        return np.log(count)
+    highest, total = -np.inf, 0.0
+    for entity in range(count):
+        value = type_value(entity, row, roles, log_shares, type_weights)
+        if value > highest:
+            total *= np.exp(highest - value)
+            highest = value
+        total += np.exp(value - highest)
+    return highest + np.log(total)
+
+
+@compiled
 def _sum_rules(program, edges, num_relations, questions, query, line, tables, state, room):  # noqa: PLR0913, PLR0917
     """Add the weights of rules for each entity they reach to the tables; returns the number of these entities.
 
@@ -245,14 +323,17 @@ def _log_sum(line, row, tables, room, size, bound):
 def _fill_mass(row, tables, own):
     """Write the exponential of what types add for every entity, less the largest of these; returns that one.
 
-    Invariant: nothing is above 1. Cost: a step per role of each entity.
+    Invariant: nothing is above 1, and another thread that reads `own`, or does the same, meets no other numbers in it.
+    Cost: a step per role of each entity.
     """
     _, _, _, type_weights, roles, log_shares, typed, _, _, _ = tables
+    types = np.zeros(len(own), dtype=np.float64)
+    if typed[row]:
+        for entity in range(len(own)):
+            types[entity] = type_value(entity, row, roles, log_shares, type_weights)
+    peak = types.max()
     for entity in range(len(own)):
-        own[entity] = type_value(entity, row, roles, log_shares, type_weights) if typed[row] else 0.0
-    peak = own.max()
-    for entity in range(len(own)):
-        own[entity] = np.exp(own[entity] - peak)
+        own[entity] = np.exp(types[entity] - peak)
     return peak
 
 

@@ -10,7 +10,7 @@ its answers already leaves little for new ones. Only entities found by a rule ar
 
 Entities are processed in blocks: all rules of all relations are walked from a block, so the sums of its questions are
 final, and only the best links are kept. The links kept so far set a threshold. If no link of a question can reach it,
-the other entities of the question are not scored.
+no distances are searched for (`link_bounds`), and the other entities of the question are not scored.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from reshuffle.evaluation.questions import other_side
 from reshuffle.progress import SILENT
 from reshuffle.rulelist.features import Questions, in_order
 from reshuffle.rulelist.kernels.link_sums import links_of_questions
+from reshuffle.rulelist.links.link_bounds import LinkBounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,11 +38,14 @@ if TYPE_CHECKING:
     from reshuffle.rulelist.features import FeatureGraph
     from reshuffle.rulelist.rule_answers import RulesOnGraph
 
-BLOCK = 64
-"""Entities per block: the number of distance searches in one pass."""
+BLOCK, _LARGEST_BLOCK = 64, 1024
+"""Entities that are looked at together, of a small graph and of a large one: of most, no question is promising."""
+_BLOCKS = 2_000
+_SEARCHED = 64  # distance searches in one pass
 LOWEST = -float(np.finfo(np.float64).max)
 """The least value; whatever is below is not wanted."""
 _Run: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]"
+_Asked: TypeAlias = "tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]"
 _Added: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]"
 _ROOM = 1 << 14  # links of a task before it looks at which of them are good enough
 
@@ -134,7 +138,8 @@ class LinkQuestions:
         else:
             asked = np.unique(np.array(self.anchors, dtype=np.int32))
             asked = asked[begins[asked]]
-        return [asked[start : start + BLOCK] for start in range(0, len(asked), BLOCK)]
+        size = min(_LARGEST_BLOCK, max(BLOCK, len(asked) // _BLOCKS))
+        return [asked[start : start + size] for start in range(0, len(asked), size)]
 
 
 def best_links(
@@ -171,6 +176,7 @@ class _Finding:
     wanted: Wanted
     kept: Links
     _rows: NDArray[np.int64] = field(init=False)
+    _bounds: LinkBounds = field(init=False)
 
     def __post_init__(self) -> None:
         state = self.state
@@ -182,17 +188,46 @@ class _Finding:
         limits, everyone = self.asked.limits, np.zeros(0, np.bool_)
         typed = limits.typed(state.graph, self.asked.side)
         self._limits = everyone if typed is None else typed, limits.seen_ends, limits.not_linked
+        self._bounds = LinkBounds.of(state)
 
     def links_from(self, anchors: NDArray[np.int32]) -> Links:
         """The links of the questions about a block of entities that are good enough beside those kept so far."""
-        places, which = self.questions_of(anchors)
         kept = [Links.none()]
-        for of, answers, values, _ in self.runs(anchors, places, which, lambda: self._floors(kept[0])):
-            about = anchors[places[of]].astype(np.int64)
-            ends = (about, answers) if self.asked.side == "tail" else (answers, about)
-            ids = np.column_stack([self._relations[which[of]], *ends])
-            kept[0] = self.wanted.best(Links.joined([kept[0], Links(ids, values.copy())]))
+        for some, places, which in self._asked(anchors, kept):
+            for of, answers, values, _ in self.runs(some, places, which, lambda: self._floors(kept[0])):
+                about = some[places[of]].astype(np.int64)
+                ends = (about, answers) if self.asked.side == "tail" else (answers, about)
+                ids = np.column_stack([self._relations[which[of]], *ends])
+                kept[0] = self.wanted.best(Links.joined([kept[0], Links(ids, values.copy())]))
         return kept[0]
+
+    def _asked(self, anchors: NDArray[np.int32], kept: list[Links]) -> Iterator[_Asked]:
+        """The questions that may have links, of a few entities at a time: distances take room, and a pass each."""
+        (places, which), floors = self.questions_of(anchors), np.zeros(0)
+        while len(places):
+            now = self._floors(kept[0])
+            if not np.array_equal(now, floors):
+                floors = now
+                promising = self._promising(anchors[places], which, floors)
+                places, which = places[promising], which[promising]
+            asked, lines = np.unique(places, return_inverse=True)
+            count = int(np.searchsorted(lines, _SEARCHED))
+            if count:
+                yield anchors[asked[:_SEARCHED]], lines[:count], which[:count]
+            places, which = places[count:], which[count:]
+
+    def _promising(
+        self, anchors: NDArray[np.int32], which: NDArray[np.int64], floors: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Which questions may have a link that reaches the floor of their row."""
+        found = np.ones(len(which), dtype=np.bool_)
+        if floors[self._rows].max() <= LOWEST:
+            return found
+        directed = self._directed[which]
+        for rows, constants in self._constants(anchors, directed):
+            questions = anchors[rows], directed[rows], self._rows[which[rows]]
+            found[rows] = self._bounds.may_reach(self.state, questions, floors, constants)
+        return found
 
     def questions_of(self, anchors: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The questions that a rule may answer: the place of the entity, and that of the relation."""

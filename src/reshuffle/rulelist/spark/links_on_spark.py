@@ -8,7 +8,7 @@ of its shares to the next one.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -99,5 +99,7 @@ def _read(table: pa.Table) -> Links:
 
 @lru_cache(maxsize=1)
 def _state(place: _Place) -> RulesOnGraph:
-    """The model on the graph, made ready once in each process."""
-    return place.kind(place.model, mapped_graph(place.folder))
+    """The model on the graph, made ready once in each process; Spark has a process for each core."""
+    state = place.kind(place.model, mapped_graph(place.folder))
+    state.features = replace(state.features, cores=1)
+    return state
