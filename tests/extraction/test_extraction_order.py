@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reshuffle.deadlines import Deadline
 from reshuffle.extraction import extract_rules
 from reshuffle.extraction.measure import measured
 from reshuffle.extraction.order import Told, reading_order, simplicity
@@ -13,6 +18,11 @@ from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import IntersectionRule, PathRule, Rule, parse_rules
 from reshuffle.rules.mining import Measures
 from strategies import fact_lists, relation_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reshuffle.progress import Report
 
 Fact = tuple[str, str, str]
 Pairs = set[tuple[str, str]]
@@ -212,3 +222,22 @@ def test_what_gains_nothing_makes_nothing_redundant_that_gains() -> None:
     found = extract_rules(constraints_for(rules), on=graph, max_length=2)
     redundant = {one.rule: one.redundant for one in found}
     assert not redundant[PathRule(("e", "d"), "c")] and not redundant[PathRule(("b", "d"), "c")]
+
+
+def test_heads_that_there_is_no_time_for_are_left_out() -> None:
+    """Those with the fewest rules have their turn first."""
+    facts = {(f"a{n}", name, f"b{n}") for n in range(6) for name in ("r", "s", "t", "u")}
+    rules = [PathRule((body,), "r") for body in ("s", "t", "u")] + [PathRule(("s",), "t")]
+    graph = KnowledgeGraph(sorted(facts))
+    measures = measured(rules, graph)
+    assert {told.rule.head for told in reading_order(measures, graph)} == {"r", "t"}
+    assert not reading_order(measures, graph, deadline=Deadline.after(0))
+    deadline = Deadline.after(0.5)
+
+    @contextmanager
+    def slow(_description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        del total, unit
+        yield lambda _done, _note="": time.sleep(deadline.seconds_left)
+
+    found = reading_order(measures, graph, deadline=deadline, progress=slow)
+    assert [told.rule for told in found] == [PathRule(("s",), "t")]

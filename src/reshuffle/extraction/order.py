@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.extraction.measure import FoundFacts
 from reshuffle.kg import inverse_name
 from reshuffle.kg.vocabulary import base_relation, is_inverse
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.deadlines import Deadline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
     from reshuffle.rules import Rule
@@ -62,9 +64,13 @@ def reading_order(
     graph: KnowledgeGraph,
     *,
     weeded: bool = False,
+    deadline: Deadline = NO_DEADLINE,
     progress: Progress = SILENT,
 ) -> list[Told]:
-    """The rules with a positive gain, by falling gain; equal ones stay in the order they were given in."""
+    """The rules with a positive gain, by falling gain; equal ones stay in the order they were given in.
+
+    Heads for which there is no time are left out. Those with the fewest rules come first then.
+    """
     by_head: dict[str, list[Rule]] = {}
     for rule, counts in measures.items():
         if _net(counts) > 0:
@@ -72,8 +78,10 @@ def reading_order(
     facts, sizes = FoundFacts(graph), _sizes(graph)
     told: list[Told] = []
     with progress("ordering rules", total=len(by_head), unit="relations") as report:
-        for rules in by_head.values():
-            found = {rule: facts.found(rule) for rule in rules}
+        for rules in sorted(by_head.values(), key=len) if deadline.is_set else by_head.values():
+            found = {rule: facts.found(rule) for rule in rules if not deadline.is_over}
+            if len(found) < len(rules):
+                break
             wrong = {rule: measures[rule].predictions - measures[rule].support for rule in rules}
             ordered = sorted(rules, key=lambda rule: simplicity(rule, sizes))
             size = measures[rules[0]].head_size + CAUTION

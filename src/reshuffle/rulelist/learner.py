@@ -72,8 +72,8 @@ if TYPE_CHECKING:
 REJECTED_WEIGHT = 10
 """As how many wrong answers a rejected link counts (`benchmarks/decisions.py`)."""
 _SAVED_EVERY = 50  # steps
-_FOR_FINDING, _FOR_FEATURES, _FOR_FITTING, _FOR_CONSTANTS = 0.3, 0.4, 0.4, 0.7
-"""Shares of the time that is left; what is left at the end is for ordering and writing."""
+_FOR_FINDING, _FOR_FEATURES, _FOR_FITTING, _FOR_ORDERING, _FOR_CONSTANTS = 0.3, 0.4, 0.4, 0.4, 0.7
+"""Shares of the time that is left; what is left at the end is for calibrating and writing."""
 
 
 _WITH_MORE_TIME = "with more time, rules are searched on more facts, and weights are fitted to more questions"
@@ -339,7 +339,10 @@ class _Learning:
             for rule, weight, count_weight in zip(rules, weights, counts, strict=True)
         ]
         kept_rules = [weighted[place] for place in _by_effect(weighted, rows, self.graph, kept)]
-        listed = _as_read(kept_rules, self.graph, progress=self.progress)
+        time = self.deadline.part(_FOR_ORDERING)
+        listed = _as_read(kept_rules, self.graph, deadline=time, progress=self.progress)
+        if time.is_over:
+            self.notes("there was no time to order the rules of all relations: theirs come last, by effect")
         both_ways = mostly_symmetric(self.graph)
         model = RuleModel(tuple(listed), tables, loops, tuple(scales.tolist()), both_ways)
         likelihood = self._likelihood(model)
@@ -388,7 +391,11 @@ class _Learning:
 
 
 def _as_read(
-    rules: Sequence[WeightedRule], graph: KnowledgeGraph, *, progress: Progress = SILENT
+    rules: Sequence[WeightedRule],
+    graph: KnowledgeGraph,
+    *,
+    deadline: Deadline = NO_DEADLINE,
+    progress: Progress = SILENT,
 ) -> list[WeightedRule]:
     """First the rules that explain most of what no rule before them explains (`extraction.order`), then the rest."""
     numbers = np.bincount(graph.relation_ids, minlength=len(graph.relations))
@@ -402,7 +409,10 @@ def _as_read(
             found, joined = quality.support, quality.predictions
             counts[one.rule] = Measures(found, joined, joined, sizes[one.rule.head])
     by_rule = {one.rule: one for one in rules}
-    first = [by_rule[told.rule] for told in reading_order(counts, graph, weeded=True, progress=progress)]
+    first = [
+        by_rule[told.rule]
+        for told in reading_order(counts, graph, weeded=True, deadline=deadline, progress=progress)
+    ]
     listed = {one.rule for one in first}
     return [*first, *(one for one in rules if one.rule not in listed)]
 
