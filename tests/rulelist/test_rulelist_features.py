@@ -8,7 +8,7 @@ from rulelist_worlds import random_graph, random_rules, steps, walks
 
 from reshuffle.kg import KnowledgeGraph, inverse_name
 from reshuffle.reasoning.sharing import usable_cores
-from reshuffle.rulelist.features import FeatureGraph, Questions, WalkRows, in_order
+from reshuffle.rulelist.features import FeatureGraph, Questions, in_order
 from reshuffle.rulelist.programs import Program
 from reshuffle.rules import PathRule
 
@@ -86,14 +86,24 @@ def test_pieces_give_what_one_call_gives() -> None:
     assert len(everything) > 1
     assert [piece.start for piece, _ in everything] == sorted(piece.start for piece, _ in everything)
     assert sum(found for _, found in everything).tolist() == np.bincount(whole.rules).tolist()
-    owners = np.repeat(np.arange(len(many.anchors)), np.diff(whole.starts))
 
-    def back(rows: slice, walks: WalkRows) -> np.ndarray:
-        return walks.rules[walks.ends == np.repeat(many.anchors[rows], np.diff(walks.starts))]
 
-    found = sum(counts for _, counts in features.counts_in_pieces(program, many, len(rules), back))
-    expected = whole.rules[whole.ends == many.anchors[owners]]
-    assert found.tolist() == np.bincount(expected, minlength=len(rules)).tolist() and found.any()
+@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_rules_that_lead_to_an_answer_are_those_whose_walks_end_there(seed: int, hidden: bool) -> None:
+    graph, rules = random_graph(seed, facts=30), random_rules(seed, number=20)
+    features, program = FeatureGraph(graph), Program.of(rules, list(graph.relations))
+    forth = Questions(graph.heads, graph.relation_ids, graph.tails)
+    back = Questions(graph.tails, graph.relation_ids + np.int32(len(graph.relations)), graph.heads)
+    asked = Questions(*(np.concatenate(columns) for columns in zip(forth, back, strict=True)))
+    answers = asked.answers
+    if not hidden:
+        asked = asked._replace(answers=np.full_like(answers, -1))
+    walks = features.walks(program, asked)
+    expected = walks.rules[walks.ends == np.repeat(answers, np.diff(walks.starts))]
+    found = sum(counts for _, counts in features.found_in_pieces(program, asked, answers, len(rules)))
+    assert expected.size
+    assert found.tolist() == np.bincount(expected, minlength=len(rules)).tolist()
 
 
 def test_results_come_in_order_and_who_stops_computes_no_more() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from rulelist_worlds import random_graph, random_model, score, types
+from rulelist_worlds import random_graph, random_model, random_rules, score, types
 
 import reshuffle.rulelist.training_rows as training_rows_module
 from reshuffle.errors import InputError
@@ -36,7 +36,7 @@ from reshuffle.rulelist.rule_model import Tables, prior_of
 from reshuffle.rulelist.sampling.fact_samples import Budget
 from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
-from reshuffle.rules import IntersectionRule, PathRule, Quality, parse_rules
+from reshuffle.rules import IntersectionRule, PathRule, Quality, Rule, parse_rules
 from reshuffle.rules.mining import mine
 
 if TYPE_CHECKING:
@@ -203,6 +203,36 @@ def test_finding_and_measuring_agree(seed: int) -> None:
     assert found
     bare = [replace(rule, quality=None) for rule in found]
     assert [rule.quality for rule in measured(bare, graph)] == [rule.quality for rule in found]
+
+
+def joined_by(rule: Rule, facts: set[tuple[str, str, str]]) -> set[tuple[str, str]]:
+    """The pairs that a body joins, by its definition."""
+    steps = []
+    for atom in rule.body:
+        pairs = {(h, t) for h, r, t in facts if r == atom.removesuffix("^-1")}
+        steps.append({(t, h) for h, t in pairs} if atom.endswith("^-1") else pairs)
+    if isinstance(rule, IntersectionRule):
+        return set.intersection(*steps)
+    joined = steps[0]
+    for step in steps[1:]:
+        joined = {(a, d) for a, b in joined for c, d in step if b == c}
+    return joined
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rules_are_measured_as_their_definition_says(seed: int) -> None:
+    """With facts from an entity to itself in some relations, and with bodies that mention their heads."""
+    graph, rules = random_graph(seed, facts=30), random_rules(seed, number=20)
+    facts = {(h, r, t) for h, r, t in graph}
+    loops = {r for h, r, t in facts if h == t}
+    for rule in measured(rules, graph):
+        pairs = {(a, b) for a, b in joined_by(rule, facts) if a != b or rule.head in loops}
+        right = [(h, t) for h, r, t in facts if r == rule.head]
+        support = sum((h, t) in joined_by(rule, facts - {(h, rule.head, t)}) for h, t in right)
+        alone = sum((h, t) in joined_by(rule, facts) for h, t in right) - support
+        quality = rule.quality
+        assert quality is not None
+        assert (quality.support, quality.predictions) == (support, len(pairs) - alone), str(rule)
 
 
 def test_bodies_of_walks_to_and_fro_are_not_listed() -> None:

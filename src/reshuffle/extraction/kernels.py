@@ -102,71 +102,110 @@ def degree_bounds(heads, highest, shares, floor):
     return degrees(heads, flow, floor)
 
 
+@compiled(inline=True)
+def _is_left_out(here, code, there, pair, hidden):
+    """Is this edge the pair's own, in one of its two directions?
+
+    Invariant: without relations to hide, no edge is. Cost: a few comparisons.
+    """
+    if here == pair[0] and there == pair[1] and code == hidden[0]:
+        return True
+    return here == pair[1] and there == pair[0] and code == hidden[1]
+
+
 @compiled
-def _joined(pair, body, hidden, edges, buffers, stamp):
+def _joined(pair, body, last, hidden, edges, buffers, stamp):
     """Does the body lead from the one entity of the pair to the other?
 
-    `hidden` are two relations: the edge from the first to the second by the one is left out, and that from the second
-    to the first by the other. Marks what is reached in step k by `stamp` + k.
+    `last` is the inverse of the body's last relation. `hidden` are two relations: the edge from the first to the second
+    by the one is left out, and that from the second to the first by the other. Marks what is reached in step k by
+    `stamp` + k, but for the last step, which is looked up from the second entity.
 
-    Invariant: no stamp in use is above `stamp`, so that marks of earlier calls do not count. Cost: the edges that the
-    body walks from the first entity.
+    Invariant: no stamp in use is above `stamp`, so that marks of earlier calls do not count. Cost: the edges of the
+    last relation at the second entity, and those that the body walks from the first one in all steps but the last.
     """
     starts, relations, neighbours = edges
     frontiers, stamps = buffers
+    behind = starts[pair[1] + 1]
+    closing = lower_bound(relations, starts[pair[1]], behind, last)
+    if closing == behind or relations[closing] != last:
+        return False
     frontiers[0, 0] = pair[0]
     size = 1
-    for step in range(len(body)):
-        stamp += 1
+    stamps[pair[0]] = stamp + 1
+    for step in range(len(body) - 1):
         count = 0
         for place in range(size):
             entity = frontiers[step % 2, place]
-            last = starts[entity + 1]
-            edge = lower_bound(relations, starts[entity], last, body[step])
-            while edge < last and relations[edge] == body[step]:
+            end = starts[entity + 1]
+            edge = lower_bound(relations, starts[entity], end, body[step])
+            while edge < end and relations[edge] == body[step]:
                 other = neighbours[edge]
                 edge += 1
-                itself = (entity == pair[0] and other == pair[1] and body[step] == hidden[0]) or (
-                    entity == pair[1] and other == pair[0] and body[step] == hidden[1]
-                )
-                if not itself and stamps[other] != stamp:
-                    stamps[other] = stamp
+                if stamps[other] != stamp + step + 2 and not _is_left_out(
+                    entity, body[step], other, pair, hidden
+                ):
+                    stamps[other] = stamp + step + 2
                     frontiers[(step + 1) % 2, count] = other
                     count += 1
         size = count
-    return stamps[pair[1]] == stamp
+    while size > 0 and closing < behind and relations[closing] == last:
+        other = neighbours[closing]
+        closing += 1
+        if stamps[other] == stamp + len(body) and not _is_left_out(
+            other, body[len(body) - 1], pair[1], pair, hidden
+        ):
+            return True
+    return False
 
 
 @compiled
-def found_by_others(pairs, body, hidden, edges):
-    """Which of the pairs the body joins once their own edge (`_joined`) is left out.
+def _joined_from_either(pair, ways, hidden, edges, buffers, stamp):
+    """The same for a body and its reversal, one row each: walked from the entity that has fewer edges.
 
-    Invariant: pair p uses the stamps p * len(body) + 1 to (p + 1) * len(body). Cost: one `_joined` per pair.
+    Invariant: that of `_joined`. Cost: the same, from that end.
     """
-    num_entities = len(edges[0]) - 1
+    starts = edges[0]
+    one, other = pair
+    if starts[other + 1] - starts[other] < starts[one + 1] - starts[one]:
+        turned, swapped = np.array([other, one]), np.array([hidden[1], hidden[0]])
+        return _joined(turned, ways[1], ways[0, 0], swapped, edges, buffers, stamp)
+    return _joined(pair, ways[0], ways[1, 0], hidden, edges, buffers, stamp)
+
+
+@compiled
+def found_by_others(pairs, ways, hidden, edges):
+    """Which of the pairs the body joins once their own edge (`_joined`) is left out; `ways` are it and its reversal.
+
+    Invariant: pair p has the stamps from p times the atoms on. Cost: one `_joined` per pair.
+    """
+    num_entities, length = len(edges[0]) - 1, ways.shape[1]
     frontiers = np.empty((2, num_entities), dtype=np.int32)
     stamps = np.zeros(num_entities, dtype=np.int64)
     found = np.zeros(len(pairs), dtype=np.bool_)
     for place in range(len(pairs)):
-        found[place] = _joined(pairs[place], body, hidden, edges, (frontiers, stamps), place * len(body))
+        found[place] = _joined_from_either(
+            pairs[place], ways, hidden, edges, (frontiers, stamps), place * length
+        )
     return found
 
 
 @compiled
-def found_by_themselves(pairs, body, hidden, edges):
+def found_by_themselves(pairs, ways, hidden, edges):
     """How many of the pairs the body joins, but not once their own edge (`_joined`) is left out.
 
-    Invariant: each `_joined` gets the len(body) stamps after the last one's. Cost: one or two `_joined` per pair.
+    Invariant: each `_joined` gets as many stamps after the last one's as there are atoms. Cost: one or two `_joined`
+    per pair.
     """
-    num_entities = len(edges[0]) - 1
+    num_entities, length = len(edges[0]) - 1, ways.shape[1]
     frontiers = np.empty((2, num_entities), dtype=np.int32)
     stamps = np.zeros(num_entities, dtype=np.int64)
     none = np.array([-1, -1])
     stamp, count = 0, 0
     for place in range(len(pairs)):
-        without = _joined(pairs[place], body, hidden, edges, (frontiers, stamps), stamp)
-        stamp += len(body)
+        without = _joined_from_either(pairs[place], ways, hidden, edges, (frontiers, stamps), stamp)
+        stamp += length
         if not without:
-            count += _joined(pairs[place], body, none, edges, (frontiers, stamps), stamp)
-            stamp += len(body)
+            count += _joined_from_either(pairs[place], ways, none, edges, (frontiers, stamps), stamp)
+            stamp += length
     return count

@@ -76,28 +76,30 @@ class FoundFacts:
     def found(self, rule: Rule) -> NDArray[np.bool_]:
         """For each fact of the head whether the body finds it without it; for rules that have support."""
         if isinstance(rule, IntersectionRule):
-            return np.isin(_keys(rule.head, self._graph), _meeting(rule, self._graph))
+            return np.isin(_keys(rule.head, self._graph), pairs_met(rule, self._graph))
         assert isinstance(rule, PathRule)  # rules with constants are not measured
         found: NDArray[np.bool_] = found_by_others(*self._coded(rule), self._edges)
         return found
 
     def _coded(self, rule: PathRule) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """The facts of the head, the body, and the two names of the facts' own edges."""
+        """The facts of the head, the body and its reversal, and the two names of the facts' own edges."""
         read = rule.reversed() if is_inverse(rule.head) else rule
         hidden = np.array([self._codes[read.head], self._codes[inverse_name(read.head)]])
         pairs = np.stack(self._graph.edges(int(hidden[0])), axis=1)
-        return pairs, np.array([self._codes[name] for name in read.body]), hidden
+        ways = [[self._codes[name] for name in way.body] for way in (read, read.reversed())]
+        return pairs, np.array(ways), hidden
 
 
 def _intersection(rule: IntersectionRule, graph: KnowledgeGraph) -> Measures:
-    predicted = _meeting(rule, graph)
+    predicted = pairs_met(rule, graph)
     true = _keys(rule.head, graph)
     starts = predicted // max(1, graph.num_entities)
     known = np.isin(starts, true // max(1, graph.num_entities))
     return Measures(int(np.isin(predicted, true).sum()), len(predicted), int(known.sum()), len(true))
 
 
-def _meeting(rule: IntersectionRule, graph: KnowledgeGraph) -> NDArray[np.int64]:
+def pairs_met(rule: IntersectionRule, graph: KnowledgeGraph) -> NDArray[np.int64]:
+    """The pairs of entities that all relations of the body join, one number each: first * entities + second."""
     return reduce(np.intersect1d, [_keys(name, graph) for name in rule.body])
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from reshuffle.kg import CompletedGraph, inverse_name
 from reshuffle.kg.searching.steps import Edges, steps_between, steps_to_everyone
 from reshuffle.reasoning.sharing import usable_cores
+from reshuffle.rulelist.kernels.found_facts import count_found
 from reshuffle.rulelist.kernels.walking import only_edge_hidden, walk
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ NUM_DISTANCES = MOST_STEPS + 2
 _BUFFER = 1 << 21
 AT_ONCE = 512
 """Questions that are counted at a time (`counts_in_pieces`)."""
+_LOOKED_UP_AT_ONCE = 1 << 13  # questions with an answer, which take far less time
 
 
 class Questions(NamedTuple):
@@ -173,23 +175,32 @@ class FeatureGraph:
         program: Program,
         questions: Questions,
         number: int,
-        counted: Callable[[slice, WalkRows], NDArray[np.int32]] = lambda _rows, walks: walks.rules,
     ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """The walk counts of rules for batches of questions, on all cores.
+        """How many entities the rules lead to, for batches of questions, on all cores.
 
-        `counted` gives of the walks of some questions the rules that count; by default all. Walks are not kept, and who
-        has enough may stop.
+        Walks are not kept, and who has enough may stop.
         """
 
         def count(piece: slice) -> tuple[slice, NDArray[np.int64]]:
-            counts, done = np.zeros(number, dtype=np.int64), piece.start
+            counts = np.zeros(number, dtype=np.int64)
             for walks in self._walked(program, questions.part(piece), self.graph.num_entities):
-                rows = slice(done, done + len(walks.starts) - 1)
-                counts += np.bincount(counted(rows, walks), minlength=number)
-                done = rows.stop
+                counts += np.bincount(walks.rules, minlength=number)
             return piece, counts
 
         yield from in_order(count, pieces_of(len(questions.anchors), AT_ONCE), cores=self.cores)
+
+    def found_in_pieces(
+        self, program: Program, questions: Questions, answers: NDArray[np.int32], number: int
+    ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+        """For batches of questions, on all cores, how many answers each of `number` rules leads to."""
+
+        def count(piece: slice) -> tuple[slice, NDArray[np.int64]]:
+            counts = np.zeros(number, dtype=np.int64)
+            asked = questions.part(piece)
+            count_found(program.walks, self.edges, self.num_relations, asked, answers[piece], counts)
+            return piece, counts
+
+        yield from in_order(count, pieces_of(len(answers), _LOOKED_UP_AT_ONCE), cores=self.cores)
 
 
 def pieces_of(count: int, size: int) -> list[slice]:

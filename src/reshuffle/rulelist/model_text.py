@@ -273,13 +273,14 @@ def _table(names: list[str], rows: NDArray[np.float64]) -> Iterator[str]:
 def parse_rule_model(text: str, *, file: str = "<text>") -> RuleModel:
     """The model of a text; what cannot be read is one error with its line."""
     sections: dict[str, list[SourceLine]] = {}
+    current: list[SourceLine] | None = None
     for number, written in enumerate(text.removeprefix(BYTE_ORDER_MARK).split("\n"), start=1):
-        line = SourceLine(file, number, written)
-        if not written.strip() or written.lstrip().startswith("#"):
+        if not (begin := written.lstrip()[:1]) or begin == "#":
             continue
-        if written.startswith("["):
-            sections[_section(line, sections)] = []
-        elif not sections:
+        line = SourceLine(file, number, written)
+        if written[0] == "[":
+            current = sections[_section(line, sections)] = []
+        elif current is None:
             raise line.error(
                 "found a line before the first section", at=0, hint=f"begin with [{SECTIONS[0]}]"
             )
@@ -288,7 +289,7 @@ def parse_rule_model(text: str, *, file: str = "<text>") -> RuleModel:
                 "found a line below [end]", at=0, hint="put it into the section that it belongs to"
             )
         else:
-            sections[next(reversed(sections))].append(line)
+            current.append(line)
     return _Reading(file, sections).model()
 
 

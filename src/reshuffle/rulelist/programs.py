@@ -57,13 +57,16 @@ class Program:
         return cls(_walks(sorted(rows), 2 * len(names), np.concatenate([may, may])), len(names))
 
     @classmethod
-    def of_bodies(cls, bodies: Sequence[tuple[int, ...]], num_relations: int) -> Program:
-        """Bodies of codes, numbered in the order given; questions about a body's first code walk it."""
+    def of_bodies(
+        cls, bodies: Sequence[tuple[int, ...]], num_relations: int, *, loops: bool = False
+    ) -> Program:
+        """Bodies of codes, numbered in the order given; questions about a body's first code walk it.
+
+        With `loops` a body may lead from an entity to itself.
+        """
         rows = [(body[0], False, body, number) for number, body in enumerate(bodies)]
-        return cls(
-            _walks(sorted(rows), 2 * num_relations, np.zeros(2 * num_relations, dtype=np.bool_)),
-            num_relations,
-        )
+        may = np.full(2 * num_relations, loops, dtype=np.bool_)
+        return cls(_walks(sorted(rows), 2 * num_relations, may), num_relations)
 
 
 def _both_ways(number: int, rule: Rule, codes: Mapping[str, int]) -> Iterator[_Row]:

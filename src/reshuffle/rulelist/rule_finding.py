@@ -22,30 +22,29 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reshuffle.deadlines import NO_DEADLINE
+from reshuffle.extraction.measure import pairs_met
 from reshuffle.kg import inverse_name
-from reshuffle.kg.vocabulary import is_inverse
+from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.progress import SILENT
 from reshuffle.reasoning.sharing import usable_cores
 from reshuffle.rulelist.features import FeatureGraph, Questions
 from reshuffle.rulelist.programs import Program
-from reshuffle.rulelist.sampling.fact_samples import Budget, Sample, drawn, starts_by_code
+from reshuffle.rulelist.sampling.fact_samples import Budget, Sample, drawn, starts_by_code, starts_of_codes
 from reshuffle.rulelist.sampling.walk_counting import WalksHere
 from reshuffle.rules import IntersectionRule, PathRule, Quality
 from reshuffle.rules.mining import CAUTION
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from reshuffle.deadlines import Deadline
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress, Report
-    from reshuffle.rulelist.features import WalkRows
     from reshuffle.rulelist.sampling.walk_counting import Codes, WalkCounter, Words
     from reshuffle.rules import Rule
 
-_STARTS_AT_ONCE = 1024
 _MOST_BETWEEN = 12  # codes between two entities whose pairs are looked at
 _DIGITS = 4  # of a confidence
 _SHORT = 2  # atoms of a body: longer ones come behind
@@ -201,20 +200,9 @@ class _Finding:
         Both are counted from all who have one, or from as many as the budget allows; bodies that it allows from nobody
         are left out.
         """
-        firsts = np.array(sorted({body[0] for body in bodies}), dtype=np.int32)
-        asked = starts_by_code(self.features, firsts, self.chance)
-        counts, done = self.counter.pairs(
-            bodies, asked, most=self.budget.work, deadline=self.deadline, progress=self.progress
-        )
-        size = len(self.names)
-        there, looked = (np.bincount(asked.relations[:last], minlength=size) for last in (None, done))
-        reached = {
-            body: count / float(looked[body[0]])
-            for body, count in zip(bodies, counts.tolist(), strict=True)
-            if looked[body[0]]
-        }
-        named = {tuple(self.names[code] for code in body): count for body, count in reached.items()}
-        return {body: count * float(there[body[0]]) for body, count in reached.items()}, named
+        counted = _PairsCounted(self.counter, self.budget, self.chance, self.deadline, self.progress)
+        joined, reached = counted.of(self.features, bodies)
+        return joined, {tuple(self.names[code] for code in body): count for body, count in reached.items()}
 
     def _intersections(self, paths: Mapping[int, Iterable[Rule]]) -> list[tuple[int, Rule]]:
         """Pairs of relations between the same two entities that say more together than either alone."""
@@ -231,6 +219,34 @@ class _Finding:
             ):
                 found.append((relation, rule))
         return found
+
+
+@dataclass(frozen=True)
+class _PairsCounted:
+    """Counts the pairs that bodies join, from all who have their first edges or as many as the budget allows."""
+
+    counter: WalkCounter
+    budget: Budget
+    chance: np.random.Generator
+    deadline: Deadline
+    progress: Progress
+
+    def of(
+        self, features: FeatureGraph, bodies: Sequence[Codes]
+    ) -> tuple[dict[Codes, float], dict[Codes, float]]:
+        """How many pairs each body joins, and to how many entities it leads from one that has its first edge."""
+        firsts = np.array(sorted({body[0] for body in bodies}), dtype=np.int32)
+        asked = starts_by_code(features, firsts, self.chance)
+        counts, done = self.counter.pairs(
+            bodies, asked, most=self.budget.work, deadline=self.deadline, progress=self.progress
+        )
+        size = 2 * features.num_relations
+        there, looked = (np.bincount(asked.relations[:last], minlength=size) for last in (None, done))
+        seen = {body: count for body, count in zip(bodies, counts.tolist(), strict=True) if looked[body[0]]}
+        joined = {
+            body: count * float(there[body[0]] / looked[body[0]]) for body, count in seen.items()
+        }  # exact where all were looked at
+        return joined, {body: count / float(looked[body[0]]) for body, count in seen.items()}
 
 
 def _pairs_of_codes(graph: KnowledgeGraph) -> tuple[Counter[tuple[int, int]], Counter[tuple[int, int, int]]]:
@@ -280,55 +296,99 @@ class _Measuring:
 
     def qualities(self) -> list[Quality]:
         """The quality of each rule."""
-        graph, features = self.graph, FeatureGraph(self.graph)
-        program = Program.of(self.rules, list(graph.relations), loops=loops_of(graph))
-        facts = np.isin(
-            graph.relation_ids, np.flatnonzero(np.diff(program.walks.firsts)[: len(graph.relations)])
-        )
-        asked = Questions(graph.heads[facts], graph.relation_ids[facts], graph.tails[facts])
-        shown = asked._replace(answers=np.full_like(asked.answers, -1))
-        with self.progress("measuring rules", total=2 * len(asked.anchors), unit="questions") as report:
-            hidden = self._right(features, program, asked, asked.answers, report)
-            plain = self._right(features, program, shown, asked.answers, report)
-        joined = self._joined(features, program) - (plain - hidden)
-        return [
-            quality_of(support, max(support, pairs)) for support, pairs in zip(hidden, joined, strict=True)
-        ]
+        features, loops = FeatureGraph(self.graph), loops_of(self.graph)
+        program = self._program(self.rules, loops)
+        own = [place for place, rule in enumerate(self.rules) if _mentions_itself(rule)]
+        of_own = self._program([self.rules[place] for place in own], loops)
+        facts, of_some = self._questions(features, program), self._questions(features, of_own)
+        total = len(facts.anchors) + len(of_some.anchors)
+        shown = of_some._replace(answers=np.full_like(of_some.answers, -1))
+        alone = np.zeros(len(self.rules))
+        with self.progress("measuring rules", total=total, unit="questions") as report:
+            support = self._found(features, program, facts, facts.answers, report)
+            plain = self._found(features, of_own, shown, of_some.answers, report)
+            alone[own] = plain[: len(own)] - support[own]
+        joined = self._joined(features, loops) - alone
+        return [quality_of(found, max(found, pairs)) for found, pairs in zip(support, joined, strict=True)]
 
-    def _right(
+    def _program(self, rules: Sequence[Rule], loops: frozenset[str]) -> Program:
+        return Program.of(rules, list(self.graph.relations), loops=loops)
+
+    def _questions(self, features: FeatureGraph, program: Program) -> Questions:
+        """The facts of the relations that have rules, each asked from the end that has fewer edges."""
+        graph, number = self.graph, len(self.graph.relations)
+        rows = np.isin(graph.relation_ids, np.flatnonzero(np.diff(program.walks.firsts)[:number]))
+        heads, relations, tails = graph.heads[rows], graph.relation_ids[rows], graph.tails[rows]
+        degrees = np.diff(features.edges[0])
+        turned = degrees[tails] < degrees[heads]
+        return Questions(
+            np.where(turned, tails, heads),
+            np.where(turned, relations + np.int32(number), relations),
+            np.where(turned, heads, tails),
+        )
+
+    def _found(
         self,
         features: FeatureGraph,
         program: Program,
         questions: Questions,
         answers: NDArray[np.int32],
         report: Report,
-    ) -> NDArray[np.float64]:  # rule
-        def right(rows: slice, walks: WalkRows) -> NDArray[np.int32]:
-            found: NDArray[np.bool_] = walks.ends == np.repeat(answers[rows], np.diff(walks.starts))
-            return walks.rules[found]
-
-        counts = np.zeros(len(self.rules))
-        for piece, found in features.counts_in_pieces(program, questions, len(self.rules), right):
+    ) -> NDArray[np.int64]:  # rule
+        """From how many of the questions each rule leads to the answer."""
+        counts = np.zeros(len(self.rules), dtype=np.int64)
+        for piece, found in features.found_in_pieces(program, questions, answers, len(self.rules)):
             counts += found
             report(piece.stop - piece.start)
         return counts
 
-    def _joined(self, features: FeatureGraph, program: Program) -> NDArray[np.float64]:  # rule
-        relations = np.flatnonzero(np.diff(program.walks.firsts)[: features.num_relations]).astype(np.int32)
-        everyone = np.flatnonzero(np.diff(features.edges[0])).astype(np.int32)
-        starts = np.random.default_rng(self.seed).permutation(everyone)
-        counts, done, work = np.zeros(len(self.rules)), 0, 0
-        with self.progress("counting pairs", total=len(starts), unit="entities") as report:
-            while done < len(starts) and work < self.budget.work:
-                some = starts[done : done + _STARTS_AT_ONCE]
-                anchors, asked = np.repeat(some, len(relations)), np.tile(relations, len(some))
-                questions = Questions(anchors, asked, np.full_like(anchors, -1))
-                for _, found in features.counts_in_pieces(program, questions, len(self.rules)):
-                    counts += found
-                    work += int(found.sum())
-                done += len(some)
-                report(len(some))
-        return counts * (len(starts) / max(1, done))
+    def _joined(self, features: FeatureGraph, loops: frozenset[str]) -> NDArray[np.float64]:  # rule
+        """How many pairs each body joins; an entity with itself only where the head has such facts."""
+        joined, codes = np.zeros(len(self.rules)), features.codes
+        known = [
+            (place, rule) for place, rule in enumerate(self.rules) if codes.keys() >= {rule.head, *rule.body}
+        ]
+        for place, rule in known:
+            if isinstance(rule, IntersectionRule):
+                joined[place] = _number_met(rule, self.graph, loops=rule.head in loops)
+        for with_loops in (False, True):
+            paths = [
+                (place, tuple(codes[name] for name in rule.body))
+                for place, rule in known
+                if isinstance(rule, PathRule) and (rule.head in loops) is with_loops
+            ]
+            joined[[place for place, _ in paths]] = self._pairs(
+                features, [body for _, body in paths], loops=with_loops
+            )
+        return joined
+
+    def _pairs(self, features: FeatureGraph, bodies: list[Codes], *, loops: bool) -> list[float]:
+        """How many pairs each body joins. It is walked from that end of it where fewer entities can begin."""
+        if not bodies:
+            return []
+        starters = np.bincount(starts_of_codes(features)[1], minlength=2 * features.num_relations)
+        walked = [
+            min(body, _turned(body, features.num_relations), key=lambda way: int(starters[way[0]]))
+            for body in bodies
+        ]
+        counter, chance = WalksHere(features, loops), np.random.default_rng(self.seed)
+        counted = _PairsCounted(counter, self.budget, chance, NO_DEADLINE, self.progress)
+        found, _ = counted.of(features, sorted(set(walked)))
+        return [found.get(body, 0.0) for body in walked]
+
+
+def _turned(body: Codes, num_relations: int) -> Codes:
+    return tuple((code + num_relations) % (2 * num_relations) for code in reversed(body))
+
+
+def _number_met(rule: IntersectionRule, graph: KnowledgeGraph, *, loops: bool) -> int:
+    met = pairs_met(rule, graph)
+    return len(met) if loops else int((met // graph.num_entities != met % graph.num_entities).sum())
+
+
+def _mentions_itself(rule: Rule) -> bool:
+    """Whether a fact of the head may be an edge of the body."""
+    return rule.head in {base_relation(name) for name in rule.body}
 
 
 def loops_of(graph: KnowledgeGraph) -> frozenset[str]:

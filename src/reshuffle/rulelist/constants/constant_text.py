@@ -1,22 +1,23 @@
 """Rules about particular entities as lines of a model's file.
 
-A line has the numbers that stand before it in columns, and the rule. There may be hundreds of thousands, so that lines
-in the usual form are read by one expression, and all others as any rule is.
+A line has the numbers that stand before it in columns, and the rule. There may be hundreds of thousands, made of far
+fewer atoms, so that each atom in the usual form is read once, and a rule in any other form as all rules are.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from reshuffle.kg.vocabulary import base_relation, is_inverse
 from reshuffle.rulelist.constants.constant_edits import claim_of
 from reshuffle.rulelist.constants.constant_rules import ConstantRules
+from reshuffle.rulelist.rule_model import LARGEST
 from reshuffle.rules.formats.native import read_line
-from reshuffle.rules.formats.statement import SourceLine, meaning, relation_name, unquoted
+from reshuffle.rules.formats.statement import QUOTED, SourceLine, meaning, relation_name, unquoted
 from reshuffle.rules.rule import ConstantRule, quoted, quoted_text
 
 if TYPE_CHECKING:
@@ -25,13 +26,10 @@ if TYPE_CHECKING:
 
     _Row: TypeAlias = tuple[int, int, int, int, int, int]
 
-_NAME = r'(?:\w+|"(?:[^"\\]|\\.)*")'
-_ATOM = rf"({_NAME})\((?:([XY])|(\"(?:[^\"\\]|\\.)*\")), (?:([XY])|(\"(?:[^\"\\]|\\.)*\"))\)"
-_USUAL = re.compile(rf"{_ATOM} -> {_ATOM}\s*$")
-_NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,18})?)", r"(\d{1,15})"
-_WITH_NUMBERS = re.compile(
-    rf"{_NUMBER}\t{_NUMBER}\t{_COUNT}\t{_COUNT}\t\d+(?:\.\d+)?\t{_ATOM} -> {_ATOM}\s*$"
-)
+_ENTITY = rf"([XY])|({QUOTED})"
+_ATOM = re.compile(rf"(\w+|{QUOTED})\((?:{_ENTITY}), (?:{_ENTITY})\)\s*")
+_ARROW = " -> "
+_COLUMNS = 5  # before a rule
 _HINT = 'such as: bornIn(X, "london") -> speaks(X, "english"), or plays(X, Y) -> speaks(X, "english")'
 
 
@@ -100,29 +98,45 @@ class _Names:
         return found
 
 
+class _Atom(NamedTuple):
+    relation: int
+    variable: str
+    """The first one, where there are two."""
+    turned: bool
+    """Whether the entity stands first."""
+    entity: int
+    """-1 where there are two variables."""
+
+
 class ConstantReading:
     """Reads lines one after the other."""
 
     def __init__(self) -> None:
         self._relations, self._entities = _Names(), _Names()
+        self._atoms: dict[str, _Atom] = {}
         self._rows: list[_Row] = []
         self._numbers: list[tuple[float, float, int, int]] = []
         self._lines: dict[tuple[int, ...], int] = {}
 
     def take(self, line: SourceLine, start: int, weights: Sequence[float], counts: Sequence[int]) -> None:
         """A rule that begins at a column, with its two weights, its predictions and its support."""
-        found = _USUAL.match(line.text, start)
-        row = (self._usual(found.groups()) if found else None) or self._other(line, start)
+        row = self._usual(line.text[start:]) or self._other(line, start)
         self._keep(line, start, row, (*weights, *counts))  # type: ignore[arg-type]
 
     def take_usual(self, line: SourceLine) -> bool:
         """A line with all numbers, in the form in which it is written here; whether it is one."""
-        found = _WITH_NUMBERS.match(line.text)
-        row = self._usual(found.groups()[4:]) if found else None
-        if found is None or row is None:
+        *cells, text = line.text.split("\t")
+        if len(cells) != _COLUMNS:
             return False
-        one, other, predictions, support = found.groups()[:4]
-        self._keep(line, found.start(5), row, (float(one), float(other), int(predictions), int(support)))
+        try:
+            one, other, predictions, support, confidence = map(float, cells)
+        except ValueError:
+            return False
+        numbers = one, other, predictions, support
+        row = self._usual(text) if min(numbers) >= 0 <= confidence and max(numbers) <= LARGEST else None
+        if row is None:
+            return False
+        self._keep(line, len(line.text) - len(text), row, (one, other, int(predictions), int(support)))
         return True
 
     def _keep(self, line: SourceLine, start: int, row: _Row, numbers: tuple[float, float, int, int]) -> None:
@@ -148,21 +162,26 @@ class ConstantReading:
             numbers[:, 2:].astype(np.int64),
         )
 
-    def _usual(self, atoms: tuple[str, ...]) -> _Row | None:
+    def _usual(self, text: str) -> _Row | None:
         """The rule of two atoms in the form in which they are written here; None where it is none."""
-        body, first, named, second, other, head, start, entity, end, last = atoms
-        who = start or end
-        if bool(start) == bool(end) or who not in (first, second) or (first == second):
+        body, _, head = text.partition(_ARROW)
+        condition, said = self._atom(body), self._atom(head)
+        if condition is None or said is None or said.entity < 0:
             return None
-        turned = first != who
-        beside = named if turned else other
-        mine = self._relations.of(body, relation_name), int(turned), self._entity(beside)
-        return (
-            *mine,
-            self._relations.of(head, relation_name),
-            int(end is not None),
-            self._entity(entity or last),
-        )
+        same = condition.variable == said.variable
+        if condition.entity >= 0 and not same:
+            return None
+        turned = condition.turned if condition.entity >= 0 else not same
+        return condition.relation, turned, condition.entity, said.relation, said.turned, said.entity
+
+    def _atom(self, written: str) -> _Atom | None:
+        found = self._atoms.get(written)
+        if found is None and (parts := _ATOM.fullmatch(written)) and parts[2] != parts[4]:
+            name, first, entity, second, other = parts.groups()
+            relation, variable = self._relations.of(name, relation_name), first or second
+            found = _Atom(relation, variable, first is None, self._entity(entity or other))
+            self._atoms[written] = found
+        return found
 
     def _other(self, line: SourceLine, start: int) -> _Row:
         """A rule in any form of the syntax."""

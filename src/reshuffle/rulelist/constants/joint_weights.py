@@ -44,7 +44,7 @@ def joint_weights(
     pieces = list(pairwise(sorted({0, *heads.tolist(), len(starts) - 1})))
 
     def weigh(piece: tuple[int, int]) -> None:
-        weights_of_heads(piece, rules, members, count, penalty, found)  # type: ignore[no-untyped-call]
+        weights_of_heads(piece, rules, members, count, penalty, found)
 
     with progress("weighing rules with constants", total=len(pieces), unit="parts") as report:
         for _ in in_order(weigh, pieces, cores=cores):

@@ -154,7 +154,7 @@ def _sum_rules(program, edges, num_relations, questions, query, line, tables, st
     found, valid, walked, at = 0, 0, -1, firsts[relation]
     while at < firsts[relation + 1]:
         valid, walked, following = walk_row(
-            state, program, at, walked, valid, edges, (anchor, relation, np.int32(-1)), num_relations
+            state, program, at, walked, valid, 0, edges, (anchor, relation, np.int32(-1)), num_relations
         )
         rule = rule_ids[at]
         for place in range(sizes[valid]):

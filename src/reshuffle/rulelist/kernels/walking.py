@@ -144,10 +144,11 @@ def _write(state, level, rule, skipped, filled, rules, ends, counts):  # noqa: P
 
 
 @compiled
-def walk_row(state, program, row, walked, valid, edges, question, num_relations):  # noqa: PLR0913, PLR0917
+def walk_row(state, program, row, walked, valid, spared, edges, question, num_relations):  # noqa: PLR0913, PLR0917
     """Walk the body of a row from the anchor of a question, on from what it shares with the body `walked`.
 
-    Returns the level where it ends, the body that the levels are now about (-1 for none), and the next row to look at.
+    Of a path the last `spared` steps are left to the caller. Returns the level where it ends, the body that the levels
+    are now about (-1 for none), and the next row to look at.
 
     Invariant: level d is where the first d steps of the body `walked` lead, for d up to `valid`, and by how many walks.
     Cost: the edges that the body walks behind its shared steps.
@@ -155,13 +156,21 @@ def walk_row(state, program, row, walked, valid, edges, question, num_relations)
     _, bodies, lengths, jumps, meets, _, _ = program
     frontiers, numbers, sizes = state
     anchor, relation, answer = question
-    depth, length = 0, lengths[row]
+    depth, length = 0, lengths[row] - spared
     if walked >= 0 and not meets[row]:
         depth = _common(bodies[row], bodies[walked], min(valid, length))
     clear_walk(state, depth + 1, valid)
     if meets[row]:
         sizes[1] = _meet(
-            bodies[row], length, edges, anchor, relation, answer, num_relations, frontiers[1], numbers[1]
+            bodies[row],
+            lengths[row],
+            edges,
+            anchor,
+            relation,
+            answer,
+            num_relations,
+            frontiers[1],
+            numbers[1],
         )
         return 1, -1, row + 1
     reached = _walk_on(state, bodies[row], depth, length, edges, question, num_relations)
@@ -200,7 +209,7 @@ def walk(program, edges, num_relations, questions, most_reached, starts, rules, 
         filled, valid, walked, row = starts[query], 0, -1, firsts[relation]
         while row < firsts[relation + 1]:
             valid, walked, following = walk_row(
-                state, program, row, walked, valid, edges, question, num_relations
+                state, program, row, walked, valid, 0, edges, question, num_relations
             )
             if sizes[valid] <= most_reached:
                 if filled + sizes[valid] > len(rules):

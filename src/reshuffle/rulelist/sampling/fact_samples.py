@@ -181,12 +181,9 @@ def starts_by_code(
 
     Who counts until the budget is used up has seen about as many of each code.
     """
-    starts, edge_codes, _ = features.edges
-    entities = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-    first = np.ones(len(entities), dtype=np.bool_)
-    first[1:] = (entities[1:] != entities[:-1]) | (edge_codes[1:] != edge_codes[:-1])
-    first &= np.isin(edge_codes, codes)
-    anchors, asked = entities[first], edge_codes[first]
+    anchors, asked = starts_of_codes(features)
+    wanted = np.isin(asked, codes)
+    anchors, asked = anchors[wanted], asked[wanted]
     order = chance.permutation(len(anchors))
     order = order[np.argsort(asked[order], kind="stable")]
     sizes = np.bincount(asked, minlength=int(asked.max(initial=0)) + 1)
@@ -194,3 +191,12 @@ def starts_by_code(
     rank = np.arange(len(order)) - begins[asked[order]]
     order = order[np.argsort(rank, kind="stable")]
     return Questions(anchors[order], asked[order].astype(np.int32), np.full(len(order), -1, dtype=np.int32))
+
+
+def starts_of_codes(features: FeatureGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Every entity with each code that it has an edge of."""
+    starts, codes, _ = features.edges
+    entities = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+    first = np.ones(len(entities), dtype=np.bool_)
+    first[1:] = (entities[1:] != entities[:-1]) | (codes[1:] != codes[:-1])
+    return entities[first], codes[first]

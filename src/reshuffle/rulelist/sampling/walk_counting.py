@@ -59,6 +59,8 @@ class WalksHere:
     """Counts walks in this process, by the cores that `features` may use."""
 
     features: FeatureGraph
+    loops: bool = False
+    """Whether a pair may be an entity with itself."""
 
     @cached_property
     def _edges(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
@@ -112,7 +114,7 @@ class WalksHere:
         progress: Progress = SILENT,
     ) -> tuple[NDArray[np.int64], list[int]]:
         """The counts, and how many pairs each piece of the questions has, up to the piece that reaches the limit."""
-        program = Program.of_bodies(bodies, self.features.num_relations)
+        program = Program.of_bodies(bodies, self.features.num_relations, loops=self.loops)
         counts, sizes = np.zeros(len(bodies), dtype=np.int64), list[int]()
         with progress("counting pairs", total=len(asked.anchors), unit="entities") as report:
             for piece, found in self.features.counts_in_pieces(program, asked, len(bodies)):

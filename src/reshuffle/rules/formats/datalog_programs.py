@@ -191,7 +191,7 @@ def _with_pairs(line: SourceLine, argument: Callable[[str], str]) -> SourceLine:
             return found[0]
         return f"{relation}({start}, {end})".ljust(len(found[0]))  # offsets behind it stay
 
-    return replace(line, text=_TRIPLE.sub(as_pair, line.text))
+    return line._replace(text=_TRIPLE.sub(as_pair, line.text))
 
 
 def _refuse_choice(line: SourceLine, relation: str, program: Program) -> None:

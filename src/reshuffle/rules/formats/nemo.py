@@ -39,7 +39,7 @@ def read_line(line: SourceLine, arrow_at: int, argument: Callable[[str], str] | 
     begins with an upper-case letter or `_`.
     """
     _refuse_built_in(line, arrow_at)
-    bare = replace(line, text=_FULL_STOP.sub("", line.text))
+    bare = line._replace(text=_FULL_STOP.sub("", line.text))
     if argument is None:
         argument = question_mark if has_question_marks(line.text) else upper_case
     statement = anyburl.read_line(bare, arrow_at, anyburl.Syntax((_ATOM,), argument, needs_body=True))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reshuffle.rules.rule import Constraint, Rule
 
 SKIP_HINT = "--skip-unsupported (skip_unsupported=True) reads on and counts them"
-QUOTED = r'"(?:\\.|[^"\\])*"'
+QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 BRACKETED = r"<[^<>=][^<>]*>"  # not `<=`, which is an arrow
 
 _UNKNOWN = "-"
@@ -47,8 +47,7 @@ class OutsideClassError(InputError):
     kind = "rules outside the class"
 
 
-@dataclass(frozen=True)
-class SourceLine:
+class SourceLine(NamedTuple):
     """One line of a rule file; `at` below are offsets in `text`, printed as columns from 1."""
 
     file: str
