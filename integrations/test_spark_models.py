@@ -18,6 +18,7 @@ import pytest
 from reshuffle import KnowledgeGraph, Reshuffle, RuleModel, learn_rules, parse_rules
 from reshuffle.deadlines import NO_DEADLINE
 from reshuffle.errors import ReshuffleError
+from reshuffle.model.answers import link_candidates
 from reshuffle.progress import SILENT
 from reshuffle.rulelist import save_rule_model
 from reshuffle.rulelist.features import FeatureGraph, Questions
@@ -80,6 +81,20 @@ def test_a_soft_model_finds_the_links_of_one_machine(
     assert found[0].explain()  # reasons are looked for here
     assert not list(tmp_path.iterdir())
     assert session.range(3).count() == 3  # a session that is given goes on
+
+
+def test_the_questions_that_a_list_chooses_are_those_of_one_machine(
+    soft: Reshuffle, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("_WORTH", 0), ("_LEAST", 40), ("_TIMES", 2)):
+        monkeypatch.setattr(link_candidates, name, value)
+    answers, told = soft.on(LARGE), []
+    asked: dict[str, Any] = {"top": 30, "per_relation": 12, "not_linked": True, "notes": told.append}
+    alone = answers.missing(**asked)
+    found = answers.missing(**asked, engine="spark", session=session, partitions=2, folder=tmp_path)
+    assert len(alone) > 12
+    assert found == alone
+    assert len(told) == 2 and told[0] == told[1] and "--all-questions asks all of them" in told[0]
 
 
 def test_channels_that_are_drawn_are_drawn_alike(session: Any) -> None:

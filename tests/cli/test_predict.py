@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from reshuffle.constraints import OrderingConstraints
 from reshuffle.errors import ReshuffleError
 from reshuffle.kg import KnowledgeGraph, read_graph
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.model.answers import link_candidates
 from reshuffle.rulegraphs import constraints_for
 from reshuffle.rules import parse_rules
 
@@ -182,6 +184,47 @@ def test_all_links_come_in_the_order_of_what_they_show(trained, tmp_path: Path, 
     assert pq.read_table(tmp_path / "links.parquet").column("plausibility").to_pylist() == values
 
 
+def test_all_links_within_limits(trained, capsys):
+    def found(*words: str) -> list[dict]:
+        assert main(["predict", *trained, "--all", "--json", *words]) == 0
+        return json.loads(capsys.readouterr().out)["predictions"]
+
+    def links(rows: list[dict]) -> list[tuple]:  # the last bits of a score depend on the questions beside it
+        return [(row["head"], row["relation"], row["tail"]) for row in rows]
+
+    every, facts = found("--top", "1000"), read_graph(trained[1])
+    of_both = [[row for row in every if row["relation"] == name] for name in ("parent", "grandparent")]
+    wanted = [row for row in every if any(row in rows[:2] for rows in of_both)]
+    assert links(found("--per-relation", "2")) == links(wanted)
+    last = {"parent": "p12", "grandparent": "p11 p12"}
+    wanted = [
+        row for row in every if row["tail"] == "p2" and row["head"] not in last[row["relation"]].split()
+    ]
+    typed = ("--tail-type", "p3", "--type-relation", "parent")  # p2 is the one whose parent fact names p3
+    assert links(found("--top", "3", "--seen-ends", *typed)) == links(wanted)[:3]
+    joined = {frozenset((head, tail)) for head, _, tail in facts}
+    wanted = [row for row in every if frozenset((row["head"], row["tail"])) not in joined]
+    assert links(found("--top", "3", "--not-linked")) == links(wanted)[:3]
+    least = sorted(row["confidence"] for row in every)[-5]
+    assert links(found("--min-probability", str(least))) == links(
+        [row for row in every if row["confidence"] >= least]
+    )
+
+
+def test_the_questions_that_rules_answer_best_are_asked_unless_all_are(
+    trained, tmp_path, capsys, monkeypatch
+):
+    for name, value in (("_WORTH", 0), ("_LEAST", 1), ("_TIMES", 1)):
+        monkeypatch.setattr(link_candidates, name, value)
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("".join(f"q{place}\tparent\tq{place + 1}\n" for place in range(9)), encoding="utf-8")
+    asked = ["predict", trained[0], str(facts), "--all", "--top", "3"]
+    assert main(asked) == 0
+    assert re.search(r"^[1-3] of \d+ questions were asked, to which the rules", capsys.readouterr().err, re.M)
+    assert main([*asked, "--all-questions"]) == 0
+    assert "questions were asked" not in capsys.readouterr().err
+
+
 def test_all_links_have_heads_without_such_a_fact(files, capsys):
     assert main(["predict", *files, "--all", "--relation", "grandparent", "--top", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[-4:] == ["captured", "ann", "grandparent", "cleo"]
@@ -230,6 +273,15 @@ def test_no_new_link_exits_with_1(files, tmp_path: Path, capsys):
             ["--all", "--master", "local[2]"],
             "--master is for Spark\n  hint: add --engine spark, or leave it out",
         ),
+        (
+            ["--all", "--reasons-only"],
+            "/model is a soft model\n  hint: train one: reshuffle train FACTS -o MODEL --recipe rules\n",
+        ),
+        (
+            ["--all", "--min-probability", "0.5"],
+            "this model does not say how likely its links are\n  hint: leave the least probability out, or train the "
+            "model with validation triples, which calibrate it\n",
+        ),
         (["--all", "--engine", "spark", "--partitions", "0"], "0 partitions\n  hint: give 1 or more\n"),
         (
             ["--all", "--engine", "spark", "--device", "cuda:1"],
@@ -251,6 +303,7 @@ def test_what_cannot_be_answered(files, arguments, message, capsys):
         (["--head", "ann", "--relation", "parent", "--tail", "bob"], "give --head H or --tail T"),
         (["--all", "--head", "ann"], "--all asks about all heads"),
         (["--head", "ann", "--engine", "spark"], "--engine spark needs --all"),
+        (["--head", "ann", "--all-questions"], "--all-questions needs --all"),
         (["--all", "--engine", "duckdb"], "argument --engine: invalid choice: 'duckdb'"),
     ],
 )

@@ -154,6 +154,7 @@ def test_limits_of_missing_links(world: Path, capsys: pytest.CaptureFixture[str]
         (["--all", "--per-relation", "0"], "top = 0"),
         (["--head", "x", "--head-type", "child"], "--head-type needs --all"),
         (["--head", "x", "--not-linked"], "--not-linked needs --all"),
+        (["--all", "--all-questions"], "--all-questions needs a soft model, and"),
         (["--all", "--type-relation", "parent"], "--type-relation needs --head-type or --tail-type"),
         (["--all", "--tail-type", "y"], "no relation of these facts is known to say what something is"),
         (

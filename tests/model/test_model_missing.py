@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from predicting_worlds import random_answers
+from predicting_worlds import random_answers, random_graph
 
+from limited_links import LIMITS, TYPES, within
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.evaluation import TypeBaseline
 from reshuffle.kg import KnowledgeGraph
 from reshuffle.learning.estimator import Reshuffle
+from reshuffle.model.answers import link_candidates
 from reshuffle.model.answers import missing_links as missing
 from reshuffle.model.answers.model_answers import ModelAnswers
 from reshuffle.model.channels.query import HeadChannels
+from reshuffle.model.scoring import Calibration
 from reshuffle.rulegraphs import constraints_for
+from reshuffle.rulelist.links.rule_links import Wanted
 from reshuffle.rules import parse_rules
+
+if TYPE_CHECKING:
+    from reshuffle.model.answers.predictions import Prediction
 
 
 def all_pairs(answers: ModelAnswers, relation: str | None) -> list[tuple[float, tuple[str, str, str]]]:
@@ -228,3 +238,180 @@ def test_a_model_tells_which_facts_it_passes_over() -> None:
 def test_spark_needs_a_model_that_other_processes_can_load() -> None:
     with pytest.raises(InputError, match="these answers are detached from their model"):
         random_answers(0).missing(engine="spark")
+
+
+# --- limits -------------------------------------------------------------------------------------------------------
+
+
+def limited(seed: int) -> ModelAnswers:
+    """About a graph that says what some of its entities are."""
+    named = KnowledgeGraph(
+        [("abcdefg"[int(h[1])], r, "abcdefg"[int(t[1])]) for h, r, t in random_graph(seed) if h != "x"]
+    )
+    types = KnowledgeGraph([(one, "rdf:type", of) for one, of in TYPES.items()])
+    return random_answers(seed).on(named | types)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_limits_leave_of_the_whole_list_what_is_within_them(
+    seed: int, limits: dict[str, object], batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = limited(seed)
+    named = {"type_relation": "rdf:type"} if {"head_types", "tail_types"} & set(limits) else {}
+    for about in ({}, {"head": "a"}, {"tail": "c"}, {"relation": "s"}):
+        every = list(answers.missing(top=None, **about))
+        monkeypatch.setattr(missing, "_MOST_SCORES", batch)
+        wanted = [row.triple for row in every if within(row.triple, answers.graph, limits)]
+        found = answers.missing(top=None, **about, **limits, **named)
+        assert [row.triple for row in found] == wanted
+        assert [row.triple for row in answers.missing(top=2, **about, **limits, **named)] == wanted[:2]
+        assert len(wanted) < len(every) or about
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("batch", [1, 20, 1000])
+def test_so_many_of_each_relation(seed: int, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = random_answers(seed)
+    every = [row.triple for row in answers.missing(top=None)]
+    monkeypatch.setattr(missing, "_MOST_SCORES", batch)
+    for each in (1, 3):
+        places = {name: [one for one in every if one.relation == name][:each] for name in answers.relations}
+        wanted = [one for one in every if one in places[one.relation]]
+        assert [row.triple for row in answers.missing(top=None, per_relation=each)] == wanted
+        assert [row.triple for row in answers.missing(top=2 * each - 1, per_relation=each)] == wanted[:-1]
+
+
+def test_the_least_confidence() -> None:
+    with pytest.raises(InputError, match="this model does not say how likely its links are"):
+        random_answers(0).missing(min_probability=0.5)
+    plain = random_answers(0)
+    calibration = Calibration(2.0, 0.5)
+    answers = ModelAnswers(plain._model, plain.relations, plain.graph, calibration=calibration)
+    every = answers.missing(top=None)
+    middle = sorted(row.confidence for row in every)[len(every) // 2]
+    wanted = [row.triple for row in every if row.confidence >= middle]
+    assert [row.triple for row in answers.missing(top=None, min_probability=middle)] == wanted
+    assert 0 < len(wanted) < len(every)
+    with pytest.raises(InputError, match="found the least probability 7"):
+        answers.missing(min_probability=7)
+
+
+# --- candidates ---------------------------------------------------------------------------------------------------
+
+
+def chain(people: int) -> KnowledgeGraph:
+    """Parents and grandparents, of whom every third is missing."""
+    facts = [(f"p{n}", "parent", f"p{n + 1}") for n in range(people)]
+    facts += [(f"p{n}", "grandparent", f"p{n + 2}") for n in range(people - 1) if n % 3]
+    return KnowledgeGraph(facts)
+
+
+SMALL = {"num_slots": 3, "num_layers": 2, "epoch_steps": 3, "max_epochs": 1, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def listed() -> Reshuffle:
+    return Reshuffle(**SMALL).fit(chain(20))
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many links of the list as are asked for, on any graph."""
+    for name, value in (("_WORTH", 0), ("_TIMES", 1), ("_LEAST", 1), ("_LEAST_PER_RELATION", 1)):
+        monkeypatch.setattr(link_candidates, name, value)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"top": 5}, {"top": None, "per_relation": 3}, {"top": 4, "not_linked": True}]
+)
+def test_the_questions_of_the_best_links_of_the_list_are_asked(
+    listed: Reshuffle, few: None, asked: dict[str, object]
+) -> None:
+    del few
+    answers, told = listed.on(chain(30)), []
+    of_list = replace(
+        listed.listed, likelihood=None, constants=replace(listed.listed.constants, likelihood=None)
+    )
+    of_list = of_list.on(chain(30)).missing(**asked)
+    questions, counts = {row.triple[:2] for row in of_list}, Counter(row.triple.relation for row in of_list)
+    full = [name for name in answers.relations if counts[name] < asked.get("per_relation", 0)]
+    limits = {name: value for name, value in asked.items() if name == "not_linked"}
+    every = answers.missing(top=None, all_questions=True, notes=told.append, **limits)
+    assert not told
+    rows = [row for row in every if row.triple[:2] in questions or row.relation in full]
+    best = [row for row in rows if row in firsts(rows, asked.get("per_relation"))][: asked["top"]]
+    found = answers.missing(notes=told.append, **asked)
+    assert [row.triple for row in found] == [row.triple for row in best]
+    assert [row.plausibility for row in found] == pytest.approx([row.plausibility for row in best], abs=1e-5)
+    assert len(questions) < len({row.triple[:2] for row in every})
+    (note,) = told
+    assert full or note.startswith(f"{len(questions)} of ")
+    assert note.endswith(
+        "to which the rules of the model have the best answers; --all-questions asks all of them"
+    )
+
+
+def firsts(rows: list[Prediction], most: object) -> list[Prediction]:
+    """The first ones of each relation."""
+    if most is None:
+        return rows
+    return [
+        row for name in ("parent", "grandparent") for row in [r for r in rows if r.relation == name][:most]
+    ]
+
+
+def test_all_questions_are_asked_where_they_are_few_or_nothing_says_how_many_links(
+    listed: Reshuffle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, told = listed.on(chain(30)), []
+    wanted = answers.missing(top=5, all_questions=True)
+    assert answers.missing(top=5, notes=told.append) == wanted
+    monkeypatch.setattr(link_candidates, "_WORTH", 0)
+    assert len(answers.missing(top=None, notes=told.append)) > 1000
+    random_answers(0).missing(top=5, notes=told.append)  # has no list
+    assert not told
+    monkeypatch.setattr(link_candidates, "_LEAST", 6)
+    monkeypatch.setattr(link_candidates, "_TIMES", 1)
+    answers.missing(top=1, notes=told.append)
+    assert len(told) == 1
+    assert answers.missing(top=1, all_questions=True, notes=told.append)[0] == wanted[0]
+    assert len(told) == 1
+
+
+def test_all_questions_are_asked_where_the_list_has_fewer_links_than_are_wanted(
+    listed: Reshuffle, few: None
+) -> None:
+    del few
+    facts, told = chain(30) | KnowledgeGraph([("x", "parent", "y")]), []
+    answers = listed.on(facts)
+    of_list = len(listed.listed.on(facts).missing(top=None))
+    answers.missing(top=of_list, notes=told.append)
+    assert len(told) == 1
+    assert answers.missing(top=of_list + 1, notes=told.append) == answers.missing(
+        top=of_list + 1, all_questions=True
+    )
+    assert len(told) == 1
+    counts = Counter(row.triple.relation for row in listed.listed.on(facts).missing(top=None))
+    most, fewest = max(counts.values()), min(counts[name] for name in answers.relations)
+    assert fewest < most
+    found, every = (
+        [row.triple for row in answers.missing(top=None, per_relation=most, all_questions=each)]
+        for each in (False, True)
+    )
+    full = [name for name in answers.relations if counts[name] < most]
+    assert [one for one in found if one.relation in full] == [one for one in every if one.relation in full]
+
+
+def test_what_injected_rules_capture_is_asked_about(few: None) -> None:
+    del few
+    facts = KnowledgeGraph([*chain(20), ("x", "aunt", "y"), ("y", "aunt", "z")])
+    rules = parse_rules("aunt(X, Y) -> parent(Y, X)")
+    model = Reshuffle(**SMALL).fit(facts, inject=rules)
+    on_graph = model.on(facts).on_graph
+    asked = missing.asked_ids(on_graph, relation=None, head=None, tail=None)
+    chosen = link_candidates.candidates(on_graph, missing.LinkSearch(asked, Wanted(1)))
+    assert chosen is not None
+    assert {"y", "z"} <= set(facts.entities[chosen[facts.relations.id("parent")]])
+    assert sum(map(len, chosen.values())) == 3

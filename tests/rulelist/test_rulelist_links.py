@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rulelist_worlds import RELATIONS, as_read, random_graph, random_model, score, walks
 
+from limited_links import LIMITS, TYPES, within
 from reshuffle.errors import InputError, UnknownNameError
 from reshuffle.kg import KnowledgeGraph, Triple, inverse_name
 from reshuffle.rulelist import RuleAnswers, RuleModel, learn_rules
@@ -308,37 +309,9 @@ def test_links_from_some_heads_and_where_rules_lead_from(seed: int) -> None:
 
 # --- limits -----------------------------------------------------------------------------------------------------------
 
-TYPES = {"a": "one", "b": "one", "c": "two", "d": "two", "e": "one", "f": "two"}
-LIMITS = (
-    {"head_types": ["one"]},
-    {"tail_types": "two"},
-    {"head_types": ["one", "two"], "tail_types": ["one"]},
-    {"seen_ends": True},
-    {"not_linked": True},
-    {"head_types": ["two"], "seen_ends": True, "not_linked": True},
-)
-
 
 def typed_graph(seed: int, *, name: str = "http://ns#type") -> KnowledgeGraph:
     return random_graph(seed, facts=14) | KnowledgeGraph([(one, name, of) for one, of in TYPES.items()])
-
-
-def within(link: Triple, facts: KnowledgeGraph, limits: dict[str, object]) -> bool:
-    """What the limits say, word for word."""
-    heads, tails = limits.get("head_types", ()), limits.get("tail_types", ())
-    ends = {link.head, link.tail}
-    return (
-        (not heads or TYPES.get(link.head, "no") in heads)
-        and (not tails or TYPES.get(link.tail, "no") in tails)
-        and (
-            not limits.get("seen_ends")
-            or (
-                any(link.head == fact.head and link.relation == fact.relation for fact in facts)
-                and any(link.tail == fact.tail and link.relation == fact.relation for fact in facts)
-            )
-        )
-        and (not limits.get("not_linked") or not any({fact.head, fact.tail} == ends for fact in facts))
-    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -409,3 +382,16 @@ def test_a_search_within_other_limits_starts_anew(tmp_path: Path, monkeypatch: p
         with pytest.raises(KeyboardInterrupt):
             answers.missing(**options, progress=Interrupting(1))
         assert answers.missing(**options, **limits) == answers.missing(top=7, **limits)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_links_may_be_compared_by_plausibility_where_they_have_a_probability(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rule_links, "BLOCK", 1)
+    graph, model = random_graph(seed), random_model(seed)
+    plain, likely = (RuleAnswers(one, graph)._state for one in (model, replace(model, likelihood=LIKELY)))
+    asked = LinkQuestions(tuple(range(len(graph.relations))), None, "tail")
+    for top in (1, 4, None):
+        wanted = best_links(plain, asked, Wanted(top))
+        assert same(best_links(likely, asked, Wanted(top, by_plausibility=True)), wanted)

@@ -62,6 +62,30 @@ class LinkLimits:
         types = self.head_types if end == "head" else self.tail_types
         return members(graph, self.typed_by, types) if types else None
 
+    def fitting(self, graph: KnowledgeGraph, relation: int, end: Side) -> NDArray[np.bool_]:  # entity
+        """Who may be at an end of the links of a relation."""
+        typed = self.typed(graph, end)
+        found = np.ones(graph.num_entities, np.bool_) if typed is None else typed
+        if self.seen_ends:
+            heads, tails = graph.edges(relation)
+            seen = np.zeros(graph.num_entities, np.bool_)
+            seen[heads if end == "head" else tails] = True
+            found &= seen
+        return found
+
+    def left_out(
+        self, graph: KnowledgeGraph, asked: NDArray[np.int64], side: Side
+    ) -> NDArray[np.bool_]:  # question entity
+        """Which answers to questions (anchor, relation) are not asked for."""
+        relations, which = np.unique(asked[:, 1], return_inverse=True)
+        none = np.zeros((0, graph.num_entities), np.bool_)
+        outside = np.array([~self.fitting(graph, one, side) for one in relations.tolist()] or none)[which]
+        if self.not_linked:
+            for row, anchor in zip(outside, asked[:, 0].tolist(), strict=True):
+                for facts in (graph.by_head, graph.by_tail):
+                    row[facts.neighbours[facts.starts[anchor] : facts.starts[anchor + 1]]] = True
+        return outside
+
 
 ALL_LINKS = LinkLimits()
 

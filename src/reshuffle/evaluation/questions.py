@@ -188,6 +188,15 @@ def check_top(top: int) -> None:
         raise InputError(f"top = {top} asks for no prediction", hint="give 1 or more")
 
 
+def check_wanted(top: int | None, per_relation: int | None, least: float | None) -> None:
+    """Refuse numbers of links below one, and a least probability that is none or leaves nothing."""
+    for number in (top, per_relation):
+        if number is not None:
+            check_top(number)
+    if least is not None and not 0 <= least < 1:
+        raise InputError(f"found the least probability {least}", hint="give a number from 0 to below 1")
+
+
 def check_known(known: str) -> None:
     """Refuse what says neither to leave facts out nor to mark them."""
     if known not in ("exclude", "mark"):

@@ -21,6 +21,7 @@ from reshuffle.evaluation.questions import (
     check_about_one,
     check_known,
     check_top,
+    check_wanted,
     learned_relation,
     other_side,
     question_about,
@@ -219,9 +220,14 @@ class RulesOnGraph:
         """
         likely, names = self.likelihood, self.model.relations
         if likely is None:
-            return 1.0, 1.0, 1.0, np.zeros(len(self.model.tables.types)), False
+            return self.plain_order
         constants = likely.of_rows([*names, *map(inverse_name, names)])
         return likely.by_rules, likely.by_tables, likely.by_share, constants, True
+
+    @property
+    def plain_order(self) -> tuple[float, float, float, NDArray[np.float64], bool]:
+        """The same for comparing by plausibility."""
+        return 1.0, 1.0, 1.0, np.zeros(len(self.model.tables.types)), False
 
     def probability(self, told: RuleSum, log_share: float) -> float | None:
         """How likely the answer of a sum is true, with the share that it has of its question."""
@@ -595,14 +601,9 @@ class RuleAnswers(DerivedByOthers):
         *,
         reasons_only: bool,
     ) -> Wanted:
-        for number in (top, per_relation):
-            if number is not None:
-                check_top(number)
+        check_wanted(top, per_relation, min_probability)
         if min_probability is None:
             return Wanted(top, per_relation, reasons_only=reasons_only)
-        if not 0 <= min_probability < 1:
-            hint = "give a number from 0 to below 1"
-            raise InputError(f"found the least probability {min_probability}", hint=hint)
         if self._state.likelihood is None:
             raise InputError(
                 "this rule list does not say how likely its links are",

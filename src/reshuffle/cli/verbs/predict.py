@@ -13,7 +13,8 @@ reshuffle predict model facts.tsv --all -o missing.csv --engine spark --master s
 
 MODEL is a directory that `reshuffle train` wrote, or a rule file (confidences are the weights). --all finds the
 missing links of the whole graph, or of one relation. The most likely link comes first. A rule list gives the links that
-its rules lead to; a soft model asks every entity whose facts are like those of a head in training. Ctrl-C ends --all by
+its rules lead to; a soft model asks about entities whose facts are like those of a head in training, on a large graph
+only the questions to which its rule list has the best answers. Ctrl-C ends --all by
 a rule list early: the links found by then are printed or written, and with -o the same command goes on from there.
 Exit status 1 if there is no new link.
 """
@@ -46,9 +47,10 @@ REPORT_ENDINGS = (".html",)
 _REASONS_IN_REPORT = 3
 _INTERRUPTED = 130  # as whatever Ctrl-C ends
 _TYPES = {"head_type": "head_types", "tail_type": "tail_types", "type_relation": "type_relation"}
-_FILTERS = {name: name for name in ("per_relation", "min_probability", "reasons_only", "resume")}
-_FILTERS |= _TYPES | {name: name for name in ("seen_ends", "not_linked")}
+_FILTERS = _TYPES | {name: name for name in ("per_relation", "min_probability", "seen_ends", "not_linked")}
 """Options that need --all, and what they are called in `missing`."""
+_OF_LISTS = ("reasons_only", "resume")
+_OF_SOFT_MODELS = ("all_questions",)
 _OF_KNOWN = (
     "scores of known facts are made with the fact itself in the graph, and do not compare with the others'"
 )
@@ -83,6 +85,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --all: only links to which rules add more than distance and types do",
     )
     _add_limits(parser)
+    parser.add_argument(
+        "--all-questions",
+        action="store_true",
+        help="with --all and a soft model: ask all questions, not only those that its rules have the best answers to",
+    )
     parser.add_argument(
         "--resume", action="store_true", help="with --all and -o: go on with a search that was cut off"
     )
@@ -193,7 +200,9 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 
 
 def _check_filters(arguments: argparse.Namespace) -> None:
-    if (option := _filter_given(arguments)) is not None and not arguments.all:
+    if (
+        option := _given(arguments, *_FILTERS, *_OF_LISTS, *_OF_SOFT_MODELS)
+    ) is not None and not arguments.all:
         arguments.usage_error(f"{option} needs --all")
     if arguments.type_relation is not None and not (arguments.head_type or arguments.tail_type):
         arguments.usage_error("--type-relation needs --head-type or --tail-type")
@@ -203,17 +212,25 @@ def _check_filters(arguments: argparse.Namespace) -> None:
         )
 
 
-def _filter_given(arguments: argparse.Namespace) -> str | None:
-    """The first option that only searches along rules have, as it was typed."""
-    given = [name for name in _FILTERS if getattr(arguments, name) not in (None, False, [])]
+def _given(arguments: argparse.Namespace, *options: str) -> str | None:
+    """The first of some options that was given, as it was typed."""
+    given = [name for name in options if getattr(arguments, name) not in (None, False, [])]
     return f"--{given[0].replace('_', '-')}" if given else None
 
 
-def _needs_rules(option: str, arguments: argparse.Namespace) -> InputError:
-    return InputError(
-        f"{option} needs a rule list, and {arguments.model} is a soft model",
-        hint="train one: reshuffle train FACTS -o MODEL --recipe rules",
-    )
+def _check_kind(arguments: argparse.Namespace, theory: Theory) -> None:
+    """Refuse what only the other kind of model can do."""
+    if not theory.shares_questions:
+        if (option := _given(arguments, *_OF_SOFT_MODELS)) is not None:
+            raise InputError(
+                f"{option} needs a soft model, and {arguments.model} is none",
+                hint="leave it out: all links that rules lead to are looked at",
+            )
+    elif (option := _given(arguments, *_OF_LISTS)) is not None:
+        raise InputError(
+            f"{option} needs a rule list, and {arguments.model} is a soft model",
+            hint="train one: reshuffle train FACTS -o MODEL --recipe rules",
+        )
 
 
 def _set_top(arguments: argparse.Namespace) -> None:
@@ -249,15 +266,15 @@ def _found(
     console.names.learn(arguments, *arguments.facts, arguments.model, labels=True)
     _take_full_names(arguments, console, graph)
     if arguments.all:
-        more: dict[str, Any] = {}
+        _check_kind(arguments, theory)
+        more: dict[str, Any] = {called: getattr(arguments, name) for name, called in _FILTERS.items()}
         if theory.shares_questions:
-            if (option := _filter_given(arguments)) is not None:
-                raise _needs_rules(option, arguments)
-            more = {"shares": shares}
+            more |= {"shares": shares, "all_questions": arguments.all_questions}
         else:
-            more = {called: getattr(arguments, name) for name, called in _FILTERS.items()} | {"part": True}
+            more |= {name: getattr(arguments, name) for name in _OF_LISTS} | {"part": True}
         if arguments.spark or not theory.shares_questions:
-            more |= {"beside": arguments.output, "notes": console.message}
+            more["beside"] = arguments.output
+        more["notes"] = console.message
         more |= {"relation": arguments.relation, "progress": console.progress, **arguments.spark}
         ask: Callable[..., Predictions[Link]] = answers.missing
     else:

@@ -13,6 +13,9 @@ the question is left out. That loses nothing a learned rule captures: if the rul
 in the role of h in its body went with being a head of r.
 
 Links (h, r, h) are proposed only where the graph has a fact of that form of the relation; elsewhere h is no tail.
+
+Where there are many questions, a model with a rule list asks those alone to which its rules have the best answers
+(`link_candidates`).
 """
 
 from __future__ import annotations
@@ -23,24 +26,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reshuffle.evaluation.questions import Question, anchor_of, check_top, learned_relation
+from reshuffle.evaluation.link_limits import ALL_LINKS
+from reshuffle.evaluation.questions import Question, anchor_of, learned_relation, other_side
 from reshuffle.evaluation.ranks import refuse_nan
+from reshuffle.model.answers.link_candidates import candidates
 from reshuffle.model.answers.predictions import Prediction, ranked_links
-from reshuffle.progress import SILENT
+from reshuffle.progress import SILENT, UNHEARD
+from reshuffle.rulelist.links.rule_links import LinkQuestions
+from reshuffle.text import counted
 from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.link_limits import LinkLimits
     from reshuffle.evaluation.ranked_links import Predictions
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.scoring import Calibration, Scores
-    from reshuffle.progress import Progress
+    from reshuffle.progress import Notes, Progress
+    from reshuffle.rulelist.links.rule_links import Wanted
     from reshuffle.work_shares import Shares
 
 _MOST_SCORES = 1 << 21  # held at a time
@@ -57,15 +66,27 @@ class Links:
     kinds: tuple[str, ...]
     """The names of the evidence."""
 
-    def best(self, top: int) -> Links:
-        """The most plausible ones; equal ones by id, so that the order of the questions does not matter."""
-        order = np.lexsort((*self.ids.T[::-1], -self.numbers[:, 0]))[:top]
+    def best(self, wanted: Wanted) -> Links:
+        """The most plausible ones."""
+        order = wanted.order(self.ids, self.numbers[:, 0], self.ids[:, 1])
         return replace(self, ids=self.ids[order], numbers=self.numbers[order])
 
     def and_also(self, other: Links) -> Links:
         """These and others."""
         ids, numbers = np.concatenate([self.ids, other.ids]), np.concatenate([self.numbers, other.numbers])
         return Links(ids, numbers, other.kinds)
+
+
+@dataclass(frozen=True)
+class LinkSearch:
+    """Which links are asked for, by ids."""
+
+    asked: LinkQuestions
+    wanted: Wanted
+    least: float = 0.0
+    """The least confidence."""
+    all_questions: bool = False
+    """Are all questions asked, however many there are?"""
 
 
 @dataclass(frozen=True)
@@ -77,6 +98,7 @@ class _Questions:
     asked: NDArray[np.int64]  # question (anchor relation)
     likely: NDArray[np.float32]  # question
     derived: NDArray[np.bool_]  # question: does an injected rule derive the relation?
+    limits: LinkLimits = ALL_LINKS
 
     def __len__(self) -> int:
         return len(self.asked)
@@ -109,6 +131,13 @@ class _Questions:
         """Which answers are not to be proposed."""
         return self.known | self.no_answers
 
+    @property
+    def left_out(self) -> NDArray[np.bool_]:  # question entity
+        """Those, and what is outside the limits."""
+        if self.limits == ALL_LINKS:
+            return self.closed
+        return self.closed | self.limits.left_out(self.graph, self.asked, self.side)
+
     def plausible(
         self, totals: NDArray[np.float32], rules: NDArray[np.float32] | None
     ) -> NDArray[np.float64]:  # question entity
@@ -120,48 +149,55 @@ class _Questions:
         # The log of 0 is meant, and a question without tails has nothing to propose.
         with np.errstate(divide="ignore", invalid="ignore"):
             plausible = 2 * scores - _log_sums(scores) + np.log(likely)[:, None]
-        return np.where(self.closed, -np.inf, plausible)
+        return np.where(self.left_out, -np.inf, plausible)
 
 
-def missing_links(  # noqa: PLR0913 - all but the model are options by name
+def missing_links(
     answers: ModelAnswers,
     model: ModelOnGraph,
+    search: LinkSearch,
     *,
-    relation: str | None = None,
-    head: str | None = None,
-    tail: str | None = None,
-    top: int = 100,
     progress: Progress = SILENT,
+    notes: Notes = UNHEARD,
     shares: Shares = WHOLE,
 ) -> Predictions[Prediction]:
     """The best links of a graph that are no facts, of one relation or of all, from or to one entity or all.
 
     `answers` is kept for those who ask a prediction for its reasons.
     """
-    asked = asked_ids(model, relation=relation, head=head, tail=tail, top=top)
-    questions = questions_about(answers, model, *asked)
+    chosen = candidates(model, search, progress=progress)
+    questions = questions_about(answers, model, search.asked, chosen, notes=notes)
     # What has no question has no columns to give: few questions are answered by every process.
     own = questions[shares.rows(len(questions))] if len(questions) >= shares.size else questions
-    kept = best_links(model, own.pieces(), top=top, calibration=answers.calibration, progress=progress)
+    kept = best_links(model, own.pieces(), search, calibration=answers.calibration, progress=progress)
     if kept is not None and len(questions) >= shares.size > 1:
-        kept = replace(kept, ids=shares.joined(kept.ids), numbers=shares.joined(kept.numbers)).best(top)
+        joined = replace(kept, ids=shares.joined(kept.ids), numbers=shares.joined(kept.numbers))
+        kept = joined.best(search.wanted)
     return predictions_of(answers, kept, questions.side)
 
 
 def asked_ids(
-    model: ModelOnGraph, *, relation: str | None, head: str | None, tail: str | None, top: int
-) -> tuple[int | None, int | None, Side]:
-    """The relation and the entity that are asked about, None for all, and the end that is asked for."""
-    check_top(top)
-    wanted = None if relation is None else learned_relation(model.graph, model.relations, relation)
-    return wanted, *anchor_of(model.graph, head=head, tail=tail)
+    model: ModelOnGraph,
+    *,
+    relation: str | None,
+    head: str | None,
+    tail: str | None,
+    limits: LinkLimits = ALL_LINKS,
+) -> LinkQuestions:
+    """What is asked about, by ids."""
+    if relation is None:
+        relations = tuple(np.flatnonzero(model.numbers >= 0).tolist())
+    else:
+        relations = (learned_relation(model.graph, model.relations, relation),)
+    anchor, side = anchor_of(model.graph, head=head, tail=tail)
+    return LinkQuestions(relations, None if anchor is None else (anchor,), side, limits)
 
 
 def best_links(
     model: ModelOnGraph,
     pieces: Sequence[_Questions],
+    search: LinkSearch,
     *,
-    top: int,
     calibration: Calibration | None,
     progress: Progress = SILENT,
 ) -> Links | None:
@@ -170,63 +206,82 @@ def best_links(
     with progress("missing links", total=sum(map(len, pieces)), unit=" questions") as report:
         for some in pieces:
             scores = model.scores(some.asked[:, 0], some.asked[:, 1], side=some.side)
-            found = _best_of(scores, some, top, calibration)
-            kept = found if kept is None else kept.and_also(found).best(top)
+            found = _best_of(scores, some, search, calibration)
+            kept = found if kept is None else kept.and_also(found).best(search.wanted)
             report(len(some))
     return kept
 
 
 def questions_about(
-    answers: ModelAnswers, model: ModelOnGraph, wanted: int | None, anchor: int | None, side: Side
+    answers: ModelAnswers,
+    model: ModelOnGraph,
+    about: LinkQuestions,
+    chosen: Mapping[int, NDArray[np.int64]] | None = None,
+    *,
+    notes: Notes = UNHEARD,
 ) -> _Questions:
-    """Questions grouped by entity, so that those of one entity share its channel."""
-    relations = np.flatnonzero(model.numbers >= 0) if wanted is None else np.array([wanted])
+    """Questions grouped by entity, so that those of one entity share its channel.
+
+    Of a relation in `chosen` they are about these entities alone; `notes` hears how many questions that leaves.
+    """
     # Rules that were given need not have held in training, so who is captured by them is only known when asked.
     everyone = model.derived
     anchors, numbers, likely = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-    for relation, told in zip(relations, _likely(answers, relations, side), strict=True):
-        found = np.flatnonzero((told > 0) | everyone[relation])
-        found = found if anchor is None else found[found == anchor]
+    count = 0
+    for relation, told in zip(about.relations, _likely(answers, about), strict=True):
+        fits = about.limits.fitting(model.graph, relation, other_side(about.side))
+        found = np.flatnonzero(((told > 0) | everyone[relation]) & fits)
+        found = found if about.anchors is None else found[np.isin(found, about.anchors)]
+        count += len(found)
+        found = found if chosen is None or relation not in chosen else np.intersect1d(found, chosen[relation])
         anchors.append(found)
         numbers.append(np.full(len(found), relation))
         likely.append(told[found])
     asked = np.column_stack([np.concatenate(anchors), np.concatenate(numbers)])
     asked, chances = asked[order := np.argsort(asked[:, 0], kind="stable")], np.concatenate(likely)
-    return _Questions(model.graph, side, asked, chances[order], everyone[asked[:, 1]])
+    if len(asked) < count:
+        notes(
+            f"{len(asked):,} of {counted(count, 'question')} were asked, to which the rules of the model have the best "
+            "answers; --all-questions asks all of them"
+        )
+    return _Questions(model.graph, about.side, asked, chances[order], everyone[asked[:, 1]], about.limits)
 
 
 def _likely(
-    answers: ModelAnswers, relations: NDArray[np.int64], side: Side
+    answers: ModelAnswers, about: LinkQuestions
 ) -> Iterator[NDArray[np.float32]]:  # relation by relation: entity
     """How sure the roles of each entity make it that it is at the other end than the one that is asked for."""
     types = answers.training_types
     scorer = None if types is None else types.on(answers.graph)
-    for relation in relations.astype(np.int32):
+    for relation in np.array(about.relations, np.int32):
         if scorer is None or not scorer.learned_relations[relation]:
             yield np.ones(answers.graph.num_entities, dtype=np.float32)
         else:
             asked = np.array([relation])
-            yield scorer.scores(asked, asked, side="head" if side == "tail" else "tail", candidates=None)[0]
+            yield scorer.scores(asked, asked, side=other_side(about.side), candidates=None)[0]
 
 
 def _best_of(
-    scores: Scores[NDArray[np.float32]], some: _Questions, top: int, calibration: Calibration | None
+    scores: Scores[NDArray[np.float32]],
+    some: _Questions,
+    search: LinkSearch,
+    calibration: Calibration | None,
 ) -> Links:
     """The most plausible links of some questions."""
     totals, nothing = scores.summed(), np.full(scores.constraint.shape, np.nan)
     refuse_nan(totals)
     plausible = some.plausible(totals, scores.injected)
-    places = _highest(plausible.ravel(), top)
-    places = places[np.isfinite(plausible.ravel()[places])]
-    rows, tails = np.divmod(places, plausible.shape[1])
     sure = nothing if calibration is None else calibration.confidences(totals, some.known)
+    if search.least > 0:
+        plausible = np.where(sure >= search.least, plausible, -np.inf)
+    rows, tails = _highest(plausible, search.wanted)
     rules = nothing
     if scores.injected is not None:
         rules = np.where(some.derived[:, None], scores.injected, np.nan)
     columns = [plausible, sure, scores.constraint, rules, *scores.evidence.values()]
     ids = np.column_stack([some.asked[rows], tails])
     numbers = np.stack([column[rows, tails] for column in columns], axis=1).astype(np.float64)
-    return Links(ids, numbers, tuple(scores.evidence)).best(top)
+    return Links(ids, numbers, tuple(scores.evidence)).best(search.wanted)
 
 
 def _log_sums(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # question 1
@@ -235,12 +290,27 @@ def _log_sums(scores: NDArray[np.float64]) -> NDArray[np.float64]:  # question 1
     return sums
 
 
-def _highest(values: NDArray[np.float64], top: int) -> NDArray[np.int64]:
-    """Places of the `top` highest, and of all that equal the last: what is cut off must not depend on the batch."""
-    if len(values) <= top:
-        return np.arange(len(values))
-    least = np.partition(values, len(values) - top)[len(values) - top]
-    return np.flatnonzero(values >= least)
+def _highest(
+    values: NDArray[np.float64], wanted: Wanted
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # places
+    """Where the highest are that may be wanted, and all that equal the last: what is cut off must not depend on the
+    batch.
+    """
+    floors = np.full((len(values), 1), -np.inf)
+    if wanted.per_relation is not None:
+        floors[:] = _last_of(values, wanted.per_relation)
+    elif wanted.top is not None:
+        floors[:] = _last_of(values.reshape(1, -1), wanted.top)
+    rows, columns = np.nonzero((values >= floors) & np.isfinite(values))
+    return rows, columns
+
+
+def _last_of(values: NDArray[np.float64], number: int) -> NDArray[np.float64]:  # row 1
+    """The least of so many highest of each row."""
+    place = values.shape[1] - number
+    if place <= 0:
+        return np.full((len(values), 1), -np.inf)
+    return np.partition(values, place, axis=1)[:, place, None]
 
 
 def predictions_of(answers: ModelAnswers, links: Links | None, side: Side) -> Predictions[Prediction]:

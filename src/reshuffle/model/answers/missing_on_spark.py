@@ -19,16 +19,20 @@ import torch
 from reshuffle.errors import InputError
 from reshuffle.kg.io.files import work_folder
 from reshuffle.kg.unfinished_work import add_files, add_graph
+from reshuffle.model.answers.link_candidates import candidates
 from reshuffle.model.answers.missing_links import NUMBERS, Links, best_links, questions_about
 from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.spark.graph_files import mapped_graph
 from reshuffle.spark.workers import workers_on
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from reshuffle.evaluation.scorer import Side
+    from numpy.typing import NDArray
+
     from reshuffle.kg import KnowledgeGraph
+    from reshuffle.model.answers.missing_links import LinkSearch
     from reshuffle.model.answers.model_answers import ModelAnswers
     from reshuffle.model.answers.model_on_graph import ModelOnGraph
     from reshuffle.model.channels.registry import Kind
@@ -57,39 +61,44 @@ class SavableModel(Protocol):
 
 def links_on_spark(
     source: SavableModel | None,
-    model: ModelOnGraph,
-    asked: tuple[int | None, int | None, Side],
+    answers: ModelAnswers,
+    search: LinkSearch,
     spark: Spark,
     *,
-    top: int,
     progress: Progress = SILENT,
     notes: Notes = UNHEARD,
 ) -> Links | None:
-    """What `best_links` gives for all questions about the ids that are asked."""
+    """What `best_links` gives for all questions about the ids that are asked.
+
+    Which questions a rule list leaves is found here, before workers begin.
+    """
     if source is None:
         raise InputError(
             "these answers are detached from their model, so other processes cannot load it",
             hint="use the answers of a Reshuffle, model.on(facts)",
         )
-    about = None if spark.beside is None else _digest(source, model, asked, top)
+    model = answers.on_graph
+    about = None if spark.beside is None else _digest(source, model, search)
+    chosen = candidates(model, search, progress=progress)
+    if chosen is not None:
+        questions_about(answers, model, search.asked, chosen, notes=notes)
     with workers_on(model.graph, spark, about=about, progress=progress, notes=notes) as workers:
         source.save(workers.folder / _MODEL)
         place = _Place(type(source), str(workers.folder), model.seed, model.initial)
-        tables = workers.tables(partial(_links_of, place, asked, top), work="links", shown="missing links")
+        task = partial(_links_of, place, search, chosen)
+        tables = workers.tables(task, work="links", shown="missing links")
         found = [links for table in tables if (links := _links(table)) is not None]
     if not found:
         return None
     first, *more = found
     for links in more:
         first = first.and_also(links)
-    return first.best(top)
+    return first.best(search.wanted)
 
 
-def _digest(
-    source: SavableModel, model: ModelOnGraph, asked: tuple[int | None, int | None, Side], top: int
-) -> str:
+def _digest(source: SavableModel, model: ModelOnGraph, search: LinkSearch) -> str:
     """What the links depend on: the model, by what it saves, the graph, and what is asked."""
-    digest = hashlib.sha256(repr(("links", asked, top, model.seed, model.initial)).encode())
+    digest = hashlib.sha256(repr(("links", search, model.seed, model.initial)).encode())
     with work_folder() as folder:
         source.save(folder)
         add_files(digest, folder)
@@ -107,12 +116,14 @@ class _Place:
     initial: Kind
 
 
-def _links_of(place: _Place, asked: tuple[int | None, int | None, Side], top: int, share: slice) -> pa.Table:
+def _links_of(
+    place: _Place, search: LinkSearch, chosen: Mapping[int, NDArray[np.int64]] | None, share: slice
+) -> pa.Table:
     """A task: the best links of its share."""
     answers = _answers(place)
     model = answers.on_graph
-    pieces = questions_about(answers, model, *asked).pieces()[share]
-    return _table(best_links(model, pieces, top=top, calibration=answers.calibration))
+    pieces = questions_about(answers, model, search.asked, chosen).pieces()[share]
+    return _table(best_links(model, pieces, search, calibration=answers.calibration))
 
 
 @lru_cache(maxsize=1)

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from reshuffle.errors import UnknownNameError, near_names
+from reshuffle.errors import InputError, UnknownNameError, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
+from reshuffle.evaluation.link_limits import LinkLimits
 from reshuffle.evaluation.queries import passed_over
-from reshuffle.evaluation.questions import check_about_one, question_of
+from reshuffle.evaluation.questions import check_about_one, check_wanted, question_of
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
 from reshuffle.model.answers import explanations
-from reshuffle.model.answers.missing_links import asked_ids, missing_links, predictions_of
+from reshuffle.model.answers.missing_links import LinkSearch, asked_ids, missing_links, predictions_of
 from reshuffle.model.answers.missing_on_spark import links_on_spark
 from reshuffle.model.answers.model_on_graph import ModelOnGraph
 from reshuffle.model.answers.predictions import Judgement, parts_of, predict
@@ -30,12 +31,13 @@ from reshuffle.progress import SILENT, UNHEARD
 from reshuffle.reasoning.answers import DerivedByOthers
 from reshuffle.reasoning.proofs import no_facts_note
 from reshuffle.reasoning.sharing import Shared
+from reshuffle.rulelist.links.rule_links import Wanted
 from reshuffle.spark.spark_session import IN_MEMORY, spark_of
 from reshuffle.text import counted
 from reshuffle.work_shares import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from os import PathLike
     from pathlib import Path
 
@@ -297,7 +299,7 @@ class ModelAnswers(DerivedByOthers):
         relation: str | None = None,
         head: str | None = None,
         tail: str | None = None,
-        top: int = 100,
+        top: int | None = 100,
         progress: Progress = SILENT,
         shares: Shares = WHOLE,
         engine: str = IN_MEMORY,
@@ -307,25 +309,62 @@ class ModelAnswers(DerivedByOthers):
         folder: str | PathLike[str] | None = None,
         beside: str | PathLike[str] | None = None,
         notes: Notes = UNHEARD,
+        per_relation: int | None = None,
+        min_probability: float | None = None,
+        head_types: Iterable[str] = (),
+        tail_types: Iterable[str] = (),
+        type_relation: str | None = None,
+        seen_ends: bool = False,
+        not_linked: bool = False,
+        all_questions: bool = False,
     ) -> Predictions[Prediction]:
         """The most plausible links that are no facts: of one relation or all, from a head, to a tail, or anywhere.
 
-        They come in the order of their `plausibility`, which compares links of several questions. `shares`: of several
-        processes each asks its own, and all get the links. `engine="spark"` asks on the workers of Spark
-        (docs/how-to/scale.md), with the same result; a `session` that is given is used, and not stopped. `folder` is
-        one that all workers see. `beside` is an output, also where they see it: links that were found lie beside it
-        meanwhile, and the same call goes on from them after a kill; `notes` hears of it.
+        They come in the order of their `plausibility`, which compares links of several questions. Where there are many
+        questions, a model with a rule list asks those alone to which its rules have the best answers, and `notes` hears
+        how many; `all_questions` asks all.
+
+        `per_relation` links of each relation at most are given, with a confidence of at least `min_probability`;
+        `top=None` gives all of these. Heads are of one of `head_types`, and tails of one of `tail_types`:
+        `type_relation` says so, or a relation that is called `rdf:type`, `instance_of`, P31 or the like. `seen_ends`
+        asks for heads and tails alone that the relation has in the facts already, and `not_linked` for pairs that no
+        fact joins.
+
+        `shares`: of several processes each asks its own, and all get the links. `engine="spark"` asks on the workers
+        of Spark (docs/how-to/scale.md), with the same result; a `session` that is given is used, and not stopped.
+        `folder` is one that all workers see. `beside` is an output, also where they see it: links that were found lie
+        beside it meanwhile, and the same call goes on from them after a kill; `notes` hears of it.
         """
         options = {"master": master, "partitions": partitions, "folder": folder, "beside": beside}
         spark = spark_of(engine, session=session, **options)
-        about: dict[str, Any] = {"relation": relation, "head": head, "tail": tail, "top": top}
+        check_wanted(top, per_relation, min_probability)
+        least = self._least_confidence(min_probability)
         with self.shared.reading():
             model = self._on_graph
+            limits = LinkLimits.of(
+                model.graph,
+                head_types=head_types,
+                tail_types=tail_types,
+                type_relation=type_relation,
+                seen_ends=seen_ends,
+                not_linked=not_linked,
+            )
+            asked = asked_ids(model, relation=relation, head=head, tail=tail, limits=limits)
+            search = LinkSearch(asked, Wanted(top, per_relation), least, all_questions)
             if spark is None:
-                return missing_links(self, model, **about, progress=progress, shares=shares)
-            asked = asked_ids(model, **about)
-            found = links_on_spark(self._source, model, asked, spark, top=top, progress=progress, notes=notes)
-            return predictions_of(self, found, asked[-1])
+                return missing_links(self, model, search, progress=progress, notes=notes, shares=shares)
+            found = links_on_spark(self._source, self, search, spark, progress=progress, notes=notes)
+            return predictions_of(self, found, asked.side)
+
+    def _least_confidence(self, given: float | None) -> float:
+        if given is None:
+            return 0.0
+        if self.calibration is None:
+            raise InputError(
+                "this model does not say how likely its links are",
+                hint="leave the least probability out, or train the model with validation triples, which calibrate it",
+            )
+        return given
 
     def reasons(
         self, head: str, relation: str, tail: str, *, most: int = 3, side: Side = "tail"

@@ -34,8 +34,10 @@ class LinkBounds:
     """As `promising_questions` takes them."""
 
     @classmethod
-    def of(cls, state: RulesOnGraph) -> LinkBounds:
-        """The bounds, for entities that are no further away than the longest body is long."""
+    def of(cls, state: RulesOnGraph, order: tuple[Any, ...]) -> LinkBounds:
+        """The bounds, for entities that are no further away than the longest body is long; `order` says what links are
+        compared by, as `RulesOnGraph.link_order` does.
+        """
         distances, lengths = state.model.tables.distances, state.program.walks.lengths
         furthest = int(lengths.max(initial=1)) if state.constants is None else distances.shape[1]
         near = distances[:, : furthest + 1]
@@ -44,9 +46,7 @@ class LinkBounds:
         stored = stored if stored.size <= _MOST_STORED else np.zeros((0, 0))
         tables = (weights, counts, np.ascontiguousarray(most[:, None]), *types, stored, mass, peaks)
         unknown = np.full(len(distances), np.nan)
-        return cls(
-            tables, (*state.link_order, False), (most - near.min(axis=1), distances.min(axis=1), unknown)
-        )
+        return cls(tables, (*order, False), (most - near.min(axis=1), distances.min(axis=1), unknown))
 
     @property
     def hold(self) -> bool:

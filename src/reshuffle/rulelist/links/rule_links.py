@@ -84,14 +84,24 @@ class Wanted:
     least: float = LOWEST
     reasons_only: bool = False
     """Leave out links of which the tables say more than the rules."""
+    by_plausibility: bool = False
+    """Compare links so even where the model says how likely they are."""
 
     def best(self, links: Links) -> Links:
-        """The best ones, best first; equal ones by id, so that the order of the questions does not matter."""
+        """The best ones, best first."""
         links = links.part(links.values >= self.least)
-        links = links.part(np.lexsort((*links.ids.T[::-1], -links.values)))
+        return links.part(self.order(links.ids, links.values, links.ids[:, 0]))
+
+    def order(
+        self, ids: NDArray[np.int64], values: NDArray[np.float64], relations: NDArray[np.int64]
+    ) -> NDArray[np.int64]:  # place
+        """The places of as many of some links as are wanted, best first; equal ones by id, so that the order of the
+        questions does not matter.
+        """
+        places = np.lexsort((*ids.T[::-1], -values))
         if self.per_relation is not None:
-            links = links.part(_places_in_groups(links.ids[:, 0]) < self.per_relation)
-        return links.part(np.arange(len(links)) < self.top) if self.top is not None else links
+            places = places[_places_in_groups(relations[places]) < self.per_relation]
+        return places[: self.top]
 
     def floors(self, kept: Links, number: int) -> NDArray[np.float64]:  # relation
         """For each relation, the value that another link must reach, given the links kept, best first."""
@@ -176,6 +186,7 @@ class _Finding:
     wanted: Wanted
     kept: Links
     _rows: NDArray[np.int64] = field(init=False)
+    _order: tuple[float, float, float, NDArray[np.float64], bool] = field(init=False)
     _bounds: LinkBounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -188,7 +199,8 @@ class _Finding:
         limits, everyone = self.asked.limits, np.zeros(0, np.bool_)
         typed = limits.typed(state.graph, self.asked.side)
         self._limits = everyone if typed is None else typed, limits.seen_ends, limits.not_linked
-        self._bounds = LinkBounds.of(state)
+        self._order = state.plain_order if self.wanted.by_plausibility else state.link_order
+        self._bounds = LinkBounds.of(state, self._order)
 
     def links_from(self, anchors: NDArray[np.int32]) -> Links:
         """The links of the questions about a block of entities that are good enough beside those kept so far."""
@@ -251,7 +263,7 @@ class _Finding:
         steps = self.state.features.steps(Questions(anchors, np.zeros_like(anchors), nobody))
         room = max(_ROOM, self.state.graph.num_entities)
         columns = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty((room, 3))
-        model = self.state.link_tables, (*self.state.link_order, self.wanted.reasons_only)
+        model = self.state.link_tables, (*self._order, self.wanted.reasons_only)
         for rows, constants in self._constants(anchors[places], self._directed[which]):
             lines, of_rows = places[rows], which[rows]
             questions = anchors[lines], self._directed[of_rows], self._rows[of_rows], lines, steps
