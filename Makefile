@@ -28,11 +28,12 @@ CORE := tests/rules tests/rulegraphs tests/kg tests/reasoning tests/rulelist tes
 test-core: $(VENV)/.core
 	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) $(CORE) $(ARGS)
 
-test-slow: $(VENV)/.dev
+test-slow: $(VENV)/.dev $(INTEGRATIONS)/.all
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-full} $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
+	$(INTEGRATIONS)/bin/python -m pytest integrations -m slow -n 0 $(ARGS)
 
 test-integrations: $(INTEGRATIONS)/.all
-	$(INTEGRATIONS)/bin/python -m pytest integrations -n 0 --durations=15 --durations-min=1 $(ARGS)
+	$(INTEGRATIONS)/bin/python -m pytest integrations -m "not slow" -n 0 --durations=15 --durations-min=1 $(ARGS)
 
 # The documentation as a site: build/site/index.html, with a folder for each version. It needs no network; a warning is an error.
 docs: $(INTEGRATIONS)/.all
