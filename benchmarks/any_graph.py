@@ -107,7 +107,8 @@ def run(cells: Sequence[Cell], data: DataSet) -> Iterator[dict[str, Any]]:
     """Learn once, and rank what each cell asks."""
     facts = data.part(data.facts_name, data.learned)
     started, clock = time.perf_counter(), time.process_time()
-    model, size = learned(cells[0], facts)
+    valid = data.part("valid", data.learned) if data.kind == "own" else None
+    model, size = learned(cells[0], facts, valid)
     seconds, processor = time.perf_counter() - started, time.process_time() - clock
     cost = {"seconds": round(seconds, 1), "processor seconds": round(processor, 1)}
     for cell in cells:
@@ -124,17 +125,21 @@ def ranked(cell: Cell, model: Any, data: DataSet) -> dict[str, Any]:
     known = [data.part(name, asked) for name in names]
     scorer = model.on(data.part(data.facts_name, asked))
     options: dict[str, Any] = {"known": known, "seed": cell.seed, "unknown": "isolate", "baseline": False}
+    on_valid = cell.on == "valid"  # to which probabilities are fitted
     full, pessimistic = (evaluate(scorer, queries, protocol=one, **options) for one in (_FULL, _PESSIMISTIC))
     return {
         "queries": len(queries),
         **{name: full[name] for name in ("mrr", "hits@1", "hits@10")},
         "pessimistic mrr": pessimistic["mrr"],
         "tie rate": full.to_dict()["tie_rate"],
+        **({} if full.reliability is None or on_valid else {"calibration": full.reliability.to_dict()}),
     }
 
 
-def learned(cell: Cell, facts: KnowledgeGraph) -> tuple[Any, dict[str, int]]:
-    """A model of the facts, and how many rules it has."""
+def learned(
+    cell: Cell, facts: KnowledgeGraph, valid: KnowledgeGraph | None = None
+) -> tuple[Any, dict[str, int]]:
+    """A model of the facts, and how many rules it has. Validation triples only say how likely answers of a list are."""
     if cell.method == "best":
         from reshuffle.learning.estimator import Reshuffle
 
@@ -144,7 +149,7 @@ def learned(cell: Cell, facts: KnowledgeGraph) -> tuple[Any, dict[str, int]]:
 
     settings = RuleSettings().changed(seed=cell.seed)
     settings = settings if cell.method == "list" else replace(settings, constants=None)
-    found = learn_rules(facts, settings=settings)
+    found = learn_rules(facts, valid=valid, settings=settings)
     return found, _size(found)
 
 
@@ -200,7 +205,22 @@ def table_of(kind: str, on: str, file: Path = FILE) -> str:
 
 def made_tables() -> dict[str, str]:
     """The tables of the page, by name."""
-    return {f"{kind} {on}": table_of(kind, on) for kind in KINDS for on in ("valid", "test")}
+    ranked = {f"{kind} {on}": table_of(kind, on) for kind in KINDS for on in ("valid", "test")}
+    return ranked | {"probabilities": probabilities()}
+
+
+def probabilities(file: Path = FILE) -> str:
+    """How likely the first answers to test questions are said to be, and how many are true."""
+    rows: list[list[object]] = []
+    for cell, row in stored(file).items():
+        if (found := row.get("calibration")) is not None:
+            numbers = [found[name] for name in ("questions", "stated", "true", "error")]
+            rows.append([cell.dataset, cell.method, *numbers])
+    if not rows:
+        return "Not measured."
+    return text_table(
+        ["data set", "method", "questions", "stated", "true", "expected calibration error"], rows
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -186,9 +186,9 @@ SIZES = {
     "cli": (5_700, 32),  # .3: ontologies without individuals; labels in columns, links held back
     "data": (900, 6),
     "evaluation": (
-        2_550,
-        19,
-    ),  # .3: the predictions of all that ranks, which were three classes elsewhere; limits of links
+        2_700,
+        20,
+    ),  # .3: the predictions of all that ranks, which were three classes elsewhere; limits of links, reliability
     "explorer": (
         5_950,
         35,
@@ -203,9 +203,10 @@ SIZES = {
     "results": (500, 6),  # .3: tables and explanations with their formats; triples with labels
     "rulegraphs": (1_900, 12),
     "rulelist": (
-        9_100,
-        55,
-    ),  # .3: missing links by rules and their bounds, sampled mining, a time budget, aggregates; particular entities
+        9_400,
+        56,
+    ),  # .3: missing links by rules and their bounds, sampled mining, a time budget, aggregates; particular entities,
+    # how likely answers are
     "rules": (9_200, 43),  # .3: constants in every syntax; ontologies as data, with a reader for each syntax
     "spark": (500, 4),
     "theories": (1_700, 12),  # .3: what each given file is taken for; ontologies; links that cannot be

@@ -380,7 +380,7 @@ def test_a_quick_look_is_a_rule_model(
     ("words", "message"),
     [
         (("--quick", "--recipe", "paper"), "--quick is --recipe rules: leave out --recipe paper"),
-        (("--recipe", "rules", "--valid", "v.tsv"), "--valid is not for --recipe rules"),
+        (("--recipe", "rules", "--config", "c.toml"), "--config is not for --recipe rules"),
         (("--recipe", "rules", "--refit", "--resume"), "--refit begins anew"),
         (("--recipe", "rules", "--decisions", "d.jsonl"), "--decisions needs --refit"),
         (("--recipe", "rules", "--refit", "--rejected-weight", "3"), "--rejected-weight needs --decisions"),

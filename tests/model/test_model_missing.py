@@ -283,6 +283,25 @@ def test_so_many_of_each_relation(seed: int, batch: int, monkeypatch: pytest.Mon
         assert [row.triple for row in answers.missing(top=2 * each - 1, per_relation=each)] == wanted[:-1]
 
 
+def test_first_answers_are_those_that_are_predicted() -> None:
+    plain = random_answers(0)
+    answers = ModelAnswers(plain._model, plain.relations, plain.graph, calibration=Calibration(2.0, 0.5))
+    graph = answers.graph
+    everyone = np.arange(graph.num_entities, dtype=np.int32)
+    for relation, name in enumerate(graph.relations):
+        for side, end in (("tail", "head"), ("head", "tail")):
+            asked = everyone, np.full(len(everyone), relation, dtype=np.int32)
+            scores = answers.scores(*asked, side=side, candidates=None)
+            first, likely = answers.first_answers(*asked, scores, side=side)
+            for anchor, best, stated in zip(graph.entities, first.tolist(), likely.tolist(), strict=True):
+                (row,) = answers.predict(relation=name, **{end: anchor}, top=1)
+                assert row.confidence == pytest.approx(stated, rel=1e-4)
+                assert (
+                    scores[graph.entities.id(anchor), graph.entities.id(getattr(row.triple, side))]
+                    == (scores[graph.entities.id(anchor), best])
+                )
+
+
 def test_the_least_confidence() -> None:
     with pytest.raises(InputError, match="this model does not say how likely its links are"):
         random_answers(0).missing(min_probability=0.5)

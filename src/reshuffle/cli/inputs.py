@@ -403,6 +403,23 @@ def learned_facts_of(arguments: argparse.Namespace, console: Console) -> Knowled
     return given.facts if isinstance(given, GraphSplit) else given
 
 
+def valid_of(
+    arguments: argparse.Namespace, console: Console, *, bad_rows: BadRows | str = "refuse"
+) -> KnowledgeGraph | None:
+    """The triples of --valid; None where it was not given."""
+    from reshuffle.kg import read_graph
+
+    if arguments.valid is None:
+        return None
+    return read_graph(
+        arguments.valid,
+        may_be_empty=True,
+        bad_rows=bad_rows,
+        progress=console.progress,
+        notes=console.message,
+    )
+
+
 def benchmark_of(name: str, console: Console) -> Benchmark | None:
     """The benchmark of a name, or in a directory; None for files of triples. A name wins over a file's."""
     from reshuffle.data.load import benchmark_names, load_benchmark

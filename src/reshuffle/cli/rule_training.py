@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import learned_facts_of
+from reshuffle.cli.inputs import bad_rows_of, facts_of, valid_of
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reshuffle.rulelist import RuleModel, RuleSettings
     from reshuffle.rules import Rule
 
-_NOT_FOR_RULES = ("valid", "config", "inject", "inject_mode", "inject_slots")
+_NOT_FOR_RULES = ("config", "inject", "inject_mode", "inject_slots")
 
 
 def train_rules(arguments: argparse.Namespace, console: Console) -> int:
@@ -31,12 +31,12 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     _check_options(arguments)
     settings = _settings(arguments)
     started = time.perf_counter()
-    facts = learned_facts_of(arguments, console)
+    facts, valid = _given(arguments, console)
     folder = made_directory(arguments.output)
     with alone_in(folder, "training"):
         before = read_model_text(folder) if arguments.refit else None
         try:
-            model = _learned(arguments, facts, settings, console)
+            model = _learned(arguments, facts, valid, settings, console)
         except KeyboardInterrupt:
             if (folder / FILE).exists():
                 console.message("the same command with --resume goes on from here")
@@ -56,18 +56,35 @@ def train_rules(arguments: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def _given(arguments: argparse.Namespace, console: Console) -> tuple[KnowledgeGraph, KnowledgeGraph | None]:
+    """The facts, and the validation triples, if there are any; a benchmark brings both."""
+    from reshuffle.kg.splits import GraphSplit
+
+    with bad_rows_of(arguments, console) as bad:
+        given = facts_of(arguments, console, bad_rows=bad)
+        valid = valid_of(arguments, console, bad_rows=bad)
+    if isinstance(given, GraphSplit):
+        return given.facts, given.valid if valid is None else valid
+    return given, valid
+
+
 def _learned(
-    arguments: argparse.Namespace, facts: KnowledgeGraph, settings: RuleSettings, console: Console
+    arguments: argparse.Namespace,
+    facts: KnowledgeGraph,
+    valid: KnowledgeGraph | None,
+    settings: RuleSettings,
+    console: Console,
 ) -> RuleModel:
     from reshuffle.rulelist import learn_rules, load_rule_model, refit
 
     if arguments.refit:
         before = load_rule_model(arguments.output).with_rules(_rules(arguments, facts, console))
         facts, decided = _decided(arguments, facts, console)
-        return refit(before, facts, settings=settings, progress=console.progress, **decided)
+        return refit(before, facts, valid=valid, settings=settings, progress=console.progress, **decided)
     minutes = _minutes(arguments, facts, console)
     return learn_rules(
         facts,
+        valid=valid,
         relations=arguments.relation,
         minutes=minutes,
         rules=_rules(arguments, facts, console),

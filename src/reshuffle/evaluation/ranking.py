@@ -14,8 +14,9 @@ from reshuffle.evaluation.negatives import ABSENT, Negatives, Origin, draw_negat
 from reshuffle.evaluation.protocols import protocol_of
 from reshuffle.evaluation.queries import answerable, known_answers, same_ids
 from reshuffle.evaluation.ranks import Ranks, refuse_nan
+from reshuffle.evaluation.reliability import Reliability
 from reshuffle.evaluation.report import Ranked, Report
-from reshuffle.evaluation.scorer import SIDES, KnowsTypes
+from reshuffle.evaluation.scorer import SIDES, KnowsTypes, SaysHowLikely
 from reshuffle.kg.coerce import as_graph
 from reshuffle.kg.splits import GraphSplit, InductiveBenchmark, TransductiveBenchmark
 from reshuffle.progress import SILENT
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from reshuffle.kg.coerce import Triples
     from reshuffle.progress import Progress
     from reshuffle.work_shares import Shares
+
+    Stated = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _TO_ASK = {GraphSplit: "queries", InductiveBenchmark: "test.queries", TransductiveBenchmark: "queries"}
 _SCORES_AT_ONCE = 1 << 18  # a megabyte, so that a scorer's own temporaries stay small too
@@ -83,10 +86,12 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
     truths = known_answers(known, chosen.filters, asked.scorer.graph, asked.queries)
     candidates = _candidates(asked.scorer, asked.queries, truths, chosen, seed=seed, given=negatives)
 
-    def ranked(name: str, one: Scorer) -> Ranked:
-        return Ranked(name, chosen, _ranks(one, asked.queries, truths, candidates, progress, shares))
+    def ranked(name: str, one: Scorer, stated: list[Stated] | None = None) -> Ranked:
+        return Ranked(name, chosen, _ranks(one, asked.queries, truths, candidates, progress, shares, stated))
 
-    result = ranked(_name_of(scorer), asked.scorer)
+    says = isinstance(asked.scorer, SaysHowLikely) and candidates is None
+    stated: list[Stated] | None = [] if says else None
+    result = ranked(_name_of(scorer), asked.scorer, stated)
     beside = _type_baseline(asked.scorer, baseline)
     compared = None if beside is None else ranked("type baseline", beside.on(asked.scorer.graph))
     mined = None if rules is None else ranked("mined rules", rules.on(asked.scorer.graph))
@@ -100,8 +105,16 @@ def evaluate(  # noqa: PLR0913 - each has a default, and all are keywords
         queries_among_facts=len(asked.queries.as_graph(asked.scorer.graph) & asked.scorer.graph),
         rules=mined,
         relations=tuple(asked.scorer.graph.relations[asked.queries.relations]),
+        reliability=None if not stated else _reliability(stated, shares),
         queries_not_known=_num_not_known(known, chosen, asked.queries.as_graph(asked.scorer.graph), truths),
     )
+
+
+def _reliability(stated: list[Stated], shares: Shares) -> Reliability | None:
+    """Of the questions of all processes."""
+    columns = [np.concatenate(column) for column in zip(*stated, strict=True)]
+    probabilities, true = (shares.joined(column) for column in columns)
+    return Reliability.of([(probabilities, true.astype(np.bool_))])
 
 
 def _num_not_known(
@@ -179,10 +192,11 @@ def _ranks(
     candidates: Negatives | None,
     progress: Progress,
     shares: Shares,
+    stated: list[Stated] | None,
 ) -> dict[Side, Ranks]:
     rows = shares.rows(len(queries))
     if candidates is None:
-        own = full_ranks(scorer, queries[rows], known, progress=progress)
+        own = full_ranks(scorer, queries[rows], known, progress=progress, stated=stated)
     else:
         own = sampled_ranks(scorer, candidates[rows], progress=progress)
     return {side: _together(ranks, shares) for side, ranks in own.items()}
@@ -217,15 +231,23 @@ def sampled_ranks(scorer: Scorer, negatives: Negatives, *, progress: Progress) -
 
 
 def full_ranks(
-    scorer: Scorer, queries: Queries, known: KnownAnswers, *, progress: Progress
+    scorer: Scorer,
+    queries: Queries,
+    known: KnownAnswers,
+    *,
+    progress: Progress,
+    stated: list[Stated] | None = None,
 ) -> dict[Side, Ranks]:
-    """The ranks of the true answers among all entities that are no known answers, by side."""
+    """The ranks of the true answers among all entities that are no known answers, by side.
+
+    `stated` takes up how likely first answers are said to be, and whether they are true.
+    """
     width = scorer.graph.num_entities
     with progress("ranking", total=2 * len(queries), unit="queries") as report:
         return {
             side: Ranks.joined(
                 [
-                    _among_all(scorer, queries[rows], known, side)
+                    _among_all(scorer, queries[rows], known, side, stated)
                     for rows in _batches(len(queries), width, report)
                 ]
             )
@@ -249,7 +271,9 @@ def _among(scorer: Scorer, queries: Queries, wrong: NDArray[np.int32], side: Sid
     return Ranks.from_scores(scores[:, 0], scores[:, 1:], present)
 
 
-def _among_all(scorer: Scorer, queries: Queries, known: KnownAnswers, side: Side) -> Ranks:
+def _among_all(
+    scorer: Scorer, queries: Queries, known: KnownAnswers, side: Side, stated: list[Stated] | None
+) -> Ranks:
     anchors, relations, answers = queries.anchors(side), queries.relations, queries.answers(side)
     scores = scorer.scores(anchors, relations, side=side, candidates=None)
     refuse_nan(scores)
@@ -262,4 +286,9 @@ def _among_all(scorer: Scorer, queries: Queries, known: KnownAnswers, side: Side
         above[row] -= (filtered > true[row]).sum()
         tied[row] -= (filtered == true[row]).sum()
         negatives[row] -= len(filtered)
+    if stated is not None and isinstance(scorer, SaysHowLikely):
+        first, probabilities = scorer.first_answers(anchors, relations, scores, side=side)
+        asked = zip(anchors, relations, answers, strict=True)
+        right = [one in known.of(*query, side) for one, query in zip(first.tolist(), asked, strict=True)]
+        stated.append((probabilities, np.array(right, dtype=np.float64)))
     return Ranks(1 + above, 1 + above + tied, negatives)

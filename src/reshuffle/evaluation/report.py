@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.metrics import Metrics
     from reshuffle.evaluation.negatives import Negatives
     from reshuffle.evaluation.protocols import RankingProtocol
+    from reshuffle.evaluation.reliability import Reliability
     from reshuffle.evaluation.scorer import Side
 
 
@@ -85,6 +86,9 @@ class Report(RowFrames):
     """Of the triples that were asked for, in the order of the ranks."""
     queries_not_known: int = 0
     """Queries that the caller left out of the known triples: as answers of other queries they count as wrong."""
+    reliability: Reliability | None = None
+    """How likely first answers are said to be, and how many are true; None where the scorer does not say, or
+    candidates are sampled."""
 
     @property
     def protocol(self) -> RankingProtocol:
@@ -146,6 +150,7 @@ class Report(RowFrames):
             **_numbers(self.result),
             "type_baseline": None if self.baseline is None else _numbers(self.baseline),
             "mined_rules": None if self.rules is None else _numbers(self.rules),
+            "reliability": None if self.reliability is None else self.reliability.to_dict(),
         }
 
     def by_relation(self) -> list[dict[str, Any]]:
@@ -175,6 +180,7 @@ class Report(RowFrames):
         lines += [
             f"left out: {counted(count, 'triple')} ({reason})" for reason, count in self.skipped.items()
         ]
+        lines += [] if self.reliability is None else [str(self.reliability)]
         return "\n".join([*lines, *self.remarks()])
 
 

@@ -10,12 +10,14 @@ import numpy as np
 from reshuffle.evaluation.ranks import Ranks
 from reshuffle.evaluation.scorer import SIDES
 from reshuffle.pictures.charts import bars
+from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from reshuffle.evaluation.reliability import Reliability
     from reshuffle.evaluation.report import Ranked, Report
     from reshuffle.pictures.scene import Scene
 
@@ -24,6 +26,7 @@ Chart: TypeAlias = "tuple[str, list[tuple[str, list[float | None]]]]"
 
 _EDGES = (1, 2, 4, 11, 31, 101, 301, 1_001, 10_001, 10**12)
 _RELATIONS = 30  # in a plot
+_SAID = ("stated", "true")
 
 
 def charts(report: Report, shown: Callable[[str], str] = str) -> list[Chart]:
@@ -49,7 +52,14 @@ def scenes(report: Report, shown: Callable[[str], str] = str) -> list[Scene]:
     """The plots as pictures."""
     names = [one.name for one in report.ranked]
     *shares, spread = charts(report, shown)
-    return [*(bars(*chart, names) for chart in shares), bars(*spread, names, whole=None)]
+    found = [*(bars(*chart, names) for chart in shares), bars(*spread, names, whole=None)]
+    if report.reliability is not None:
+        found.append(bars("first answers: how likely they are said to be", _said(report.reliability), _SAID))
+    return found
+
+
+def _said(reliability: Reliability) -> list[tuple[str, list[float | None]]]:
+    return [(counted(one.answers, "answer"), [one.stated, one.true]) for one in reliability.bins()]
 
 
 def by_relation(report: Report) -> list[dict[str, Any]]:

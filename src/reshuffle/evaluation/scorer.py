@@ -68,3 +68,21 @@ class KnowsTypes(Protocol):
     def type_baseline(self) -> TypeBaseline:
         """The type baseline fitted on the scorer's own training facts."""
         ...
+
+
+@runtime_checkable
+class SaysHowLikely(Protocol):
+    """A scorer that says how likely its answers are."""
+
+    def first_answers(
+        self,
+        anchors: NDArray[np.int32],  # query
+        relations: NDArray[np.int32],  # query
+        scores: NDArray[np.float32],  # query entity
+        *,
+        side: Side,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # query
+        """The best answer of each query that is no fact of `graph`, -1 where there is none, and how likely it is true;
+        nan where nothing is known of that.
+        """
+        ...

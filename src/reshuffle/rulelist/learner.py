@@ -131,6 +131,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
 def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     facts: Triples | GraphSplit,
     *,
+    valid: Triples | None = None,
     rules: Rules = (),
     mine: bool = True,
     settings: RuleSettings | None = None,
@@ -147,7 +148,8 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     folder: str | PathLike[str] | None = None,
     **gone: NoReturn,
 ) -> RuleModel:
-    """A rule model of facts. Of a benchmark's split only the facts are looked at: nothing is held out.
+    """A rule model of facts. Nothing is held out. Validation triples, also those of a benchmark's split, only say how
+    likely answers are.
 
     Mined rules whose weights are fitted to 0 are left out; given ones stay.
 
@@ -166,6 +168,7 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     about = None if relations is None else _known(relations, graph)
     deadline = deadline_in(minutes)
     learning = _Learning(graph, settings or RuleSettings(), progress, notes, spark, about, deadline)
+    learning.valid = _validated(facts, valid)
     return learning.model(
         given, mine=mine, directory=None if directory is None else Path(directory), resume=resume
     )
@@ -184,6 +187,14 @@ def _learned_from(facts: Triples | GraphSplit) -> KnowledgeGraph:
     return graph
 
 
+def _validated(facts: Triples | GraphSplit, valid: Triples | None) -> KnowledgeGraph | None:
+    """The validation triples that are given, or those of the split."""
+    if valid is None and isinstance(facts, GraphSplit):
+        valid = facts.valid
+    found = None if valid is None else as_graph(valid)
+    return found or None  # an empty one says nothing
+
+
 def _known(relations: Iterable[str], graph: KnowledgeGraph) -> frozenset[str]:
     """The names, if facts have them."""
     asked, known = tuple(relations), list(graph.relations)
@@ -200,6 +211,7 @@ def refit(
     model: RuleModel,
     facts: Triples | GraphSplit,
     *,
+    valid: Triples | None = None,
     settings: RuleSettings | None = None,
     rejected: Iterable[Triple] = (),
     weight: int = REJECTED_WEIGHT,
@@ -208,7 +220,7 @@ def refit(
     """The same rules in their order, with weights and tables fitted to facts, and measured on them.
 
     Every link that is no fact counts as one wrong answer. `rejected` links count as `weight` of them
-    (`rejected_links`).
+    (`rejected_links`). Validation triples only say how likely answers are.
     """
     if weight < 1:
         raise InputError(
@@ -220,6 +232,7 @@ def refit(
     graph, settings = _learned_from(facts), settings or RuleSettings()
     settings = settings if model.constants else replace(settings, constants=None)
     learning = _Learning(graph, settings, progress, UNHEARD, None, None, NO_DEADLINE)
+    learning.valid = _validated(facts, valid)
     learning.rejected = RejectedLinks.of(rejected, graph, weight=weight)
     learning.only = model.constants
     fitted = learning.model(bare, mine=False, directory=None, resume=False)
@@ -256,6 +269,8 @@ class _Learning:
         self._left_out = False
         self.about, self.deadline = about, deadline
         self.rejected = RejectedLinks()
+        self.valid: KnowledgeGraph | None = None
+        """By which probabilities are fitted; None for facts that are held out."""
         self.only: ConstantRules | None = None
         """Rules about particular entities that may take part; None for all."""
 
@@ -372,9 +387,14 @@ class _Learning:
         return replace(model, constants=compacted(replace(found, likelihood=likelihood)))
 
     def _likelihood(self, model: RuleModel, trial: Trial | None = None) -> Likelihood | None:
-        seed, in_haste = self.settings.seed, self.deadline.is_set
         return fit_likelihood(
-            model, self.graph, trial=trial, in_haste=in_haste, seed=seed, progress=self.progress
+            model,
+            self.graph,
+            trial=trial,
+            valid=self.valid,
+            in_haste=self.deadline.is_set,
+            seed=self.settings.seed,
+            progress=self.progress,
         )
 
     def _digest(self, given: Sequence[Rule], *, mine: bool) -> str:
@@ -386,7 +406,8 @@ class _Learning:
             [(str(rule), rule.quality) for rule in given],
         ]
         digest = hashlib.sha256(repr(told).encode())
-        digest.update("\n".join("\t".join(triple) for triple in self.graph).encode())
+        for triples in (self.graph, self.valid or ()):
+            digest.update("\n".join("\t".join(triple) for triple in triples).encode() + b"\n\n")
         return digest.hexdigest()
 
 

@@ -29,6 +29,7 @@ from reshuffle.rulelist.constants.constant_text import ConstantReading, texts_of
 from reshuffle.rulelist.features import MOST_STEPS, NUM_DISTANCES
 from reshuffle.rulelist.files.remarks import with_remarks
 from reshuffle.rulelist.fitting import NUM_SCALES
+from reshuffle.rulelist.links.answer_likelihood import AnswerLikelihood
 from reshuffle.rulelist.links.likelihood import Likelihood
 from reshuffle.rulelist.rule_model import (
     DIGITS,
@@ -60,6 +61,7 @@ VERSION = 2
 _WITHOUT_END = 1
 """Files of this version, such as those of earlier releases and short ones of people, may end anywhere."""
 _LARGEST = 1 << 29  # bytes
+_OF_LINKS = 4  # numbers that say how likely links are; as many say how likely answers are
 SETTINGS = ("version", "scales", "loops", "both_ways", "relations")
 SECTIONS = (
     *("model", "rules", "distances", "types", "roles", "likelihood"),
@@ -111,7 +113,11 @@ _OF_LIKELIHOOD = """
 # How likely a link is that a rule leads to: log-odds = rules * log(1 + what rules add)
 # + tables * what distance and types add + share * log of its share of the question + the constant of the relation.
 # The first line is rules, tables, share, and the constant of relations that have no line of their own.
-# relation\tconstant
+# Behind these, and behind each constant, is what says how likely an answer is, if its question has one that is no fact:
+# log-odds = lead * log(1 + score less that of the next answer) + odds * log-odds of its share of the answers that are
+# no facts + rank * log(1, 2, ...) + the other constant of the relation
+# rules\ttables\tshare\tconstant\tlead\todds\trank\tother constant
+# relation\tconstant\tother constant
 """
 _OF_CONSTANTS = """
 [constants]
@@ -130,7 +136,8 @@ _END = """
 [end]
 """
 _FORMER = [
-    "# scale times -log(1 - confidence), with a confidence of at most 0.999, or of 0.9 where there is none."
+    "# relation\tconstant",
+    "# scale times -log(1 - confidence), with a confidence of at most 0.999, or of 0.9 where there is none.",
 ]
 _GENERATED = frozenset(
     [
@@ -226,9 +233,21 @@ def _lines(model: RuleModel) -> Iterator[str]:
 
 
 def _likelihood_lines(likely: Likelihood) -> Iterator[str]:
-    numbers = likely.by_rules, likely.by_tables, likely.by_share, likely.constant
+    numbers, own = (
+        [likely.by_rules, likely.by_tables, likely.by_share, likely.constant],
+        dict(likely.constants),
+    )
+    if (answers := likely.answers) is None:
+        rows = {name: [constant] for name, constant in own.items()}
+    else:
+        numbers += [answers.by_lead, answers.by_odds, answers.by_rank, answers.constant]
+        others = dict(answers.constants)
+        rows = {
+            name: [own.get(name, likely.constant), others.get(name, answers.constant)]
+            for name in {**own, **others}
+        }
     yield "\t".join(map(_number, numbers))
-    yield from (f"{quoted(name)}\t{_number(constant)}" for name, constant in likely.constants)
+    yield from ("\t".join([quoted(name), *map(_number, row)]) for name, row in rows.items())
 
 
 def _constant_lines(rules: ConstantRules) -> Iterator[str]:
@@ -407,25 +426,35 @@ class _Reading:
         lines = list(self.sections.get(section, ()))
         if not lines:
             return None
-        by_rules, by_tables, by_share, constant = self._numbers(lines[0], 4)
+        tells_answers = len(_cells(lines[0])) == 2 * _OF_LINKS
+        first = self._numbers(lines[0], 2 * _OF_LINKS if tells_answers else _OF_LINKS, names=0)
+        by_rules, by_tables, by_share, constant = first[:_OF_LINKS]
         if by_share < 0:
             hint = "give 0 or more: a link with a larger share of its question is no less likely"
             raise lines[0].error(f"found '{by_share:g}' for the share", at=0, hint=hint)
-        names, own = list(self.codes), dict[str, float]()
+        names, own = list(self.codes), dict[str, list[float]]()
         for line in lines[1:]:
             name = names[self._code(line, _cells(line)[0])]
             if name in own:
                 raise line.error(f"a second line of {name}", at=0, hint="strike one of the two out")
-            own[name] = self._numbers(line, 2)[1]
-        return Likelihood(by_rules, by_tables, by_share, constant, tuple(own.items()))
+            own[name] = self._numbers(line, 3 if tells_answers else 2, names=1)
+        columns = [tuple((name, row[at]) for name, row in own.items()) for at in range(1 + tells_answers)]
+        answers = None
+        if tells_answers:
+            by_lead, by_odds, by_rank, other = first[_OF_LINKS:]
+            answers = AnswerLikelihood(by_lead, by_odds, by_rank, other, columns[1])
+        return Likelihood(by_rules, by_tables, by_share, constant, columns[0], answers)
 
-    def _numbers(self, line: SourceLine, width: int) -> list[float]:
-        """The numbers of a line of the likelihood; a name in a line of two is skipped."""
+    def _numbers(self, line: SourceLine, width: int, *, names: int) -> list[float]:
+        """The numbers of a line of the likelihood, behind its names."""
         cells = _cells(line)
         if len(cells) != width:
-            hint = "the first line has four numbers; each other one a relation and its constant"
+            hint = (
+                f"the first line has {_OF_LINKS} numbers, and each other one a relation and its constant; or "
+                f"{2 * _OF_LINKS}, and two constants"
+            )
             raise line.error(f"found {len(cells)} columns, expected {width}", at=0, hint=hint)
-        return [0.0 if width == 2 and not at else _read_number(line, cell) for at, cell in enumerate(cells)]
+        return [_read_number(line, cell) for cell in cells[names:]]
 
     def _code(self, line: SourceLine, cell: str) -> int:
         name = relation_name(cell)

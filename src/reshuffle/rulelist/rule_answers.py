@@ -40,6 +40,7 @@ from reshuffle.rulelist.body_walks import walks_of
 from reshuffle.rulelist.constants.constants_on_graph import ConstantsOnGraph
 from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions, pieces_of
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
+from reshuffle.rulelist.links.answer_likelihood import best_answers
 from reshuffle.rulelist.links.likelihood import log_odds, probability
 from reshuffle.rulelist.links.link_parts import LinkSearch
 from reshuffle.rulelist.links.rule_links import BLOCK, LinkQuestions, Wanted
@@ -245,6 +246,37 @@ class RulesOnGraph:
             + float(constants[row])
         )
 
+    def only_unknown(self, scores: NDArray[np.float64], asked: Questions) -> NDArray[np.float64]:
+        """The scores, -inf for facts and for entities that cannot be their own answers."""
+        unknown = scores.copy()
+        self.hide_known(unknown, asked._replace(answers=np.full_like(asked.anchors, -1)))
+        alone = np.array([not self.has_loops(code) for code in asked.relations.tolist()], dtype=np.bool_)
+        unknown[np.flatnonzero(alone), asked.anchors[alone]] = -np.inf
+        return unknown
+
+    @property
+    def tells_answers(self) -> bool:
+        """Whether it says how likely the answers of a question are."""
+        return self.likelihood is not None and self.likelihood.answers is not None
+
+    def best_unknown(
+        self, asked: Questions, scores: NDArray[np.float64], most: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # question answer
+        """The best answers of questions that are no facts, -1 where there are fewer, and how likely they are if a
+        question has one; nan where that was not fitted.
+        """
+        best, parts = best_answers(self.only_unknown(scores, asked), most)
+        likely = None if self.likelihood is None else self.likelihood.answers
+        rows = [self.row_of(code) for code in asked.relations.tolist()]
+        if likely is None:
+            return best, np.full(best.shape, np.nan)
+        names = [*self.model.relations, *map(inverse_name, self.model.relations)]
+        found = [
+            likely.probabilities(own, names[row]) if row >= 0 else np.full(len(own), np.nan)
+            for own, row in zip(parts, rows, strict=True)
+        ]
+        return best, np.array(found).reshape(best.shape)
+
     def base_values(self, asked: Questions, rows: NDArray[np.int64]) -> NDArray[np.float64]:  # question
         """What the tables say of the hidden answer of each question."""
         bounds = np.arange(len(rows) + 1, dtype=np.int64)
@@ -441,6 +473,19 @@ class RuleAnswers(DerivedByOthers):
             done += len(piece)
         return rows
 
+    def first_answers(
+        self,
+        anchors: NDArray[np.int32],
+        relations: NDArray[np.int32],
+        scores: NDArray[np.float32],
+        *,
+        side: Side,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # question
+        """`SaysHowLikely.first_answers`."""
+        asked = self._state.questions(anchors, relations, side)
+        best, chances = self._state.best_unknown(asked, scores.astype(np.float64), 1)
+        return best[:, 0], chances[:, 0]
+
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def predict(
@@ -466,23 +511,40 @@ class RuleAnswers(DerivedByOthers):
         state = self._state
         question = question_of(state.graph, self.relations, relation, head=head, tail=tail)
         (scores,) = state.scores(np.array([question.anchor]), np.array([question.relation]), question.side)
-        total = float(np.logaddexp.reduce(scores[0]))
         facts = question.known(state.graph)
         order = np.argsort(-scores[0], kind="stable")  # equal ones by id
         if not state.has_loops(question.relation):
             order = order[(order != question.anchor) | facts[order]]
-        best = order if known == "mark" else order[~facts[order]]
-        rows = (
-            RulePrediction(
-                told.triple,
-                told,
-                known=told.known,
-                probability=state.probability(told, told.score - total),
-                on_graph=state,
-            )
-            for told in state.sums_of([question] * len(best[:top]), best[:top].tolist())
+        best = (order if known == "mark" else order[~facts[order]])[:top]
+        told = list(state.sums_of([question] * len(best), best.tolist()))
+        likely = self._likely(question, scores, facts, told, best)
+        return ranked_links(
+            [
+                RulePrediction(one.triple, one, one.known, probability=chance, on_graph=state)
+                for one, chance in zip(told, likely, strict=True)
+            ]
         )
-        return ranked_links(tuple(rows))
+
+    def _likely(
+        self,
+        question: Question,
+        scores: NDArray[np.float64],
+        facts: NDArray[np.bool_],
+        told: Sequence[RuleSum],
+        answers: NDArray[np.integer],
+    ) -> list[float | None]:
+        """How likely the answers are if the question has one that is no fact; a fact is sure.
+
+        A list that does not say that says how likely they are as links of the whole graph.
+        """
+        state = self._state
+        if not state.tells_answers:
+            total = float(np.logaddexp.reduce(scores[0]))
+            return [state.probability(one, one.score - total) for one in told]
+        asked = state.questions(np.array([question.anchor]), np.array([question.relation]), question.side)
+        unknown, chances = (column[0].tolist() for column in state.best_unknown(asked, scores, len(answers)))
+        likely = dict(zip(unknown, chances, strict=True))
+        return [1.0 if facts[answer] else likely[answer] for answer in answers.tolist()]
 
     def missing(  # noqa: PLR0913 - all are options by name
         self,

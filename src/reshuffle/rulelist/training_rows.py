@@ -101,11 +101,15 @@ def questions_of(graph: KnowledgeGraph, about: Collection[str] | None = None) ->
 
 def from_both_ends(graph: KnowledgeGraph) -> Questions:
     """Every fact asked from its head, and behind them from its tail."""
-    inverse = graph.relation_ids + np.int32(len(graph.relations))
+    return both_ends_of(Questions(graph.heads, graph.relation_ids, graph.tails), len(graph.relations))
+
+
+def both_ends_of(asked: Questions, num_relations: int) -> Questions:
+    """Questions (h, r, ?) with their answers, and behind them (?, r, t)."""
     return Questions(
-        np.concatenate([graph.heads, graph.tails]),
-        np.concatenate([graph.relation_ids, inverse]),
-        np.concatenate([graph.tails, graph.heads]),
+        np.concatenate([asked.anchors, asked.answers]),
+        np.concatenate([asked.relations, asked.relations + np.int32(num_relations)]),
+        np.concatenate([asked.answers, asked.anchors]),
     )
 
 

@@ -22,7 +22,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reshuffle.cli.inputs import InputFile, InputModel, bad_rows_of, facts_of, settings_of
+from reshuffle.cli.inputs import InputFile, InputModel, bad_rows_of, facts_of, settings_of, valid_of
 from reshuffle.cli.options import RECIPE_NAMES, add_training_options
 from reshuffle.cli.outputs import OutputDirectory
 from reshuffle.cli.processes import is_first
@@ -48,7 +48,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=OutputDirectory, metavar="DIR", required=True, help="where the model goes"
     )
     parser.add_argument(
-        "--valid", type=InputFile, metavar="FILE", help="validation triples (default: held out of the facts)"
+        "--valid",
+        type=InputFile,
+        metavar="FILE",
+        help="validation triples (default: held out of the facts); for --recipe rules they say how likely answers are",
     )
     parser.add_argument(
         "--resume", action="store_true", help="take up the training in DIR where it was cut off"
@@ -162,20 +165,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
 
 def _trained(arguments: argparse.Namespace, settings: Settings, team: Team, console: Console) -> Reshuffle:
     """Read, train; with a team, this process's part of it."""
-    from reshuffle.kg import read_graph
     from reshuffle.learning.estimator import Reshuffle
 
-    valid = None
     with bad_rows_of(arguments, console) as bad:
         facts = facts_of(arguments, console, bad_rows=bad)
-        if arguments.valid is not None:
-            valid = read_graph(
-                arguments.valid,
-                may_be_empty=True,
-                bad_rows=bad,
-                progress=console.progress,
-                notes=console.message,
-            )
+        valid = valid_of(arguments, console, bad_rows=bad)
     rules = None if arguments.inject is None else _rules(arguments.inject, console)
     curve = TrainingCurve(console.progress, measure=settings.training.select_by)
 

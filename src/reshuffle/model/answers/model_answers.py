@@ -15,7 +15,7 @@ from reshuffle.errors import InputError, UnknownNameError, near_names
 from reshuffle.evaluation.baselines.types import TypeBaseline
 from reshuffle.evaluation.link_limits import LinkLimits
 from reshuffle.evaluation.queries import passed_over
-from reshuffle.evaluation.questions import check_about_one, check_wanted, question_of
+from reshuffle.evaluation.questions import Question, check_about_one, check_wanted, question_of
 from reshuffle.kg import KnowledgeGraph, Triple
 from reshuffle.kg.coerce import Triples, as_graph
 from reshuffle.kg.io.files import made_directory
@@ -212,6 +212,27 @@ class ModelAnswers(DerivedByOthers):
                 width = self.graph.num_entities if candidates is None else candidates.shape[1]
                 return np.empty((0, width), dtype=np.float32)
             return self._on_graph.totals(anchors, relations, candidates, side=side)
+
+    def first_answers(
+        self,
+        anchors: NDArray[np.int32],
+        relations: NDArray[np.int32],
+        scores: NDArray[np.float32],
+        *,
+        side: Side,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:  # query
+        """`SaysHowLikely.first_answers`: by their confidences."""
+        graph, rows = self.graph, np.arange(len(anchors))
+        with_loops = np.unique(graph.relation_ids[graph.heads == graph.tails])
+        asked = zip(anchors.tolist(), relations.tolist(), strict=True)
+        closed = np.array([Question(*one, side).known(graph) for one in asked]).reshape(scores.shape)
+        alone = ~np.isin(relations, with_loops)
+        likely = np.full(scores.shape, np.nan)
+        if self.calibration is not None:
+            likely = self.calibration.confidences(scores, closed)
+        closed[rows[alone], anchors[alone]] = True
+        best = np.where(closed, -np.inf, scores).argmax(axis=1)
+        return np.where(closed[rows, best], -1, best), likely[rows, best]
 
     def judge(self, head: str, relation: str, tail: str, *, side: Side = "tail") -> Judgement:
         """What a triple's score is made of, as an answer to (head, relation, ?), or to (?, relation, tail).

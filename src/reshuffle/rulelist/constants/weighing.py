@@ -89,6 +89,12 @@ class Trial:
     rules: ConstantRules
     asked: Questions
 
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, *, most: int, seed: int = 0) -> Trial:
+        """A tenth of the facts or `most` of them, asked without any rules about entities."""
+        rows = np.random.default_rng(seed).permutation(len(graph))
+        return next(_held_out(graph, rows, max(1, min(len(graph) // _TRIALS, most))))
+
 
 @dataclass(frozen=True)
 class _Rows:
@@ -198,30 +204,15 @@ class ConstantLearning:
         graph = self.graph
         most = min(self.settings.questions, _SCORES // max(1, graph.num_entities))
         order = np.random.default_rng(self.seed).permutation(len(graph))
-        size, done = max(1, min(len(graph) // _TRIALS, most // 2)), 0
-        for start in range(0, min(len(graph), size * _TRIALS), size):
-            gone = np.zeros(len(graph), dtype=np.bool_)
-            gone[order[start : start + size]] = True
-            left = graph.part(~gone)
-            asked = self._asked(graph.part(gone), left)
-            if len(asked.anchors):
-                state = RulesOnGraph(self.model, left)
+        done, size = 0, max(1, min(len(graph) // _TRIALS, most // 2))
+        for trial in _held_out(graph, order, size, self.about):
+            if len(trial.asked.anchors):
+                state = RulesOnGraph(self.model, trial.graph)
                 rules = self._found(state.facts, self.deadline.part(0.3))
-                yield Trial(left, rules, asked), self._rows(state, rules, asked)
-            done += len(asked.anchors)
+                yield replace(trial, rules=rules), self._rows(state, rules, trial.asked)
+            done += len(trial.asked.anchors)
             if done >= most or self.deadline.is_over:
                 return
-
-    def _asked(self, held: KnowledgeGraph, left: KnowledgeGraph) -> Questions:
-        """Questions about facts that are held out, about entities that have others."""
-        both, number = from_both_ends(held), max(1, len(held.relations))
-        known = np.zeros(left.num_entities, dtype=np.bool_)
-        known[left.heads] = known[left.tails] = True
-        wanted = np.array(
-            [self.about is None or name in self.about for name in held.relations], dtype=np.bool_
-        )
-        asked = known[both.anchors] & known[both.answers] & wanted[both.relations % number]
-        return both.part(np.flatnonzero(asked))
 
     def _rows(self, state: RulesOnGraph, rules: ConstantRules, asked: Questions) -> _Rows:
         """The candidates of a trial's questions, or with a deadline of as many questions as it allows."""
@@ -260,6 +251,30 @@ class ConstantLearning:
         of = everyone[:, None], np.column_stack([asked.answers, best])
         fixed = np.maximum(scores[of], _LOWEST).astype(np.float32)
         return _Rows(asked.relations, fixed, sums[of].astype(np.float32))
+
+
+def _held_out(
+    graph: KnowledgeGraph,
+    order: NDArray[np.int64],
+    size: int,
+    about: frozenset[str] | None = None,
+) -> Iterator[Trial]:
+    """Parts of the facts in some order, each asked of all others, without rules about entities."""
+    for start in range(0, min(len(graph), size * _TRIALS), size):
+        gone = np.zeros(len(graph), dtype=np.bool_)
+        gone[order[start : start + size]] = True
+        left = graph.part(~gone)
+        yield Trial(left, ConstantRules.none(), _asked(graph.part(gone), left, about))
+
+
+def _asked(held: KnowledgeGraph, left: KnowledgeGraph, about: frozenset[str] | None) -> Questions:
+    """Questions about facts that are held out, about entities that have others."""
+    both, number = from_both_ends(held), max(1, len(held.relations))
+    known = np.zeros(left.num_entities, dtype=np.bool_)
+    known[left.heads] = known[left.tails] = True
+    wanted = np.array([about is None or name in about for name in held.relations], dtype=np.bool_)
+    asked = known[both.anchors] & known[both.answers] & wanted[both.relations % number]
+    return both.part(np.flatnonzero(asked))
 
 
 def _telling_most(values: Array, most: int) -> NDArray[np.bool_]:

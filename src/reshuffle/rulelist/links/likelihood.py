@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reshuffle.rulelist.links.answer_likelihood import AnswerLikelihood
+
 MISSING = 0.1
 """The share of its facts that a graph is taken to lack."""
 
@@ -35,6 +37,8 @@ class Likelihood:
     constant: float
     constants: tuple[tuple[str, float], ...] = ()
     """What the relations of these names have instead."""
+    answers: AnswerLikelihood | None = None
+    """How likely the answers of a question are that has one; None where that was not fitted."""
 
     def of_rows(self, names: Sequence[str]) -> NDArray[np.float64]:  # directed relation
         """The constants of directed relations."""

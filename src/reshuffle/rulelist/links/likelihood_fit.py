@@ -10,12 +10,14 @@ import numpy as np
 from reshuffle.evaluation.logistic import logistic
 from reshuffle.kg.vocabulary import inverse_name
 from reshuffle.progress import SILENT
+from reshuffle.rulelist.constants.weighing import Trial
 from reshuffle.rulelist.features import Questions, pieces_of
 from reshuffle.rulelist.kernels.scoring_sums import hidden_type_values
+from reshuffle.rulelist.links.answer_likelihood import Unknown, fit_answers
 from reshuffle.rulelist.links.likelihood import MISSING, Likelihood
 from reshuffle.rulelist.links.rule_links import LinkQuestions, pairs_reached
 from reshuffle.rulelist.rule_answers import RulesOnGraph
-from reshuffle.rulelist.training_rows import questions_of
+from reshuffle.rulelist.training_rows import from_both_ends, questions_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from reshuffle.evaluation.scorer import Side
     from reshuffle.kg import KnowledgeGraph
     from reshuffle.progress import Progress
-    from reshuffle.rulelist.constants.weighing import Trial
+    from reshuffle.rulelist.links.answer_likelihood import AnswerLikelihood
     from reshuffle.rulelist.rule_model import RuleModel
 
 _SCORES = 1 << 28  # of all questions of a kind together
@@ -32,6 +34,8 @@ _FACTS, _OTHERS = 3_000, 20_000
 _PAIRS = 200_000
 """Pairs for each end that are no facts; of more, some are drawn, and count more."""
 _ASKED = 1024  # entities that are asked about pairs that are no facts
+_QUESTIONS, _VALIDATED = 3_000, 8_000
+"""Questions whose answers are looked at: about facts that are held out, and about validation triples."""
 _AT_ONCE = 64
 _IN_HASTE = 0.25
 """The share of all of these where a list is to be there at a certain time."""
@@ -53,18 +57,20 @@ def fit_likelihood(
     graph: KnowledgeGraph,
     *,
     trial: Trial | None = None,
+    valid: KnowledgeGraph | None = None,
     in_haste: bool = False,
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> Likelihood | None:
     """How likely links are by a model, on the facts that it was learned from; None where rules find too few of them.
 
-    With a trial, the facts are those that it holds out. Who is in haste asks about fewer.
+    With a trial, the facts are those that it holds out. How likely answers are is fitted to validation triples, without
+    them to facts that are held out. Who is in haste asks about fewer.
     """
     state, chance = RulesOnGraph(model, graph), np.random.default_rng(seed)
     room = max(_AT_ONCE, _SCORES // max(1, state.graph.num_entities))
     share = _IN_HASTE if in_haste else 1
-    with progress("calibrating", total=3, unit="parts") as report:
+    with progress("calibrating", total=4, unit="parts") as report:
         facts = _facts(state, chance, min(room, int(share * _FACTS)), trial)
         report(1)
         if len(facts.rows) < _LEAST:
@@ -73,7 +79,20 @@ def fit_likelihood(
         for side in ("tail", "head"):
             others.append(_no_facts(state, side, chance, min(room, _OTHERS), share))
             report(1)
-    return _fitted(model, facts, others)
+        asked = int(share * (_QUESTIONS if valid is None else _VALIDATED))
+        answers = _answers(state, trial, valid, min(room, asked), seed)
+        report(1)
+    return replace(_fitted(model, facts, others), answers=answers)
+
+
+def _answers(
+    state: RulesOnGraph, trial: Trial | None, valid: KnowledgeGraph | None, most: int, seed: int
+) -> AnswerLikelihood | None:
+    if valid is not None:
+        return fit_answers(state, Unknown.of(valid, state.graph), most=most, seed=seed)
+    held = trial or Trial.of(state.graph, most=most // 2, seed=seed)
+    among = RulesOnGraph(replace(state.model, constants=held.rules), held.graph)
+    return fit_answers(among, Unknown(from_both_ends(state.graph), held.asked), most=most, seed=seed)
 
 
 def _fitted(model: RuleModel, facts: _Examples, others: list[_Examples]) -> Likelihood:
