@@ -15,20 +15,27 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import reshuffle.rulelist.training_rows as training_rows_module
 from reshuffle import KnowledgeGraph, Reshuffle, RuleModel, learn_rules, parse_rules
-from reshuffle.deadlines import NO_DEADLINE
+from reshuffle.deadlines import NO_DEADLINE, Deadline
 from reshuffle.errors import ReshuffleError
+from reshuffle.kg import Triple
 from reshuffle.model.answers import link_candidates
 from reshuffle.progress import SILENT
 from reshuffle.rulelist import save_rule_model
 from reshuffle.rulelist.features import FeatureGraph, Questions
+from reshuffle.rulelist.learner import RuleSettings
+from reshuffle.rulelist.programs import Program
+from reshuffle.rulelist.rejected_links import RejectedLinks
 from reshuffle.rulelist.rule_finding import find_rules
 from reshuffle.rulelist.sampling.fact_samples import Budget
 from reshuffle.rulelist.sampling.walk_counting import WalksHere
-from reshuffle.rulelist.spark.finding_on_spark import walks_on_spark
+from reshuffle.rulelist.spark.features_on_spark import FeaturesOnSpark
+from reshuffle.rulelist.spark.finding_on_spark import WalksOnSpark
+from reshuffle.rulelist.training_rows import Room, TrainingRows, training_rows
 from reshuffle.rules.mining import mine
 from reshuffle.spark.spark_session import Spark, spark_session
-from reshuffle.spark.workers import Workers
+from reshuffle.spark.workers import Workers, workers_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +153,8 @@ def test_the_search_for_rules_finds_those_of_one_machine(budget: Budget, session
     """With little work allowed, facts are sampled, and pairs are not counted from all entities."""
     graph = families(4000)
     alone = find_rules(graph, budget=budget, seed=5)
-    with walks_on_spark(graph, Spark(session=session, partitions=3)) as counter:
+    with workers_on(graph, Spark(session=session, partitions=3)) as workers:
+        counter = WalksOnSpark(workers, FeatureGraph(graph))
         found = find_rules(graph, budget=budget, seed=5, counter=counter)
     assert len(alone.rules) > 5
     assert (alone.samples[3].share_of_all < 1) == (budget.work == 20_000)
@@ -168,10 +176,95 @@ def test_counting_stops_where_one_machine_stops(
     asked = Questions(starts, firsts, np.full_like(starts, -1))
     options: dict[str, Any] = {"most": most, "deadline": NO_DEADLINE, "progress": SILENT}
     counts, done = WalksHere(FeatureGraph(graph)).pairs(bodies, asked, **options)
-    with walks_on_spark(graph, Spark(session=session, partitions=partitions)) as counter:
+    with workers_on(graph, Spark(session=session, partitions=partitions)) as workers:
+        counter = WalksOnSpark(workers, FeatureGraph(graph))
         found, also_done = counter.pairs(bodies, asked, **options)
     assert found.tolist() == counts.tolist()
     assert also_done == done == counted
+
+
+def asked_about_families(people: int) -> tuple[FeatureGraph, Program]:
+    """A graph, and rules that lead nowhere, to one and to several."""
+    graph = families(people)
+    rules = parse_rules(
+        "parent(X, Y) & parent(Y, Z) -> grandparent(X, Z)\nknows(X, Y) & knows(Z, Y) -> knows(X, Z)\n"
+        "grandparent(X, Y) & parent(Z, Y) -> parent(X, Z)"
+    )
+    return FeatureGraph(graph), Program.of(rules.rules, list(graph.relations), loops=())
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_the_features_are_those_of_one_machine(partitions: int, session: Any, tmp_path: Path) -> None:
+    """Several pieces in several rounds, with rejected links, and a window that is larger than the rest of the order."""
+    features, program = asked_about_families(1500)
+    options: dict[str, Any] = {"room": Room(window=40, most_reached=30), "seed": 3}
+    plain = training_rows(features, program, **options)
+    rejected = [Triple(f"p{n}", "knows", f"p{m}") for n in range(9) for m in range(1500)]
+    options["rejected"] = RejectedLinks.of(rejected, features.graph, weight=4)
+    alone = training_rows(features, program, **options)
+    spark = Spark(session=session, partitions=partitions, folder=tmp_path)
+    with workers_on(features.graph, spark) as workers:
+        found = training_rows(features, program, **options, counter=FeaturesOnSpark(workers))
+    assert len(alone) > 7_000 and len(alone.rules) > len(plain.rules) > 0
+    assert same(found, alone)
+    assert not list(tmp_path.iterdir())
+
+
+def same(rows: TrainingRows, others: TrainingRows) -> bool:
+    """To the last bit, and of the same types."""
+    pairs = list(zip(rows.arrays, others.arrays, strict=True))
+    return all(one.dtype == other.dtype and one.tobytes() == other.tobytes() for one, other in pairs)
+
+
+def test_features_end_with_the_time_but_never_without_a_piece(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_rows_module, "_FIRST", 4000)
+    features, program = asked_about_families(1500)
+    options: dict[str, Any] = {"room": Room(window=40), "seed": 3}
+    alone = training_rows(features, program, **options)
+    with workers_on(features.graph, Spark(session=session)) as workers:
+        options |= {"counter": FeaturesOnSpark(workers), "deadline": Deadline.after(0)}
+        found = training_rows(features, program, **options)
+    assert len(found) == 2 * features.searched_at_once  # a piece for each core
+    assert found.relations.tolist() == alone.relations[: len(found)].tolist()
+
+
+def test_features_that_a_round_has_found_are_kept(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that goes on computes what is missing, and its model is that of one machine."""
+    monkeypatch.setattr(training_rows_module, "_WORTH_KEEPING", 0.0)
+    settings = RuleSettings(constants=None).changed(steps=5)
+    options: dict[str, Any] = {"settings": settings, "engine": "spark", "session": session}
+    with pytest.raises(KeyboardInterrupt):
+        learn_rules(LARGE, **options, directory=tmp_path, progress=Stopping(after=1024))
+    kept = len(list(tmp_path.glob("features-*.npz")))
+    assert kept >= 2
+    seen = Stopping(after=10**9)
+    found = learn_rules(LARGE, **options, directory=tmp_path, resume=True, progress=seen)
+    assert seen.told[0] == 512 * kept  # nothing is computed twice
+    assert found == learn_rules(LARGE, settings=settings)
+
+
+class Stopping:
+    """A progress that ends the features after so many questions, and keeps what it is told of them."""
+
+    def __init__(self, *, after: int) -> None:
+        self.after, self.told = after, list[int]()
+
+    @contextmanager
+    def __call__(self, description: str, *, total: int | None = None, unit: str = "it") -> Iterator[Report]:
+        del total, unit
+
+        def report(done: int, /, note: str = "") -> None:
+            del note
+            if description == "features" and done:
+                self.told.append(done)
+                if sum(self.told) > self.after:
+                    raise KeyboardInterrupt
+
+        yield report
 
 
 def test_commands_start_a_session_and_stop_it(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ from reshuffle.rulelist.rejected_links import RejectedLinks
 from reshuffle.rulelist.rule_finding import find_rules, loops_of, measured
 from reshuffle.rulelist.rule_model import DIGITS, RuleModel, Tables, WeightedRule, prior_of, scale_of
 from reshuffle.rulelist.sampling.fact_samples import Budget
-from reshuffle.rulelist.spark.finding_on_spark import walks_on_spark
+from reshuffle.rulelist.spark.features_on_spark import FeaturesOnSpark
+from reshuffle.rulelist.spark.finding_on_spark import WalksOnSpark
 from reshuffle.rulelist.training_rows import Room, questions_of, training_rows
 from reshuffle.rulelist.type_tables import RoleCounts, log_shares
 from reshuffle.rules import IntersectionRule
@@ -48,10 +49,12 @@ from reshuffle.rules.mining import Measures
 from reshuffle.rules.parsing import as_rules
 from reshuffle.rules.rule import ConstantRule
 from reshuffle.spark.spark_session import IN_MEMORY, spark_of
+from reshuffle.spark.workers import workers_on
 from reshuffle.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     from reshuffle.rules import Rule
     from reshuffle.rules.parsing import Rules
     from reshuffle.spark.spark_session import Spark
+    from reshuffle.spark.workers import Workers
 
 REJECTED_WEIGHT = 10
 """As how many wrong answers a rejected link counts (`benchmarks/decisions.py`)."""
@@ -157,8 +161,9 @@ def learn_rules(  # noqa: PLR0913 - each has a default, and all are keywords
     budget. With `minutes` the model is there after so much time, whatever the graph; the search does as much as fits,
     more or less than it does without, and `notes` hears what was left out. How much that is depends on the machine.
 
-    `engine="spark"` looks for rules on the workers of Spark (docs/how-to/scale.md) and finds the same ones; weights are
-    fitted here. A `session` that is given is used, and not stopped. `folder` is one that all workers see.
+    `engine="spark"` looks for rules and computes features on the workers of Spark (docs/how-to/scale.md), with the same
+    result; weights are fitted here. A `session` that is given is used, and not stopped. `folder` is one that all
+    workers see.
     """
     _refuse_gone(gone)
     spark = spark_of(engine, session=session, master=master, partitions=partitions, folder=folder)
@@ -280,13 +285,15 @@ class _Learning:
             remove_checkpoint(directory)
         checkpoint = None if directory is None else Checkpoint(directory, digest, resume)
         rules = checkpoint.rules() if checkpoint is not None else None
-        if rules is None:
-            rules = self._rules(given, mine=mine)
-            if checkpoint is not None:
-                checkpoint.save(rules, None)
+        with self._workers() as workers:
+            if rules is None:
+                rules = self._rules(given, workers, mine=mine)
+                if checkpoint is not None:
+                    checkpoint.save(rules, None)
+            rows = self._rows(rules, workers, checkpoint)
         state = checkpoint.state() if checkpoint is not None else None
         kept = len(given)
-        model = self._fitted(rules, kept, state, checkpoint)
+        model = self._fitted(rules, rows, kept, state, checkpoint)
         if self.deadline.is_set and self._left_out:
             self._tell_user(_WITH_MORE_TIME)
         return model
@@ -296,36 +303,57 @@ class _Learning:
         self._left_out = True
         self._tell_user(told)
 
-    def _rules(self, given: list[Rule], *, mine: bool) -> list[Rule]:
+    def _workers(self) -> AbstractContextManager[Workers | None]:
+        """The workers of Spark, for rules and features; None for this process alone."""
+        if self.spark is None:
+            return nullcontext()
+        return workers_on(self.graph, self.spark, progress=self.progress)
+
+    def _rules(self, given: list[Rule], workers: Workers | None, *, mine: bool) -> list[Rule]:
         """The given rules, measured where they bring no confidence, and behind them the mined ones."""
         options: dict[str, Any] = {"budget": self.settings.finding, "seed": self.settings.seed}
         rules = measured(given, self.graph, **options, progress=self.progress) if given else []
         if not mine:
             return rules
-        spark, progress = self.spark, self.progress
-        counting = (
-            walks_on_spark(self.graph, spark, progress=progress) if spark is not None else nullcontext()
-        )
-        with counting as counter:
-            options |= {"about": self.about, "deadline": self.deadline.part(_FOR_FINDING)}
-            found = find_rules(self.graph, **options, progress=self.progress, counter=counter)
+        options |= {"about": self.about, "deadline": self.deadline.part(_FOR_FINDING)}
+        counter = None if workers is None else WalksOnSpark(workers, FeatureGraph(self.graph))
+        found = find_rules(self.graph, **options, progress=self.progress, counter=counter)
         for told in found.notes:
             self.notes(told)
         there = set(map(_claim, rules))
         return [*rules, *(rule for rule in found.rules if _claim(rule) not in there)]
 
-    def _fitted(
-        self, rules: list[Rule], kept: int, state: FitState | None, checkpoint: Checkpoint | None
-    ) -> RuleModel:
-        features, loops = FeatureGraph(self.graph), loops_of(self.graph)
-        program = Program.of(rules, list(self.graph.relations), loops=loops)
-        seed, count = self.settings.seed, len(self.graph.relations)
-        options: dict[str, Any] = {"room": self.settings.room, "seed": seed}
-        options |= {"about": self.about, "deadline": self.deadline.part(_FOR_FEATURES), "parts": checkpoint}
-        options["rejected"] = self.rejected
-        rows = training_rows(features, program, **options, progress=self.progress)
+    def _rows(
+        self, rules: list[Rule], workers: Workers | None, checkpoint: Checkpoint | None
+    ) -> TrainingRows:
+        """What the weights are fitted to."""
+        features = FeatureGraph(self.graph)
+        program = Program.of(rules, list(self.graph.relations), loops=loops_of(self.graph))
+        rows = training_rows(
+            features,
+            program,
+            room=self.settings.room,
+            seed=self.settings.seed,
+            about=self.about,
+            deadline=self.deadline.part(_FOR_FEATURES),
+            parts=checkpoint,
+            rejected=self.rejected,
+            counter=None if workers is None else FeaturesOnSpark(workers),
+            progress=self.progress,
+        )
         if len(rows) < (asked := len(questions_of(self.graph, self.about).anchors)):
             self.notes(f"weights are fitted to {len(rows):,} of {counted(asked, 'question')}")
+        return rows
+
+    def _fitted(
+        self,
+        rules: list[Rule],
+        rows: TrainingRows,
+        kept: int,
+        state: FitState | None,
+        checkpoint: Checkpoint | None,
+    ) -> RuleModel:
+        loops, seed, count = loops_of(self.graph), self.settings.seed, len(self.graph.relations)
         shares: NDArray[np.float64] = (
             TypeBaseline.fit(self.graph).confidences.astype(np.float64).round(DIGITS)
         )

@@ -123,21 +123,25 @@ def training_rows(  # noqa: PLR0913 - each has a default, and all but two are ke
     deadline: Deadline = NO_DEADLINE,
     parts: FeatureParts | None = None,
     rejected: RejectedLinks | None = None,
+    counter: FeatureCounter | None = None,
     progress: Progress = SILENT,
 ) -> TrainingRows:
     """The rows of all questions about a graph, or of as many as there is room and time for, drawn by seed.
 
     `about` names the relations to ask about, None for all. `parts` keeps what is done, and has what was done before.
-    `rejected` links count as several wrong answers.
+    `rejected` links count as several wrong answers. `counter` computes the pieces, by default this process.
     """
     chance = np.random.default_rng(seed)
-    rows = _Rows(features, program, room, chance, rejected or RejectedLinks())
+    order = chance.permutation(features.graph.num_entities).astype(np.int32)
+    rows = RowsOfQuestions(
+        features, program, order, room.window, room.most_reached, rejected or RejectedLinks()
+    )
     questions = questions_of(features.graph, about)
     questions = questions.part(chance.permutation(len(questions.anchors)))
-    begins = chance.integers(0, len(rows.order), len(questions.anchors))
-    gathering = _Gathering(rows, questions, begins, parts, deadline, progress)
+    begins = chance.integers(0, len(order), len(questions.anchors))
+    gathering = _Gathering(rows, questions, begins, counter or FeaturesHere(), parts, deadline, progress)
     gathering.up_to(_FIRST)
-    gathering.up_to(min(rows.affordable(gathering.first), gathering.in_time))
+    gathering.up_to(min(_affordable(room, gathering.first), gathering.in_time))
     return TrainingRows.joined(gathering.found)
 
 
@@ -158,14 +162,15 @@ class _Gathering:
 
     def __init__(
         self,
-        rows: _Rows,
+        rows: RowsOfQuestions,
         questions: Questions,
         begins: NDArray[np.int64],
+        counter: FeatureCounter,
         parts: FeatureParts | None,
         deadline: Deadline,
         progress: Progress,
     ) -> None:
-        self.rows, self.questions, self.begins = rows, questions, begins
+        self.rows, self.questions, self.begins, self.counter = rows, questions, begins, counter
         self.parts, self.deadline, self.progress = parts, deadline, progress
         self.found = [] if parts is None else parts.found()
         self._kept = len(self.found)
@@ -179,12 +184,11 @@ class _Gathering:
         started, piece = time.monotonic(), slice(done, last)
         with self.progress("features", total=last, unit="questions") as report:
             report(done)
-            for rows in self.rows.of(self.questions.part(piece), self.begins[piece]):
+            asked = self.questions.part(piece), self.begins[piece]
+            for rows in self.counter.pieces(self.rows, *asked, self.deadline):
                 self.found.append(rows)
                 report(len(rows))
                 self._keep(self._seconds + time.monotonic() - started)
-                if self.deadline.is_over:
-                    break
         self._seconds += time.monotonic() - started
         self._timed += sum(map(len, self.found)) - done
 
@@ -211,33 +215,51 @@ class _Gathering:
         return done + int(self.deadline.seconds_left * self._timed / self._seconds)
 
 
-class _Rows:
-    def __init__(
-        self,
-        features: FeatureGraph,
-        program: Program,
-        room: Room,
-        chance: np.random.Generator,
-        rejected: RejectedLinks,
-    ) -> None:
-        self.features, self.program, self.room, self.rejected = features, program, room, rejected
-        self.order = chance.permutation(features.graph.num_entities).astype(np.int32)
-        self.window = min(room.window, len(self.order))
+class FeatureCounter(Protocol):
+    """Who computes the rows of questions."""
 
-    def affordable(self, parts: list[TrainingRows]) -> int:
-        """How many questions there is room for, by those that are done."""
-        done = max(1, sum(map(len, parts)))
-        candidates = max(1, sum(len(part.entities) for part in parts))
-        entries = max(1, sum(len(part.rules) for part in parts))
-        return int(done * min(self.room.candidates / candidates, self.room.entries / entries))
+    def pieces(
+        self, rows: RowsOfQuestions, questions: Questions, begins: NDArray[np.int64], deadline: Deadline
+    ) -> Iterator[TrainingRows]:
+        """The rows of some questions in pieces, in order; of as many as there is time for, but of one piece at least.
 
-    def of(self, questions: Questions, begins: NDArray[np.int64]) -> Iterator[TrainingRows]:
-        """The rows of some questions, in pieces, by all cores."""
-        pieces = pieces_of(len(begins), self.features.searched_at_once)
-        yield from in_order(lambda piece: self._piece(questions.part(piece), begins[piece]), pieces)
+        `begins` says where in the random order the window of each question begins.
+        """
+        ...
 
-    def _piece(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:
-        """The candidates of some questions after the other, and the distances of all of them together."""
+
+class FeaturesHere:
+    """Computes rows in this process, by all cores."""
+
+    def pieces(
+        self, rows: RowsOfQuestions, questions: Questions, begins: NDArray[np.int64], deadline: Deadline
+    ) -> Iterator[TrainingRows]:
+        """As `FeatureCounter.pieces`."""
+        pieces = rows.pieces(len(begins))
+        for found in in_order(lambda piece: rows.of(questions.part(piece), begins[piece]), pieces):
+            yield found
+            if deadline.is_over:
+                break
+
+
+@dataclass(frozen=True)
+class RowsOfQuestions:
+    """What rows depend on beside their questions."""
+
+    features: FeatureGraph
+    program: Program
+    order: NDArray[np.int32]
+    """All entities, in a random order."""
+    window: int
+    most_reached: int
+    rejected: RejectedLinks
+
+    def pieces(self, count: int) -> list[slice]:
+        """How that many questions are cut: distances of the questions of a piece are searched for in one pass."""
+        return pieces_of(count, self.features.searched_at_once)
+
+    def of(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:
+        """The rows of a piece, in one thread: candidates of a few questions at a time, and all distances together."""
         rows = TrainingRows.joined(
             [
                 self._candidates(questions.part(piece), begins[piece])
@@ -249,16 +271,16 @@ class _Rows:
 
     def _candidates(self, questions: Questions, begins: NDArray[np.int64]) -> TrainingRows:
         """Rows without distances."""
-        walks = self.features.walks(self.program, questions, most_reached=self.room.most_reached)
+        walks = self.features.walks(self.program, questions, most_reached=self.most_reached)
         known = self._known(questions)
-        count, entries = len(questions.anchors), len(walks.rules)
+        count, entries, window = len(questions.anchors), len(walks.rules), min(self.window, len(self.order))
         starts, entry_starts = np.zeros(count + 1, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
         reached = np.zeros(count, dtype=np.int32)
-        entities = np.empty(entries + count * (1 + self.window), dtype=np.int32)
+        entities = np.empty(entries + count * (1 + window), dtype=np.int32)
         places, rules = np.empty(entries, dtype=np.int32), np.empty(entries, dtype=np.int32)
         logs = np.empty(entries, dtype=np.float32)
         out = (starts, reached, entities, entry_starts, places, rules, logs)
-        windows = begins, self.window
+        windows = begins, window
         filled, kept = choose_candidates(
             questions, (known.starts, known.values), walks.arrays, self.order, windows, out
         )
@@ -283,3 +305,11 @@ class _Rows:
             for anchor, relation, answer in zip(*questions, strict=True)
         ]
         return Rows(starts_of([len(row) for row in rows]), np.concatenate([np.zeros(0, np.int32), *rows]))
+
+
+def _affordable(room: Room, parts: list[TrainingRows]) -> int:
+    """How many questions there is room for, by those that are done."""
+    done = max(1, sum(map(len, parts)))
+    candidates = max(1, sum(len(part.entities) for part in parts))
+    entries = max(1, sum(len(part.rules) for part in parts))
+    return int(done * min(room.candidates / candidates, room.entries / entries))

@@ -54,6 +54,11 @@ class Workers:
     progress: Progress = SILENT
     notes: Notes = UNHEARD
 
+    @property
+    def cores(self) -> int:
+        """How many tasks run at a time."""
+        return int(self.session.sparkContext.defaultParallelism)
+
     def reports(
         self,
         task: Callable[[slice], Iterable[Row]],

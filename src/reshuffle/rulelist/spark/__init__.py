@@ -1,1 +1,1 @@
-"""Rule models on Spark: their missing links, and the search for rules."""
+"""Rule models on Spark: their missing links, the search for rules, and the features that weights are fitted to."""
