@@ -1,4 +1,6 @@
-"""Whether stated probabilities are true: the first answers that are no facts, in bins of equal count."""
+"""Whether stated probabilities are true: the first answers that are no facts, in bins of equal count. And what answers
+to questions about validation triples count, to which probabilities are fitted.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BINS = 15
+BEST = 5
+"""Answers of each question to which probabilities are fitted."""
+AS_MANY_OTHERS = 2.0
+"""How many triples nobody knows for each validation triple: test triples, or what an editor finds, are unknown, too."""
+_RARELY = 0.05
+"""What a wrong answer counts at least."""
 _DIGITS = 4
 
 
@@ -81,3 +89,17 @@ class Reliability:
             f"first answers that are no facts: {self.probabilities.mean():.1%} likely by what is stated, "
             f"{self.true.mean():.1%} true; expected calibration error {self.error:.3f}"
         )
+
+
+def weights_of_answers(
+    there: NDArray[np.bool_], own: NDArray[np.bool_], true: NDArray[np.bool_], *, times: float
+) -> NDArray[np.float64]:  # question answer
+    """What answers count: true ones that were not asked about for all that are unknown like them.
+
+    Of each rank, wrong ones count as much less as there are more true ones.
+    """
+    others = true & ~own
+    wrong = there & ~true
+    gained = (times - 1) * others.sum(axis=0)
+    left = np.maximum(_RARELY, 1 - gained / np.maximum(1, wrong.sum(axis=0)))
+    return np.where(others, times, np.where(wrong, left, 1.0))

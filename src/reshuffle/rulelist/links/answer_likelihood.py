@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reshuffle.evaluation.logistic import logistic
+from reshuffle.evaluation.reliability import AS_MANY_OTHERS, BEST, weights_of_answers
 from reshuffle.kg.vocabulary import inverse_name
 from reshuffle.rulelist.features import Questions, pieces_of
 from reshuffle.rulelist.training_rows import both_ends_of
@@ -30,17 +31,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Ids = NDArray[np.integer[Any]]
 
-_BEST = 5
-"""Answers of each question that are looked at."""
 _LEAST = 30
 """Questions: with fewer nothing is said."""
 _AT_ONCE = 64
 _WIDEST = 1e3  # lead of a score; nothing scores that much more
 _ALMOST_ALL = -1e-12  # log of a share
 _DIGITS = 4
-_AS_MANY_OTHERS = 2.0
-_RARELY = 0.05
-"""What a wrong answer counts at least."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ class Unknown(NamedTuple):
         named = (heads >= 0) & (relations >= 0) & (tails >= 0)
         there = Questions(heads, relations, tails).part(np.flatnonzero(named))
         both = both_ends_of(there, len(graph.relations))
-        return cls(both, both, _AS_MANY_OTHERS)
+        return cls(both, both, AS_MANY_OTHERS)
 
 
 def best_answers(scores: Array, most: int) -> tuple[NDArray[np.int64], Array]:
@@ -117,7 +113,7 @@ def fit_answers(
         best == asked.answers[:, None],
         _are_among(unknown.true, asked, best, state.graph.num_entities),
     )
-    weights = _weights(best >= 0, own, true, unknown.times)
+    weights = weights_of_answers(best >= 0, own, true, times=unknown.times)
     there = best >= 0
     columns = np.column_stack([parts[there], np.ones(int(there.sum()))])
     groups = np.broadcast_to(rows[:, None], best.shape)[there]
@@ -134,7 +130,7 @@ def fit_answers(
 def _examples(state: RulesOnGraph, asked: Questions) -> tuple[NDArray[np.int64], Array]:
     """The best answers that are no facts, -1 where there are fewer, and what is said of them."""
     scores, _ = state.scored(asked._replace(answers=np.full_like(asked.answers, -1)))
-    return best_answers(state.only_unknown(scores, asked), _BEST)
+    return best_answers(state.only_unknown(scores, asked), BEST)
 
 
 def _are_among(
@@ -147,17 +143,3 @@ def _are_among(
 
     mine = keys(asked.anchors[:, None], asked.relations[:, None], best)
     return np.asarray(np.isin(mine, keys(*true)) & (best >= 0))
-
-
-def _weights(
-    there: NDArray[np.bool_], own: NDArray[np.bool_], true: NDArray[np.bool_], times: float
-) -> Array:  # question answer
-    """What answers count: true ones that were not asked about for all that are unknown like them.
-
-    Of each rank, wrong ones count as much less as there are more true ones.
-    """
-    others = true & ~own
-    wrong = there & ~true
-    gained = (times - 1) * others.sum(axis=0)
-    left = np.maximum(_RARELY, 1 - gained / np.maximum(1, wrong.sum(axis=0)))
-    return np.where(others, times, np.where(wrong, left, 1.0))
