@@ -11,16 +11,19 @@ import numpy as np
 import pytest
 from rulelist_worlds import random_graph, random_model
 
+from reshuffle.cli.main import main
 from reshuffle.evaluation import evaluate
 from reshuffle.evaluation.reliability import Reliability
 from reshuffle.kg import KnowledgeGraph, inverse_name
 from reshuffle.kg.splits import GraphSplit
-from reshuffle.rulelist import RuleAnswers, RuleSettings, learn_rules, refit
+from reshuffle.rulelist import RuleAnswers, RuleSettings, learn_rules, refit, save_rule_model
 from reshuffle.rulelist.links.answer_likelihood import AnswerLikelihood, Unknown, best_answers
 from reshuffle.rulelist.links.likelihood import Likelihood
 from reshuffle.rulelist.model_text import model_text, parse_rule_model
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reshuffle.rulelist import RuleModel
 
 ANSWERS = AnswerLikelihood(0.4, 0.6, -0.3, 0.2, (("r", -1.0), ("s^-1", 0.7)))
@@ -174,3 +177,23 @@ def test_the_error_is_that_of_bins_of_equal_count() -> None:
     by_hand = sum(len(part) * abs(stated[part].mean() - true[part].mean()) for part in parts)
     assert found.error == pytest.approx(by_hand / 3000)
     assert Reliability.of([(np.array([np.nan]), np.array([True]))]) is None
+
+
+def test_a_report_tells_and_draws_whether_probabilities_are_true(tmp_path: Path) -> None:
+    graph, queries = random_graph(1), random_graph(2)
+    graph.write(tmp_path / "facts.csv")
+    queries.write(tmp_path / "queries.csv")
+    save_rule_model(replace(random_model(1), likelihood=LIKELY), tmp_path / "model")
+    data = [
+        "--facts",
+        str(tmp_path / "facts.csv"),
+        "--queries",
+        str(tmp_path / "queries.csv"),
+        "--unknown",
+        "skip",
+    ]
+    words = ["evaluate", str(tmp_path / "model"), *data, "--protocol", "full", "--no-rules"]
+    assert main([*words, "-o", str(tmp_path / "report.html")]) == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "expected calibration error" in page
+    assert "first answers: how likely they are said to be" in page

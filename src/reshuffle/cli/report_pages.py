@@ -129,6 +129,7 @@ def write_evaluation(report: Report, arguments: argparse.Namespace, names: Shown
         paragraph(f"{counted(report.queries, 'triple')}, both sides, {report.protocol.ties} ranks, {drawn}"),
         _table(rows, names),
         *(paragraph(names.text(remark), faint=True) for remark in report.remarks()),
+        *([] if report.reliability is None else [paragraph(str(report.reliability))]),
         section("Plots", *(picture(svg_of(scene)) for scene in scenes(report, names.text))),
         section("By relation", _table(report.by_relation(), names)),
     ]
