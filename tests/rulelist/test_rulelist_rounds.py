@@ -7,9 +7,9 @@ import time
 import pytest
 
 from reshuffle.deadlines import NO_DEADLINE, Deadline
-from reshuffle.rulelist.spark import rounds as rounds_module
+from reshuffle.rulelist.spark import task_rounds
 from reshuffle.rulelist.spark.finding_on_spark import _still_needed
-from reshuffle.rulelist.spark.rounds import Rounds
+from reshuffle.rulelist.spark.task_rounds import Rounds
 
 
 def handed_out(rounds: Rounds, sizes: list[int], most: int) -> list[int]:
@@ -40,7 +40,7 @@ def test_pieces_without_any_pair_do_not_end_the_work() -> None:
 def test_a_round_takes_no_longer_than_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = Rounds(1000, 2)
     now = time.monotonic()
-    monkeypatch.setattr(rounds_module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(task_rounds.time, "monotonic", lambda: now)
     over = Deadline(now)
     assert rounds.following(over) == slice(0, 2)  # one round in any case
     rounds.count(2)

@@ -42,6 +42,7 @@ from reshuffle.rulelist.features import MOST_STEPS, FeatureGraph, Questions, pie
 from reshuffle.rulelist.kernels.scoring_sums import add_rules
 from reshuffle.rulelist.links.answer_likelihood import best_answers
 from reshuffle.rulelist.links.likelihood import log_odds, probability
+from reshuffle.rulelist.links.link_bounds import Reach
 from reshuffle.rulelist.links.link_parts import LinkSearch
 from reshuffle.rulelist.links.rule_links import BLOCK, LinkQuestions, Wanted
 from reshuffle.rulelist.programs import Program
@@ -90,8 +91,9 @@ class RulesOnGraph:
         self._types: dict[int, NDArray[np.float64]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the room that kernels write on."""
-        return {name: value for name, value in vars(self).items() if name != "link_tables"}
+        """Without the room that kernels write on, and without what is soon made again."""
+        without = ("link_tables", "link_reach")
+        return {name: value for name, value in vars(self).items() if name not in without}
 
     def directed(self, relations: NDArray[np.integer], side: Side) -> NDArray[np.int32]:
         """The directed relations that questions walk over."""
@@ -207,6 +209,11 @@ class RulesOnGraph:
             mass,
             np.full(shape[0], np.nan),
         )
+
+    @cached_property
+    def link_reach(self) -> Reach:
+        """What rules add to links at most, told without walks."""
+        return Reach.of(self)
 
     @property
     def about_types(self) -> tuple[Any, ...]:

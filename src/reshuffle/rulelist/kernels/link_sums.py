@@ -66,19 +66,22 @@ def promising_questions(graph, questions, tables, order, floors, constants, boun
 
     The tables say for every distance what they say at most for an entity that a rule leads to, and questions have no
     lines. `bounds` are for each row how much less they may say for such an entity, the least that they say for any
-    distance, and room for the log of the sum of the exponentials of what types add, NaN where it is not known.
+    distance, and room for what types add at most, and for the log of the sum of the exponentials of what they add, NaN
+    where that is not known. Questions that are not in `found` before are passed over.
 
     Invariant: none that has such a link is missed, as long as rules add nothing below 0 and a value rises with each of
     its parts. Cost: as `links_of_questions`, but the step for every entity is made once for each row.
     """
     program, edges, facts, num_relations = graph
-    gaps, least, totals = bounds
+    gaps, least, highest, totals = bounds
     num_entities = len(edges[0]) - 1
     state, line = room_for_walks(program, num_entities), np.zeros(num_entities, dtype=np.uint8)
     sums, bases = np.empty(num_entities, dtype=np.float64), np.empty(num_entities, dtype=np.float64)
     seen, known = np.full(num_entities, -1, dtype=np.int64), np.full(num_entities, -1, dtype=np.int64)
     room = sums, bases, seen, np.empty(num_entities, dtype=np.int32)
     for query in range(len(questions[0])):
+        if not found[query]:
+            continue
         row = questions[2][query]
         size = _sum_rules(program, edges, num_relations, questions, query, line, tables, state, room)
         size = _sum_constants(constants, query, row, line, tables, room, size)
@@ -87,7 +90,7 @@ def promising_questions(graph, questions, tables, order, floors, constants, boun
         if _promising(room, size, known, query, order, row, floors[row] - order[2] * gaps[row])[0] == 0:
             continue
         if np.isnan(totals[row]):
-            totals[row] = _log_sum_of_types(row, tables)  # two threads may both do it, and write the same
+            fill_types(row, tables, highest, totals)
         found[query] = _may_reach(
             room, size, known, query, order, row, floors[row], gaps[row], least[row] + totals[row]
         )
@@ -113,21 +116,23 @@ def _may_reach(room, size, known, query, order, row, floor, gap, others):  # noq
         if known[end] != query:
             own = np.exp(sums[end] - highest)
             rest = max(0.0, total - np.exp(sums[end] - gap - highest))
-            if _value(sums[end], bases[end], np.log(own / (own + rest)), order, row) + ROUNDING >= floor:
+            if value_of(sums[end], bases[end], np.log(own / (own + rest)), order, row) + ROUNDING >= floor:
                 return True
     return False
 
 
 @compiled
-def _log_sum_of_types(row, tables):
-    """The log of the sum of the exponentials of what types add, of all entities.
+def fill_types(row, tables, most, sums):
+    """Write the largest number that types add to an entity, and the log of the sum of their exponentials, of all.
 
-    Invariant: the largest of them is taken out of the sum. Cost: two steps per role of each entity.
+    Invariant: the largest of them is taken out of the sum; two threads that both do it write the same, the sum first.
+    Cost: two steps per role of each entity.
     """
     _, _, _, type_weights, roles, log_shares, typed, _, _, _ = tables
     count = len(roles[0]) - 1
     if not typed[row]:
-        return np.log(count)
+        sums[row], most[row] = np.log(count), 0.0
+        return
     highest, total = -np.inf, 0.0
     for entity in range(count):
         value = type_value(entity, row, roles, log_shares, type_weights)
@@ -135,7 +140,8 @@ def _log_sum_of_types(row, tables):
             total *= np.exp(highest - value)
             highest = value
         total += np.exp(value - highest)
-    return highest + np.log(total)
+    sums[row] = highest + np.log(total)
+    most[row] = highest
 
 
 @compiled
@@ -262,7 +268,7 @@ def _promising(room, size, known, query, order, row, floor):
         end = reached[place]
         highest = max(highest, sums[end])
         if known[end] != query and not promising:
-            promising = _value(sums[end], bases[end], 0.0, order, row) + ROUNDING >= floor
+            promising = value_of(sums[end], bases[end], 0.0, order, row) + ROUNDING >= floor
     if not promising:
         return 0, highest
     total = 0.0
@@ -272,13 +278,13 @@ def _promising(room, size, known, query, order, row, floor):
     for place in range(size):
         end = reached[place]
         if known[end] != query:
-            value = _value(sums[end], bases[end], min(0.0, sums[end] - least), order, row)
+            value = value_of(sums[end], bases[end], min(0.0, sums[end] - least), order, row)
             count += value + ROUNDING >= floor
     return count, highest
 
 
 @compiled(inline=True)
-def _value(score, base, log_share, order, row):
+def value_of(score, base, log_share, order, row):
     """What links are compared by.
 
     Invariant: it rises with the share. Cost: a few operations.
@@ -349,7 +355,7 @@ def _write_links(room, size, known, query, order, row, floor, total, filled, out
         end = reached[place]
         if known[end] == query:
             continue
-        value = _value(sums[end], bases[end], sums[end] - total, order, row)
+        value = value_of(sums[end], bases[end], sums[end] - total, order, row)
         if value >= floor:
             of[filled], ends[filled], values[filled] = query, end, value
             parts[filled, 0], parts[filled, 1] = sums[end] - bases[end], bases[end]

@@ -10,7 +10,8 @@ its answers already leaves little for new ones. Only entities found by a rule ar
 
 Entities are processed in blocks: all rules of all relations are walked from a block, so the sums of its questions are
 final, and only the best links are kept. The links kept so far set a threshold. If no link of a question can reach it,
-no distances are searched for (`link_bounds`), and the other entities of the question are not scored.
+no distances are searched for (`link_bounds`), and the other entities of the question are not scored. Entities whose
+links may be good come first, in small blocks: they set the threshold, and have most of the work.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from reshuffle.evaluation.link_limits import ALL_LINKS
 from reshuffle.evaluation.questions import other_side
 from reshuffle.progress import SILENT
-from reshuffle.rulelist.features import Questions, in_order
+from reshuffle.rulelist.features import Questions, in_order, pieces_of
 from reshuffle.rulelist.kernels.link_sums import links_of_questions
 from reshuffle.rulelist.links.link_bounds import LinkBounds
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 BLOCK, _LARGEST_BLOCK = 64, 1024
 """Entities that are looked at together, of a small graph and of a large one: of most, no question is promising."""
 _BLOCKS = 2_000
+_SMALL_BLOCKS = 256  # that come first, so that shares of the blocks have a like part of the work
 _SEARCHED = 64  # distance searches in one pass
 LOWEST = -float(np.finfo(np.float64).max)
 """The least value; whatever is below is not wanted."""
@@ -134,8 +136,10 @@ class LinkQuestions:
     side: Side
     limits: LinkLimits = ALL_LINKS
 
-    def blocks(self, state: RulesOnGraph) -> list[NDArray[np.int32]]:
-        """The entities to ask about, some at a time: those where a body of a rule begins."""
+    def blocks(
+        self, state: RulesOnGraph, worth: Callable[[NDArray[np.int32]], NDArray[np.float64]] | None = None
+    ) -> list[NDArray[np.int32]]:
+        """The entities to ask about, some at a time: those where a body of a rule begins, the most worth first."""
         starts, codes, _ = state.features.edges
         rows = state.directed(np.array(self.relations, np.int64), self.side)
         leading: NDArray[np.bool_] = np.logical_or.reduce(_leading_codes(state)[rows], axis=0)
@@ -148,8 +152,12 @@ class LinkQuestions:
         else:
             asked = np.unique(np.array(self.anchors, dtype=np.int32))
             asked = asked[begins[asked]]
-        size = min(_LARGEST_BLOCK, max(BLOCK, len(asked) // _BLOCKS))
-        return [asked[start : start + size] for start in range(0, len(asked), size)]
+        if worth is not None:
+            asked = asked[np.argsort(-worth(asked), kind="stable")]
+        size, small = min(_LARGEST_BLOCK, max(BLOCK, len(asked) // _BLOCKS)), _SMALL_BLOCKS * BLOCK
+        first = pieces_of(min(small, len(asked)), BLOCK)
+        rest = [slice(start, start + size) for start in range(small, len(asked), size)]
+        return [asked[block] for block in (*first, *rest)]
 
 
 def best_links(
@@ -167,8 +175,8 @@ def best_links(
     `begun` are those of the blocks before the share, where they are known; `keep` hears of the best links so far, and
     of how many blocks are done.
     """
-    blocks = asked.blocks(state)[share]
     finding = _Finding(state, asked, wanted, Links.none() if begun is None else begun)
+    blocks = finding.blocks()[share]
     with progress("missing links", total=sum(map(len, blocks)), unit=" entities") as report:
         for done, found in enumerate(in_order(finding.links_from, blocks, cores=state.features.cores)):
             finding.kept = wanted.best(Links.joined([finding.kept, found]))
@@ -201,6 +209,16 @@ class _Finding:
         self._limits = everyone if typed is None else typed, limits.seen_ends, limits.not_linked
         self._order = state.plain_order if self.wanted.by_plausibility else state.link_order
         self._bounds = LinkBounds.of(state, self._order)
+        if self.asked.anchors is None:
+            self._bounds = self._bounds.of_all(state)
+
+    def blocks(self) -> list[NDArray[np.int32]]:
+        """The entities, some at a time."""
+        if (reach := self._bounds.reach) is None:
+            return self.asked.blocks(self.state)
+        rows = np.full(2 * len(self.state.graph.relations), -1, dtype=np.int64)
+        rows[self._directed] = self._rows
+        return self.asked.blocks(self.state, lambda anchors: reach.worth(anchors, rows, self._bounds.order))
 
     def links_from(self, anchors: NDArray[np.int32]) -> Links:
         """The links of the questions about a block of entities that are good enough beside those kept so far."""

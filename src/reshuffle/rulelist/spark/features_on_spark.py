@@ -16,8 +16,8 @@ import pyarrow as pa
 from reshuffle.kg.rows import starts_of
 from reshuffle.rulelist.features import Questions
 from reshuffle.rulelist.programs import Program, Walks
-from reshuffle.rulelist.spark.inputs import features_of, saved
-from reshuffle.rulelist.spark.rounds import Rounds
+from reshuffle.rulelist.spark.task_inputs import features_of, saved
+from reshuffle.rulelist.spark.task_rounds import Rounds
 from reshuffle.rulelist.training_rows import RowsOfQuestions, TrainingRows
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from reshuffle.deadlines import Deadline
     from reshuffle.rulelist.rejected_links import RejectedLinks
-    from reshuffle.rulelist.spark.inputs import Inputs
+    from reshuffle.rulelist.spark.task_inputs import Inputs
     from reshuffle.spark.workers import Workers
 
 _PER_CORE = 16  # pieces of a round, at most: what is not kept is computed again after a stop

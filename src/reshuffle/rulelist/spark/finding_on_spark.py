@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from reshuffle.rulelist.features import AT_ONCE, FeatureGraph, Questions
 from reshuffle.rulelist.sampling.walk_counting import WalksHere, Words, added
-from reshuffle.rulelist.spark.inputs import Inputs, features_of, saved
-from reshuffle.rulelist.spark.rounds import Rounds
+from reshuffle.rulelist.spark.task_inputs import Inputs, features_of, saved
+from reshuffle.rulelist.spark.task_rounds import Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

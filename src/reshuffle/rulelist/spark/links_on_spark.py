@@ -57,7 +57,7 @@ def digest_of(state: RulesOnGraph, asked: LinkQuestions, wanted: Wanted) -> str:
     rules = [(str(one.rule), one.weight, one.count_weight) for one in model.rules]
     loops = None if model.loops is None else sorted(model.loops)
     about = (
-        "rule links",
+        "rule links, the most worth first",
         asked,
         wanted,
         rules,
