@@ -28,6 +28,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.charts import COLOURS, Axis, Series, grouped_bars, lines
 from benchmarks.machine import describe
 from benchmarks.pages import rewrite, spread, text_table
 from benchmarks.result_files import RESULTS, ROOT, changed_results, read_results
@@ -221,6 +222,30 @@ def probabilities(file: Path = FILE) -> str:
     return text_table(
         ["data set", "method", "questions", "stated", "true", "expected calibration error"], rows
     )
+
+
+def mrr_picture(kind: str) -> str:
+    """The MRR of test triples by each method, for the data sets of a kind."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for cell, row in stored(FILE).items():
+        if (cell.kind, cell.on) == (kind, "test"):
+            found.setdefault((cell.dataset, cell.method), []).append(row["mrr"])
+    names = sorted({dataset for dataset, _ in found})
+    methods = [one for one in METHODS if all((name, one) in found for name in names)]
+    groups = {name: [mean(found[name, method]) for method in methods] for name in names}
+    series = [Series(method, colour) for method, colour in zip(methods, COLOURS, strict=False)]
+    return grouped_bars(groups, series, "MRR of test triples")
+
+
+def reliability_picture() -> str:
+    """How likely first answers are said to be, and how many are true, in bins of equal count."""
+    points = {
+        cell.dataset: [(one["stated"], one["true"]) for one in row["calibration"]["bins"]]
+        for cell, row in stored(FILE).items()
+        if "calibration" in row and cell.method == "list"
+    }
+    exact = {"exact": [(0.0, 0.0), (1.0, 1.0)]}
+    return lines(exact | points, Axis("probability that is stated", 0, 1), Axis("share that is true", 0, 1))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 BLUES = ("#9ecae1", "#4292c6", "#08519c")
 GREY = "#bdbdbd"
-COLOURS = ("#08519c", "#d95f02", "#1b9e77", "#7570b3", "#a6761d", "#666666")
+COLOURS = ("#08519c", "#d95f02", "#1b9e77", "#7570b3", "#a6761d", "#666666", "#e7298a")
 _GRID, _WIDE, _HIGH = "#ddd", 560, 240
 
 
@@ -55,8 +55,8 @@ def grouped_bars(groups: Mapping[str, Sequence[float]], series: Sequence[Series]
     """For each group one bar per series, side by side, from 0 on."""
     left, high, step = 40, 220, 72
     wide = left + step * len(groups)
-    axis = Axis(label, 0.0, 0.8)
-    parts = [_opened(wide, high + 70, label)]
+    axis = Axis(label, 0.0, 0.8 if max(map(max, groups.values())) <= 0.8 else 1.0)
+    parts = [_opened(max(wide, left + 140 * len(series)), high + 70, label)]
     for tick in axis.ticks():
         y = high - 200 * axis.place(tick)
         parts += [_line(left, y, wide, y, _GRID), _text(left - 6, y + 4, f"{tick:.1f}", "end")]

@@ -1,11 +1,11 @@
-"""Draws the pictures of docs/explanation/results.md from the result files: `python -m benchmarks.plots`."""
+"""Draws the pictures of docs/explanation from the result files: `python -m benchmarks.plots`."""
 
 from __future__ import annotations
 
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from benchmarks import accuracy, learning_curves, rule_models
+from benchmarks import accuracy, any_graph, learning_curves, rule_models
 from benchmarks.charts import BLUES, GREY, Axis, lines, ranked_bars
 from benchmarks.paper import DATASETS, published
 from benchmarks.result_files import RESULTS, ROOT, read_document
@@ -54,6 +54,9 @@ PICTURES: dict[Path, Callable[[], str]] = {
     FOLDER / "learning-facts.svg": learning_curves.facts_picture,
     FOLDER / "reasoning-scale.svg": reasoning,
     rule_models.PICTURE: rule_models.picture,
+    FOLDER / "own-graphs-mrr.svg": lambda: any_graph.mrr_picture("own"),
+    FOLDER / "new-relations-mrr.svg": lambda: any_graph.mrr_picture("relations"),
+    FOLDER / "probabilities.svg": any_graph.reliability_picture,
 }
 
 
