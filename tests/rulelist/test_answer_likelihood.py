@@ -79,6 +79,17 @@ def test_best_answers_leave_out_what_cannot_be_one() -> None:
     assert np.isfinite(parts).all()
 
 
+@pytest.mark.parametrize("most", [1, 3, 9, 40])
+def test_the_best_of_many_answers_are_those_of_sorting_all(most: int) -> None:
+    chance = np.random.default_rng(most)
+    scores = chance.integers(0, 4, (20, 40)).astype(np.float64)  # many are equal, and some are left out
+    scores[chance.random(scores.shape) < 0.3] = -np.inf
+    scores[0, 2:] = -np.inf
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :most]
+    highest = np.take_along_axis(scores, order, axis=1)
+    assert best_answers(scores, most)[0].tolist() == np.where(np.isfinite(highest), order, -1).tolist()
+
+
 def test_the_numbers_are_kept_in_a_file() -> None:
     for likely in (LIKELY, replace(LIKELY, answers=None), replace(LIKELY, constants=())):
         model = replace(random_model(0), likelihood=likely)

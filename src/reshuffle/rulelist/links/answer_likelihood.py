@@ -82,7 +82,7 @@ def best_answers(scores: Array, most: int) -> tuple[NDArray[np.int64], Array]:
 
     Scores are -inf for what is not to be an answer.
     """
-    order = np.argsort(-scores, axis=1, kind="stable")[:, : most + 1]
+    order = _first(scores, most + 1)
     values = np.take_along_axis(scores, order, axis=1)
     highest = np.where(np.isfinite(values[:, :1]), values[:, :1], 0.0)
     with np.errstate(divide="ignore"):  # of a question without answers
@@ -96,6 +96,18 @@ def best_answers(scores: Array, most: int) -> tuple[NDArray[np.int64], Array]:
     ranks = np.broadcast_to(np.log1p(np.arange(values.shape[1])), values.shape)
     parts = np.stack([leads, shares - np.log(-np.expm1(shares)), ranks], axis=2)
     return np.where(there, best, -1), parts
+
+
+def _first(scores: Array, most: int) -> NDArray[np.int64]:  # question place
+    """The places of the highest scores, equal ones in their order; nothing else is sorted, for graphs are large."""
+    count = scores.shape[1]
+    if count <= most:
+        return np.argsort(-scores, axis=1, kind="stable")
+    found = np.empty((len(scores), most), dtype=np.int64)
+    for row, out in zip(scores, found, strict=True):
+        places = np.flatnonzero(row >= np.partition(row, count - most)[count - most])
+        out[:] = places[np.argsort(-row[places], kind="stable")[:most]]
+    return found
 
 
 def fit_answers(
@@ -142,4 +154,7 @@ def _are_among(
         return np.asarray((relations.astype(np.int64) * entities + anchors) * entities + answers)
 
     mine = keys(asked.anchors[:, None], asked.relations[:, None], best)
-    return np.asarray(np.isin(mine, keys(*true)) & (best >= 0))
+    about = true.part(
+        np.flatnonzero(np.isin(true.anchors, asked.anchors))
+    )  # few of all facts of a large graph
+    return np.asarray(np.isin(mine, keys(*about)) & (best >= 0))
