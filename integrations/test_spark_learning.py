@@ -41,9 +41,7 @@ def test_two_workers_learn_from_ten_million_facts(tmp_path: Path) -> None:
     """Half an hour on two quiet cores. No process takes more than a kilobyte for each fact."""
     spark_learning.store(str(tmp_path), str(spark_learning.FACTS))
     minutes = spark_learning.MINUTES
-    found = spark_learning.learned_on_spark(
-        tmp_path, "--minutes", f"{minutes:g}", relation=spark_learning.RELATION
-    )
+    found = spark_learning.learned_on_spark(tmp_path, "--minutes", f"{minutes:g}")
     assert found["facts"] >= 10_000_000
     checked(found, most=10)
     assert found["learning"]["seconds"] < 1.5 * 60 * minutes

@@ -1,8 +1,8 @@
 """Learning from ten million facts on two workers of Spark: how long, in how much memory, and what is found.
 
 A typed graph with hubs and planted rules (`benchmarks.typed_graphs`) lies in a folder of Parquet files. The command
-line learns a rule list from it (`train --recipe rules --engine spark`) and asks for the most likely links of a relation
-(`predict --all --engine spark`). Spark runs two executors with one core each, each a process. Memory is
+line learns a rule list from it (`train --recipe rules --engine spark`) and asks for the most likely links of all
+relations (`predict --all --engine spark`). Spark runs two executors with one core each, each a process. Memory is
 the most that a process has held. Files of the graph that it has mapped are among it, and so count for each process.
 """
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 FACTS, SEED, MINUTES, TOP = 10_400_000, 1, 8.0, 1_000
 """Facts asked for, of which a few are there twice; minutes for learning; links."""
-RELATION = "r70"
-"""The links asked for are of this one, with a planted rule of two atoms: those of all 93 take many times as long."""
 CLUSTER = "local-cluster[2,1,1024]"
 _FILE = 1_000_000  # facts of a Parquet file
 _BETWEEN = 0.2  # seconds between two looks at the memory
@@ -44,9 +42,9 @@ def run() -> None:
     """Measure, and write `results/speed/spark_learning.json`."""
     with tempfile.TemporaryDirectory() as folder:
         run_fresh("benchmarks.speed.spark_learning:store", folder, str(FACTS))
-        found = learned_on_spark(Path(folder), "--minutes", f"{MINUTES:g}", relation=RELATION)
+        found = learned_on_spark(Path(folder), "--minutes", f"{MINUTES:g}")
     document = {
-        "what": "a rule list of a generated graph on two workers of Spark, and the links of a relation",
+        "what": "a rule list of a generated graph on two workers of Spark, and the links of all relations",
         "command": "python -m benchmarks.speed spark_learning",
         "graph": f"benchmarks.typed_graphs, seed {SEED}, in Parquet files of {_FILE:,} facts",
         "master": CLUSTER,
@@ -72,7 +70,7 @@ def store(folder: str, facts: str, relations: str = "60") -> None:
     whole.unlink()
 
 
-def learned_on_spark(folder: Path, *options: str, relation: str | None = None) -> dict[str, Any]:
+def learned_on_spark(folder: Path, *options: str) -> dict[str, Any]:
     """Learn with these options and ask, by the command line; what was found, and what it took."""
     import pyarrow.parquet as pq
 
@@ -84,7 +82,6 @@ def learned_on_spark(folder: Path, *options: str, relation: str | None = None) -
     )
     print(learning, file=sys.stderr, flush=True)
     search = ["--all", "--top", str(TOP), "-o", "missing.csv"]
-    search += [] if relation is None else ["--relation", relation]
     asking = _measured(folder, "predict", "model", "facts", *search, *spark)
     return {
         "facts": sum(sizes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,14 +17,18 @@ from reshuffle.evaluation.reliability import Reliability
 from reshuffle.kg import KnowledgeGraph, inverse_name
 from reshuffle.kg.splits import GraphSplit
 from reshuffle.rulelist import RuleAnswers, RuleSettings, learn_rules, refit, save_rule_model
+from reshuffle.rulelist.links import answer_likelihood
 from reshuffle.rulelist.links.answer_likelihood import AnswerLikelihood, Unknown, best_answers
 from reshuffle.rulelist.links.likelihood import Likelihood
+from reshuffle.rulelist.links.likelihood_fit import fit_likelihood
 from reshuffle.rulelist.model_text import model_text, parse_rule_model
+from reshuffle.rulelist.rule_answers import RulesOnGraph
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from reshuffle.rulelist import RuleModel
+    from reshuffle.rulelist.features import Questions
 
 ANSWERS = AnswerLikelihood(0.4, 0.6, -0.3, 0.2, (("r", -1.0), ("s^-1", 0.7)))
 LIKELY = Likelihood(1.7, 0.4, 0.6, -2.0, (("r", -1.0),), ANSWERS)
@@ -88,6 +92,33 @@ def test_the_best_of_many_answers_are_those_of_sorting_all(most: int) -> None:
     order = np.argsort(-scores, axis=1, kind="stable")[:, :most]
     highest = np.take_along_axis(scores, order, axis=1)
     assert best_answers(scores, most)[0].tolist() == np.where(np.isfinite(highest), order, -1).tolist()
+
+
+def test_how_many_questions_are_looked_at_together_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts, valid, _ = towns(300, 3)
+    model = replace(learn_rules(facts, settings=replace(QUICK, constants=None)), likelihood=None)
+    whole = fit_likelihood(model, facts, valid=valid)
+    pieces = list[int]()
+    scored = RulesOnGraph.scored
+
+    def counted(state: RulesOnGraph, questions: Questions) -> Any:
+        pieces.append(len(questions.anchors))
+        return scored(state, questions)
+
+    monkeypatch.setattr(RulesOnGraph, "scored", counted)
+    monkeypatch.setattr(answer_likelihood, "_SCORES_AT_ONCE", 7 * facts.num_entities)
+    assert fit_likelihood(model, facts, valid=valid) == whole
+    assert whole is not None and whole.answers is not None
+    assert max(pieces) == 7
+
+
+def test_a_fresh_list_on_a_graph_holds_nothing_that_questions_have_filled() -> None:
+    state = RuleAnswers(random_model(1), random_graph(1))._state
+    assert state.types(0).any() and state.link_tables and state.link_reach
+    found = state.fresh()
+    assert not found._types and not {"link_tables", "link_reach"} & vars(found).keys()
+    assert found.features is state.features and state._types
+    assert (found.types(0) == state.types(0)).all()
 
 
 def test_the_numbers_are_kept_in_a_file() -> None:

@@ -6,6 +6,7 @@ while another thread adds facts: each question uses the facts at the time it was
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,12 @@ class RulesOnGraph:
         """Without the room that kernels write on, and without what is soon made again."""
         without = ("link_tables", "link_reach")
         return {name: value for name, value in vars(self).items() if name not in without}
+
+    def fresh(self) -> RulesOnGraph:
+        """The same without what questions have filled, which may be a number for each entity and relation."""
+        found = copy(self)
+        found._types = {}
+        return found
 
     def directed(self, relations: NDArray[np.integer], side: Side) -> NDArray[np.int32]:
         """The directed relations that questions walk over."""

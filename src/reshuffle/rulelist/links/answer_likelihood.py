@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _LEAST = 30
 """Questions: with fewer nothing is said."""
-_AT_ONCE = 64
+_AT_ONCE, _SCORES_AT_ONCE = 64, 1 << 25
+"""Questions of a piece, of a graph that is not large; and their scores."""
 _WIDEST = 1e3  # lead of a score; nothing scores that much more
 _ALMOST_ALL = -1e-12  # log of a share
 _DIGITS = 4
@@ -110,6 +111,11 @@ def _first(scores: Array, most: int) -> NDArray[np.int64]:  # question place
     return found
 
 
+def questions_at_once(graph: KnowledgeGraph) -> int:
+    """Of how many questions all scores are looked at together."""
+    return max(1, min(_AT_ONCE, _SCORES_AT_ONCE // max(1, graph.num_entities)))
+
+
 def fit_answers(
     state: RulesOnGraph, unknown: Unknown, *, most: int, seed: int = 0
 ) -> AnswerLikelihood | None:
@@ -119,7 +125,8 @@ def fit_answers(
     rows = np.array([state.row_of(code) for code in asked.relations.tolist()], dtype=np.int64)
     if len(asked.anchors) < _LEAST:
         return None
-    found = [_examples(state, asked.part(piece)) for piece in pieces_of(len(asked.anchors), _AT_ONCE)]
+    pieces = pieces_of(len(asked.anchors), questions_at_once(state.graph))
+    found = [_examples(state, asked.part(piece)) for piece in pieces]
     best, parts = (np.concatenate(column) for column in zip(*found, strict=True))
     own, true = (
         best == asked.answers[:, None],

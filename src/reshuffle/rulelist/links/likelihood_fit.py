@@ -13,7 +13,7 @@ from reshuffle.progress import SILENT
 from reshuffle.rulelist.constants.weighing import Trial
 from reshuffle.rulelist.features import Questions, pieces_of
 from reshuffle.rulelist.kernels.scoring_sums import hidden_type_values
-from reshuffle.rulelist.links.answer_likelihood import Unknown, fit_answers
+from reshuffle.rulelist.links.answer_likelihood import Unknown, fit_answers, questions_at_once
 from reshuffle.rulelist.links.likelihood import MISSING, Likelihood
 from reshuffle.rulelist.links.rule_links import LinkQuestions, pairs_reached
 from reshuffle.rulelist.rule_answers import RulesOnGraph
@@ -71,13 +71,13 @@ def fit_likelihood(
     room = max(_AT_ONCE, _SCORES // max(1, state.graph.num_entities))
     share = _IN_HASTE if in_haste else 1
     with progress("calibrating", total=4, unit="parts") as report:
-        facts = _facts(state, chance, min(room, int(share * _FACTS)), trial)
+        facts = _facts(state.fresh(), chance, min(room, int(share * _FACTS)), trial)
         report(1)
         if len(facts.rows) < _LEAST:
             return None
         others = []
         for side in ("tail", "head"):
-            others.append(_no_facts(state, side, chance, min(room, _OTHERS), share))
+            others.append(_no_facts(state.fresh(), side, chance, min(room, _OTHERS), share))
             report(1)
         asked = int(share * (_QUESTIONS if valid is None else _VALIDATED))
         answers = _answers(state, trial, valid, min(room, asked), seed)
@@ -121,7 +121,7 @@ def _facts(state: RulesOnGraph, chance: np.random.Generator, most: int, trial: T
         among = RulesOnGraph(replace(state.model, constants=trial.rules), trial.graph)
     chosen = asked.part(np.sort(chance.permutation(len(asked.anchors))[:most]))
     weight = MISSING * len(every.anchors) / max(1, len(chosen.anchors))
-    pieces = pieces_of(len(chosen.anchors), _AT_ONCE)
+    pieces = pieces_of(len(chosen.anchors), questions_at_once(state.graph))
     found = [_judged(among, chosen.part(piece), hidden=trial is None) for piece in pieces]
     parts = np.concatenate([np.zeros((0, 3)), *(parts for parts, _ in found)])
     rows = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in found)])
