@@ -534,7 +534,7 @@ def test_a_fact_that_serves_a_rule_several_times_is_drawn(browser: Browser, tmp_
         visit = Visit(browser, address)
         page = visit.see("/why?head=a&relation=treats&tail=pain")
         expect(page.locator(".verdict")).to_contain_text("It is supported.")
-        assert page.locator("svg .node.fact").count() == 7
+        expect(page.locator("svg .node.fact")).to_have_count(7)
         assert page.locator("svg .edge").count() == 8  # seven facts to the rule, and the rule to the goal
         expect(page.locator("svg .node.fact", has_text="(3×)")).to_have_count(1)
         for path in ("/entity?name=loop", "/entity?name=a", "/rule-graph?slots=true", "/rule-graph"):
